@@ -37,7 +37,7 @@ from protocol.notifying import (
     Sending,
     Sent,
 )
-from protocol.telling import wrong
+from protocol.telling import first_errors
 from protocol.text import one_line
 
 SECONDS = 30
@@ -60,7 +60,7 @@ def notifying_of(
     try:
         own = Notify.model_validate(given) if given is not None else None
     except ValidationError as error:
-        raise Problem(f"notify: {wrong(error)}") from None
+        raise Problem(f"notify: {first_errors(error)}") from None
     notify = own or next((config.notify for config in configs if config.notify), None)
     to: list[Destination] = []
     if notify and (address := _destination(notify)):

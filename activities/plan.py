@@ -14,7 +14,7 @@ import yaml
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.ending.done_when import read_done_when
 from activities.plain import plain
-from protocol.endings import FoundTodo
+from protocol.endings import TodoEntry
 from protocol.scope import STEP_CHARACTERS, Box
 from protocol.state import DoneWhen, ScopeItem
 from protocol.text import one_line
@@ -170,7 +170,7 @@ class TodosFile:
     phase: str = ""
     description: str = ""
     count: int = 0
-    todos: list[FoundTodo] = field(default_factory=list)
+    todos: list[TodoEntry] = field(default_factory=list)
 
 
 def parse_todos(data: bytes | None) -> TodosFile:
@@ -205,15 +205,15 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _todo(entry: Any) -> FoundTodo:
+def _todo(entry: Any) -> TodoEntry:
     if not isinstance(entry, dict):
-        return FoundTodo()
+        return TodoEntry()
     number = entry.get("id")
     items = entry.get("items") or []
     if not isinstance(items, list):
         items = [items]
     condition, problem = _done_when(entry.get("done_when"))
-    return FoundTodo(
+    return TodoEntry(
         done_when=condition,
         done_when_error=problem,
         id=number if type(number) is int and abs(number) < 1_000_000 else None,

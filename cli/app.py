@@ -20,12 +20,12 @@ from cli import (
     commands_run,
     commands_steer,
 )
-from cli.output import FAILED, MISTAKE, OK, Mistake, note, show_anything, unwritten
+from cli.output import FAILED, MISTAKE, OK, UserError, print_note, show_anything, write_error
 from config.schema import Problem
 from engine import logs
 from engine.errors import Unusable
 from engine.process import INTERRUPTED
-from protocol.payloads import Sealed
+from protocol.payloads import EncryptedPayloadError
 from protocol.text import one_line
 
 GONE = OK
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     show_anything()
     try:
-        code = _ended(arguments)
+        code = _run_reporting_errors(arguments)
     except BrokenPipeError:
         return GONE
     except SystemExit as ended:
@@ -82,56 +82,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ended.code if isinstance(ended.code, int) else FAILED
     except OSError:
         # What could not be written may be dropped, so only one more line shows that it was that.
-        if not (error := unwritten("\n")):
+        if not (error := write_error("\n")):
             raise
     else:
-        if not (error := unwritten()):
+        if not (error := write_error()):
             return code
     with suppress(OSError):  # the one line may have no way out either
-        note(f"error: the output cannot be written: {error.strerror}")
+        print_note(f"error: the output cannot be written: {error.strerror}")
     return MISTAKE
 
 
-def _ended(arguments: Sequence[str] | None) -> int:
+def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
     try:
         logging.basicConfig(level=logs.level("ERROR"))
-        return _run(sys.argv[1:] if arguments is None else list(arguments))
-    except (Mistake, Unusable, Problem) as error:
-        _error(str(error))
+        return _run_command(sys.argv[1:] if arguments is None else list(arguments))
+    except (UserError, Unusable, Problem) as error:
+        _print_error(str(error))
         return MISTAKE
-    except Sealed as error:
-        _error(f"what Temporal holds cannot be read: {error}")
+    except EncryptedPayloadError as error:
+        _print_error(f"what Temporal holds cannot be read: {error}")
         return MISTAKE
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
 
 
-def _run(arguments: list[str]) -> int:
-    _check(arguments)
+def _run_command(arguments: list[str]) -> int:
+    _check_encoding(arguments)
     try:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
         # Of a wrong choice Typer shows Pydantic's words.
         if message := error.format_message().replace(": Value error, ", ": ", 1):
-            _error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
+            _print_error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
         return MISTAKE
     return code if isinstance(code, int) else OK if code is None else FAILED
 
 
-def _error(text: str) -> None:
+def _print_error(text: str) -> None:
     # What was typed is repeated in it, and may be a page that was pasted.
-    note(f"error: {one_line(text, LONGEST + SHOWN)}")
+    print_note(f"error: {one_line(text, LONGEST + SHOWN)}")
 
 
-def _check(arguments: list[str]) -> None:
+def _check_encoding(arguments: list[str]) -> None:
     for argument in arguments:
         # Python stands for bytes that are no UTF-8 with surrogates, which nothing can encode.
-        given = argument.encode(errors="surrogateescape")
+        raw = argument.encode(errors="surrogateescape")
         try:
-            given.decode()
+            raw.decode()
         except UnicodeDecodeError:
-            printable = one_line(given.decode(errors="backslashreplace"), SHOWN)
-            raise Mistake(
+            printable = one_line(raw.decode(errors="backslashreplace"), SHOWN)
+            raise UserError(
                 f"argument '{printable}' is not UTF-8; write it in UTF-8, and give a file with "
                 "such a name another one"
             ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-LIMIT = timedelta(seconds=5)
+CHECK_TIMEOUT = timedelta(seconds=5)
 """How long one may take."""
 
 
@@ -18,7 +18,7 @@ class Check:
     found: str
     remedy: str = ""
 
-    def line(self) -> str:
+    def as_line(self) -> str:
         return f"{'✓' if self.ok else '✗'} {self.name}: {self.found}" + (
             f" → {self.remedy}" if self.remedy and not self.ok else ""
         )

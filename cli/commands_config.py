@@ -9,7 +9,7 @@ import typer
 
 from cli import view
 from cli.options import Json
-from cli.output import FAILED, OK, Mistake, dump, note, say
+from cli.output import FAILED, OK, UserError, print_json, print_note, print_result
 from config.editors import Kind, schema
 from config.loader import agent_names
 from config.schema import Problem
@@ -40,15 +40,15 @@ def check(
     from cli import config_checks  # noqa: PLC0415 - loads the activities, which takes a second
 
     for name in agents or []:
-        _known(name)
-    found = []
-    for one in config_checks.findings(agents or (), root=workspaces_root()):
-        found.append(one)
+        _check_known_agent(name)
+    findings = []
+    for finding in config_checks.check_configuration(agents or (), root=workspaces_root()):
+        findings.append(finding)
         if not json:
-            say(one.line())
+            print_result(finding.as_line())
     if json:
-        dump([one.json() for one in found])
-    return OK if all(one.ok for one in found) else FAILED
+        print_json([finding.as_json() for finding in findings])
+    return OK if all(finding.ok for finding in findings) else FAILED
 
 
 @config.command("schema")
@@ -60,7 +60,7 @@ def schema_(
     Example: `starter.py config schema agent > agent.schema.json`; then, as the first line of an
     `agent.yaml`: `# yaml-language-server: $schema=../../../agent.schema.json`.
     """
-    dump(schema(kind))
+    print_json(schema(kind))
     return OK
 
 
@@ -80,34 +80,36 @@ def tools(
     from cli import equipping  # noqa: PLC0415 - loads the activities
 
     if not agent:
-        every = equipping.every()
+        every = equipping.all_tools()
         if json:
-            dump([asdict(told) for told in every])
+            print_json([asdict(entry) for entry in every])
             return OK
-        for line in view.columns([told.row() for told in every], equipping.COLUMNS):
-            say(line)
+        for line in view.table_lines([entry.as_row() for entry in every], equipping.COLUMNS):
+            print_result(line)
         return OK
-    _known(agent)
+    _check_known_agent(agent)
     try:
-        found = equipping.of_agent(agent)
+        equipment = equipping.agent_tools(agent)
     except Problem as problem:
-        raise Mistake(f"{problem} (`starter.py config check` tells all that is wrong)") from None
+        raise UserError(f"{problem} (`starter.py config check` tells all that is wrong)") from None
     if json:
-        dump(asdict(found))
+        print_json(asdict(equipment))
         return OK
-    for kind, offered in found.kinds.items():
-        say(f"{kind}: {len(offered)} tools")
-        for line in view.columns([told.row() for told in offered], equipping.OFFERED):
-            say(f"  {line}")
-        say("")
-    for server in found.servers:
-        note(f"the tools of the MCP server {server} are known when a job starts, which asks it")
+    for kind, offered in equipment.kinds.items():
+        print_result(f"{kind}: {len(offered)} tools")
+        for line in view.table_lines([entry.as_row() for entry in offered], equipping.OFFERED):
+            print_result(f"  {line}")
+        print_result("")
+    for server in equipment.servers:
+        print_note(
+            f"the tools of the MCP server {server} are known when a job starts, which asks it"
+        )
     return OK
 
 
-def _known(agent: str) -> None:
+def _check_known_agent(agent: str) -> None:
     if agent not in (names := agent_names()):
-        raise Mistake(f"agent {agent!r} is not known; the agents are {', '.join(names)}")
+        raise UserError(f"agent {agent!r} is not known; the agents are {', '.join(names)}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -12,10 +12,10 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from cli.jobs import explain
+from cli.jobs import explain_failure
 from cli.options import Json
-from cli.output import OK, Mistake, dump, note, run, say
-from cli.scheduling import every
+from cli.output import OK, UserError, print_json, print_note, print_result, run_async
+from cli.scheduling import set_schedule
 from engine.connection import connect, task_queue
 
 SCHEDULE = "longhaul-forgetting"
@@ -47,24 +47,26 @@ def forget(
     have copies of their own. A worker does it, as workflow `Forget` with input `{"job": "…"}`.
     """
     if bool(job) == bool(schedule):
-        raise Mistake("name the job to forget, or --schedule 1d to forget those that are due")
+        raise UserError("name the job to forget, or --schedule 1d to forget those that are due")
     if schedule:
-        told = run(every(SCHEDULE, "Forget", schedule))
-        dump({"schedule": told}) if json else say(told)
+        state = run_async(set_schedule(SCHEDULE, "Forget", schedule))
+        print_json({"schedule": state}) if json else print_result(state)
         return OK
-    asked = {"job": job, "traces": traces, "requirements": requirements}
-    done = run(_forget(job, {key: value for key, value in asked.items() if value}))
+    options = {"job": job, "traces": traces, "requirements": requirements}
+    result = run_async(
+        _run_forget_workflow(job, {key: value for key, value in options.items() if value})
+    )
     if json:
-        dump(done)
+        print_json(result)
         return OK
-    for one in done["jobs"]:
-        say(f"{one} forgotten")
-    for line in done["notes"]:
-        note(line)
+    for job_id in result["jobs"]:
+        print_result(f"{job_id} forgotten")
+    for line in result["notes"]:
+        print_note(line)
     return OK
 
 
-async def _forget(job: str, asked: dict[str, Any]) -> dict[str, Any]:
+async def _run_forget_workflow(job: str, request: dict[str, Any]) -> dict[str, Any]:
     client, queue = await connect(), task_queue()
     with suppress(RPCError):
         # Where the job ran, workers serve the root that it is on.
@@ -73,24 +75,26 @@ async def _forget(job: str, asked: dict[str, Any]) -> dict[str, Any]:
     try:
         handle = await client.start_workflow(
             "Forget",
-            asked,
+            request,
             id=name,
             task_queue=queue,
             id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
             result_type=dict[str, Any],
         )
     except WorkflowAlreadyStartedError:
-        raise Mistake(f"{job} is being forgotten already, by workflow {name}") from None
+        raise UserError(f"{job} is being forgotten already, by workflow {name}") from None
     try:
         result = asyncio.ensure_future(handle.result())
         await asyncio.wait([result], timeout=SILENT_SECONDS)
         if not result.done():
-            note(f"workflow {name} waits for a worker on task queue {queue}, or is still at it")
+            print_note(
+                f"workflow {name} waits for a worker on task queue {queue}, or is still at it"
+            )
         return await asyncio.wait_for(result, PATIENCE_SECONDS)
     except WorkflowFailureError as error:
-        raise Mistake(explain(error)) from None
+        raise UserError(explain_failure(error)) from None
     except TimeoutError:
-        raise Mistake(f"nothing is forgotten yet; {name} goes on without this") from None
+        raise UserError(f"nothing is forgotten yet; {name} goes on without this") from None
 
 
 def add_to(app: typer.Typer) -> None:

@@ -13,15 +13,15 @@ import typer
 from cli import doctor as checks
 from cli import view
 from cli.check import Check
-from cli.forgotten import forgotten
-from cli.jobs import Seen, listed, look
+from cli.forgotten import forgotten_notice
+from cli.jobs import JobView, list_jobs, view_job
 from cli.options import Job, Json
-from cli.output import FAILED, OK, Mistake, dump, note, run, say
+from cli.output import FAILED, OK, UserError, print_json, print_note, print_result, run_async
 from engine.connection import connect
 
 if TYPE_CHECKING:
     from activities.checkpoints import Checkpoints, LogEntry
-    from cli.inspecting import Places
+    from cli.inspecting import JobPlaces
 
 MOMENT = "The start of this phase, or `now`."
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
@@ -33,18 +33,18 @@ def list_(
 ) -> int:
     """List jobs, newest first. Needs no worker."""
 
-    async def fetch() -> list[dict[str, Any]]:
-        return await listed(await connect(), limit)
+    async def fetch_jobs() -> list[dict[str, Any]]:
+        return await list_jobs(await connect(), limit)
 
-    jobs = run(fetch())
+    jobs = run_async(fetch_jobs())
     if json:
-        dump(jobs)
+        print_json(jobs)
         return OK
     if not jobs:
-        note("no jobs yet; `starter.py start AGENT --instructions …` starts one")
+        print_note("no jobs yet; `starter.py start AGENT --instructions …` starts one")
         return OK
-    for line in view.columns(jobs, COLUMNS):
-        say(line)
+    for line in view.table_lines(jobs, COLUMNS):
+        print_result(line)
     return OK
 
 
@@ -55,33 +55,33 @@ def show(job: Job, json: Json = False) -> int:
     answer of the query `status` with `job_id`, `live` (whether a worker gave it) and `tree` added.
     """
 
-    async def fetch() -> Seen:
-        return await look(await connect(), job)
+    async def fetch_job() -> JobView:
+        return await view_job(await connect(), job)
 
-    seen = run(fetch())
-    gone = forgotten(job) if seen.closed else None
-    if not seen.live:
-        note(f"{seen.silence}; this is the last state on record")
+    job_view = run_async(fetch_job())
+    gone = forgotten_notice(job) if job_view.closed else None
+    if not job_view.live:
+        print_note(f"{job_view.silence}; this is the last state on record")
     if gone:
-        note(gone)
+        print_note(gone)
     if json:
-        told = seen.status | ({"forgotten": gone} if gone else {})
-        dump({**told, **_standing(job, seen), "live": seen.live})
+        fields = job_view.status | ({"forgotten": gone} if gone else {})
+        print_json({**fields, **_checkpoint_fields(job, job_view), "live": job_view.live})
     else:
-        lines = view.sheet(seen.status, seen.waiting)
-        for line in [*lines, *(view.outcome(seen.status) if seen.closed else [])]:
-            say(line)
-        lasted = view.elapsed(seen.started, seen.ended or datetime.now(UTC))
-        say(f"{'ran' if seen.ended else 'running'} for {lasted}")
+        lines = view.job_sheet(job_view.status, job_view.waiting)
+        for line in [*lines, *(view.outcome_lines(job_view.status) if job_view.closed else [])]:
+            print_result(line)
+        lasted = view.elapsed_text(job_view.started, job_view.ended or datetime.now(UTC))
+        print_result(f"{'ran' if job_view.ended else 'running'} for {lasted}")
     return OK
 
 
-def _standing(job: str, seen: Seen) -> dict[str, str | None]:
-    if seen.status.get("project"):
+def _checkpoint_fields(job: str, job_view: JobView) -> dict[str, str | None]:
+    if job_view.status.get("project"):
         return {}
     from cli import inspecting  # noqa: PLC0415 - takes a second
 
-    return inspecting.standing(job, seen.status)
+    return inspecting.checkpoint_fields(job, job_view.status)
 
 
 def files(
@@ -99,55 +99,55 @@ def files(
     """
     from cli import inspecting  # noqa: PLC0415 - takes a second
 
-    places = _places(job)
+    places = _job_places(job)
     if places.project is not None:
-        return _files_of_project(job, path, at, state=state, json=json)
+        return _project_files(job, path, at, state=state, json=json)
     if state:
-        raise Mistake(f"{job} is a job; --state is for projects")
-    [commit], store = _checkpoints(job, places, at)
-    found = inspecting.listing(inspecting.files_at(store, commit), path)
-    if isinstance(found, bytes):
-        _print(found, path, commit, json=json)
+        raise UserError(f"{job} is a job; --state is for projects")
+    [commit], store = _moment_commits(job, places, at)
+    content = inspecting.read_path(inspecting.files_at(store, commit), path)
+    if isinstance(content, bytes):
+        _print_content(content, path, commit, json=json)
     elif json:
-        rows = [{"path": one.path, "kind": one.kind, "bytes": one.size} for one in found]
-        dump({"commit": commit, "files": rows})
+        rows = [{"path": entry.path, "kind": entry.kind, "bytes": entry.size} for entry in content]
+        print_json({"commit": commit, "files": rows})
     else:
-        for one in found:
-            say(f"{one.size:>10,}  {one.path}{'/' if one.kind == 'folder' else ''}")
+        for entry in content:
+            print_result(f"{entry.size:>10,}  {entry.path}{'/' if entry.kind == 'folder' else ''}")
     return OK
 
 
-def _print(found: bytes, path: str, commit: str, *, json: bool) -> None:
+def _print_content(content: bytes, path: str, commit: str, *, json: bool) -> None:
     """Print a file, as it is where it goes into another."""
     from cli import inspecting  # noqa: PLC0415 - takes a second
 
     if json:
-        dump({"path": path, "commit": commit, **inspecting.content_data(found)})
-    elif sys.stdout.isatty() and b"\0" in found:
-        note(f"{path} is binary, {len(found):,} bytes; send it into a file to have it")
+        print_json({"path": path, "commit": commit, **inspecting.content_data(content)})
+    elif sys.stdout.isatty() and b"\0" in content:
+        print_note(f"{path} is binary, {len(content):,} bytes; send it into a file to have it")
     elif sys.stdout.isatty():
-        say(found.decode("utf-8", "replace").rstrip("\n"))
+        print_result(content.decode("utf-8", "replace").rstrip("\n"))
     else:
         sys.stdout.flush()
-        sys.stdout.buffer.write(found)
+        sys.stdout.buffer.write(content)
 
 
-def _files_of_project(project: str, path: str, at: str, *, state: bool, json: bool) -> int:
+def _project_files(project: str, path: str, moment: str, *, state: bool, json: bool) -> int:
     from cli import project_files  # noqa: PLC0415 - loads the activities
 
-    if at != "now":
-        raise Mistake(f"{project} is a project, which has no phases: leave --at out")
-    held = project_files.repository(project)
-    commit = project_files.tip(held, state=state)
-    found = project_files.listing(held, commit, path)
-    if isinstance(found, bytes):
-        _print(found, path, commit, json=json)
+    if moment != "now":
+        raise UserError(f"{project} is a project, which has no phases: leave --at out")
+    repository = project_files.open_repository(project)
+    commit = project_files.branch_tip(repository, state=state)
+    content = project_files.read_path(repository, commit, path)
+    if isinstance(content, bytes):
+        _print_content(content, path, commit, json=json)
     elif json:
-        rows = [{"path": name, "kind": "file", "bytes": size} for name, size in found]
-        dump({"commit": commit, "files": rows})
+        rows = [{"path": name, "kind": "file", "bytes": size} for name, size in content]
+        print_json({"commit": commit, "files": rows})
     else:
-        for name, size in found:
-            say(f"{size:>10,}  {name}")
+        for name, size in content:
+            print_result(f"{size:>10,}  {name}")
     return OK
 
 
@@ -167,32 +167,45 @@ def diff(
     from cli import differences, inspecting  # noqa: PLC0415 - loads the activities
 
     for moment in (before, after):
-        inspecting.moment(moment)
-    if (places := _places(job)).project is not None:
-        raise Mistake(
+        inspecting.parse_moment(moment)
+    if (places := _job_places(job)).project is not None:
+        raise UserError(
             f"{job} is a project, whose files are a git repository: `starter.py show {job}` prints "
             "what to clone, and `starter.py log` its commits"
         )
-    commits, store = _checkpoints(job, places, before, after)
+    commits, store = _moment_commits(job, places, before, after)
     old, new = (inspecting.files_at(store, commit) for commit in commits)
-    found = differences.differences(old, new, path)
+    changes = differences.list_differences(old, new, path)
     names = [text if text == "now" else f"phase {text}" for text in (before, after)]
 
-    def text(one: differences.Difference) -> str | None:
-        if stat or one.aside:
+    def text_of_change(difference: differences.Difference) -> str | None:
+        if stat or difference.aside:
             return None
-        return differences.unified(old, new, one, (names[0], names[1]), whole=bool(path))
+        return differences.unified_diff(
+            old, new, difference, (names[0], names[1]), all_lines=bool(path)
+        )
 
     if json:
-        dump({"commits": commits, "changes": [one.data(text(one)) for one in found]})
+        print_json(
+            {
+                "commits": commits,
+                "changes": [
+                    difference.as_data(text_of_change(difference)) for difference in changes
+                ],
+            }
+        )
         return OK
-    for one in found:
-        say(one.line())
-    for one in found:
-        if lines := text(one):
-            say(f"\n{one.change.path}: {lines}" if lines.startswith("binary") else f"\n{lines}")
-    if not found:
-        note("nothing differs")
+    for difference in changes:
+        print_result(difference.as_line())
+    for difference in changes:
+        if lines := text_of_change(difference):
+            print_result(
+                f"\n{difference.change.path}: {lines}"
+                if lines.startswith("binary")
+                else f"\n{lines}"
+            )
+    if not changes:
+        print_note("nothing differs")
     return OK
 
 
@@ -203,23 +216,27 @@ def log(job: Job, json: Json = False) -> int:
     """
     from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
 
-    places = _places(job)
-    steps: list[LogEntry] | list[project_files.Line]
+    places = _job_places(job)
+    steps: list[LogEntry] | list[project_files.CommitLine]
     if places.project is not None:
-        held = project_files.repository(job)
-        steps = project_files.story(held, project_files.tip(held, state=False))
+        repository = project_files.open_repository(job)
+        steps = project_files.read_commits(
+            repository, project_files.branch_tip(repository, state=False)
+        )
     else:
-        [commit], store = _checkpoints(job, places, "now")
-        steps = inspecting.story(store, commit)
+        [commit], store = _moment_commits(job, places, "now")
+        steps = inspecting.read_steps(store, commit)
         if store.breaks_off(steps[0].id):
-            note("the steps before these are damaged or not in this store")
+            print_note("the steps before these are damaged or not in this store")
     if json:
-        dump([{"id": step.id, "at": step.at, "message": step.message.strip()} for step in steps])
+        print_json(
+            [{"id": step.id, "at": step.at, "message": step.message.strip()} for step in steps]
+        )
         return OK
     for step in steps:
         when = datetime.fromtimestamp(step.at, UTC).astimezone()
         first = step.message.strip().partition("\n")[0]
-        say(f"{step.id[:8]}  {when:%Y-%m-%d %H:%M:%S}  {first}")
+        print_result(f"{step.id[:8]}  {when:%Y-%m-%d %H:%M:%S}  {first}")
     return OK
 
 
@@ -239,38 +256,38 @@ def doctor(
 ) -> int:
     """Check everything a job needs; says what to do about what is wrong."""
 
-    async def examine() -> list[Check]:
-        found = []
-        examined = checks.examine_models() if model else checks.examine(project)
+    async def run_checks() -> list[Check]:
+        results = []
+        examined = checks.check_models() if model else checks.run_checks(project)
         async for check in examined:
-            found.append(check)
+            results.append(check)
             if not json:
-                say(check.line())
-        return found
+                print_result(check.as_line())
+        return results
 
-    found = run(examine())
+    found = run_async(run_checks())
     if json:
-        dump([asdict(check) for check in found])
+        print_json([asdict(check) for check in found])
     return OK if all(check.ok for check in found) else FAILED
 
 
-def _places(job: str) -> Places:
+def _job_places(job: str) -> JobPlaces:
     """What the job says about its checkpoints."""
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 
-    async def fetch() -> Places:
-        return await inspecting.places(await connect(), job)
+    async def fetch_places() -> JobPlaces:
+        return await inspecting.find_places(await connect(), job)
 
-    return run(fetch())
+    return run_async(fetch_places())
 
 
-def _checkpoints(job: str, found: Places, *moments: str) -> tuple[list[str], Checkpoints]:
+def _moment_commits(job: str, places: JobPlaces, *moments: str) -> tuple[list[str], Checkpoints]:
     """The job's checkpoints at these moments, and where they are kept."""
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 
-    phases = [inspecting.moment(text) for text in moments]
-    store = inspecting.repository(job, found)
-    return [inspecting.commit_at(found, store, phase) for phase in phases], store
+    phases = [inspecting.parse_moment(text) for text in moments]
+    store = inspecting.open_repository(job, places)
+    return [inspecting.commit_at(places, store, phase) for phase in phases], store
 
 
 def add_to(app: typer.Typer) -> None:

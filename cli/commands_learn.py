@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from cli.options import Json
-from cli.output import OK, Mistake, dump, note, run, say
-from cli.scheduling import every
+from cli.output import OK, UserError, print_json, print_note, print_result, run_async
+from cli.scheduling import set_schedule
 from config.schema import Problem
 from engine.connection import workspaces_root
 from protocol.traces import TraceType
@@ -52,13 +52,13 @@ def traces(
     from activities.traces.finding import Reader, find  # noqa: PLC0415
     from activities.traces.telling import render_trace  # noqa: PLC0415
 
-    number = _number(universal) if universal else None
+    number = _trace_number(universal) if universal else None
 
-    def fetch(root: Root) -> list[Any]:
+    def fetch_rows(root: Root) -> list[Any]:
         store = Store(root)
         if number is not None:
             if not store.run(lambda c: rows.make_universal(c, number)):
-                raise Mistake(f"there is no trace {universal}; `starter.py traces` names them")
+                raise UserError(f"there is no trace {universal}; `starter.py traces` names them")
             return [store.read(lambda c: rows.find(c, number))]
         only = {"job": job, "type": type or "", "guard": guard}
         if not query:
@@ -71,14 +71,14 @@ def traces(
             wanted=lambda row: all(v in ("", getattr(row, k)) for k, v in only.items()),
         )
 
-    found = _with_root(fetch)
+    trace_rows = _with_root(fetch_rows)
     if json:
-        dump([dict(row._mapping) for row in found])
+        print_json([dict(row._mapping) for row in trace_rows])
         return OK
-    for row in found:
-        say(render_trace(row, level) + ("\n" if level == "full" else ""))
-    if not found:
-        note("no traces")
+    for row in trace_rows:
+        print_result(render_trace(row, level) + ("\n" if level == "full" else ""))
+    if not trace_rows:
+        print_note("no traces")
     return OK
 
 
@@ -103,44 +103,48 @@ def guards(
 
     if schedule:
         if action != "list" or name:
-            raise Mistake(f"guards {action}: goes without --schedule, which is a command by itself")
-        told = run(every(SCHEDULE, "Learning", schedule))
-        dump({"schedule": told}) if json else say(told)
+            raise UserError(
+                f"guards {action}: goes without --schedule, which is a command by itself"
+            )
+        state = run_async(set_schedule(SCHEDULE, "Learning", schedule))
+        print_json({"schedule": state}) if json else print_result(state)
         return OK
     if action in ("show", "promote", "retire") and not name:
-        raise Mistake(f"guards {action}: name the guard; `starter.py guards` lists them")
+        raise UserError(f"guards {action}: name the guard; `starter.py guards` lists them")
     if action in ("list", "propose") and name:
-        raise Mistake(f"guards {action}: takes no name; `starter.py guards show {name}` shows one")
+        raise UserError(
+            f"guards {action}: takes no name; `starter.py guards show {name}` shows one"
+        )
     lessons = _with_root(Lessons)
-    done: list[str] = []
+    messages: list[str] = []
     if action == "propose":
-        done = _mended(lessons.learn)
+        messages = _reporting_problems(lessons.learn)
     elif action == "promote":
-        done = [_mended(lambda: lessons.promote(name))]
+        messages = [_reporting_problems(lambda: lessons.promote(name))]
     elif action == "retire":
-        done = [_mended(lambda: lessons.retire(name))]
+        messages = [_reporting_problems(lambda: lessons.retire(name))]
     elif action == "show":
-        shown = _mended(lambda: lessons.shown(name))
-        dump(shown) if json else say(shown["file"])
+        description = _reporting_problems(lambda: lessons.shown(name))
+        print_json(description) if json else print_result(description["file"])
         return OK
-    standing = _mended(lessons.standing)
+    guard_states = _reporting_problems(lessons.standing)
     if json:
-        listed = [{**now.learned.data(), "figures": now.figures.data()} for now in standing]
-        dump({"done": done, "guards": listed})
+        listed = [{**now.learned.data(), "figures": now.figures.data()} for now in guard_states]
+        print_json({"done": messages, "guards": listed})
         return OK
-    for line in done or [now.line for now in standing]:
-        say(line)
-    if action == "propose" and not done:
-        note("no pattern is past its threshold that has no proposal yet")
-    elif not done and not standing:
-        note("no guards were learned yet; `starter.py guards propose` looks for patterns")
+    for line in messages or [now.line for now in guard_states]:
+        print_result(line)
+    if action == "propose" and not messages:
+        print_note("no pattern is past its threshold that has no proposal yet")
+    elif not messages and not guard_states:
+        print_note("no guards were learned yet; `starter.py guards propose` looks for patterns")
     return OK
 
 
-def _number(text: str) -> int:
+def _trace_number(text: str) -> int:
     """The number of a trace, as it is listed or without the T."""
     if not re.fullmatch(r"T?[0-9]{1,18}", text):
-        raise Mistake(f"--universal {text}: expected the number of a trace, such as 96 or T96")
+        raise UserError(f"--universal {text}: expected the number of a trace, such as 96 or T96")
     return int(text.removeprefix("T"))
 
 
@@ -151,17 +155,17 @@ def _with_root(work: Callable[[Root], T]) -> T:
     try:
         return work(Root.open(workspaces_root(), create=False))
     except (RootError, StoreAway) as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
 
 
-def _mended(work: Callable[[], T]) -> T:
+def _reporting_problems(work: Callable[[], T]) -> T:
     try:
         return work()
     except Problem as problem:
-        raise Mistake(str(problem)) from None
+        raise UserError(str(problem)) from None
     except OSError as error:
         # A guard's file that cannot be written: the disk is full, or it belongs to another user.
-        raise Mistake(f"{error.filename or 'guards'}: {error.strerror or error}") from None
+        raise UserError(f"{error.filename or 'guards'}: {error.strerror or error}") from None
 
 
 def add_to(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import Job, Json
-from cli.output import OK, Mistake, dump, note, run, say
+from cli.output import OK, UserError, print_json, print_note, print_result, run_async
 from engine.connection import connect
 
 if TYPE_CHECKING:
@@ -30,28 +30,28 @@ def report(
     Of a project, all that of each of its jobs, with the sums.
     With --json the figures go to standard output, or to FILE, and no page is written.
     """
-    from cli.report.page import page  # noqa: PLC0415 - loads the activities, which takes a second
+    from cli.report.page import render_page  # noqa: PLC0415 - loads the activities, which takes a second
 
-    found = run(_gathered(job))
+    job_report = run_async(_gather_report(job))
     if json and output is None:
-        dump(found.model_dump(mode="json"))
+        print_json(job_report.model_dump(mode="json"))
         return OK
     path = output or Path(f"{job.replace('/', '_')}.html")
-    told = found.model_dump_json(indent=2) + "\n" if json else page(found)
+    content = job_report.model_dump_json(indent=2) + "\n" if json else render_page(job_report)
     try:
-        path.write_text(told, encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise Mistake(f"{path} cannot be written: {error.strerror}") from None
-    say(str(path))
-    for remark in found.remarks:
-        note(remark)
+        raise UserError(f"{path} cannot be written: {error.strerror}") from None
+    print_result(str(path))
+    for remark in job_report.remarks:
+        print_note(remark)
     return OK
 
 
-async def _gathered(job: str) -> Report | ProjectReport:
-    from cli.report.gather import gather  # noqa: PLC0415 - as above
+async def _gather_report(job: str) -> Report | ProjectReport:
+    from cli.report.gather import gather_report  # noqa: PLC0415 - as above
 
-    return await gather(await connect(), job)
+    return await gather_report(await connect(), job)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from cli.options import Json
-from cli.output import OK, Mistake, dump, note, say, visible
+from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
 from engine.connection import workspaces_root
 from protocol.text import one_line
 
@@ -22,7 +22,7 @@ Format = Literal["csv", "markdown", "json"]
 TEXT = 100
 """Characters of a requirement's text in a line."""
 MOST = 1_000_000
-LEAST = 0.2
+MIN_LIKENESS = 0.2
 """Likeness below which nothing is found."""
 BY = "a person"
 T = TypeVar("T")
@@ -65,72 +65,76 @@ def requirements(
     """
     names = what or []
     if action == "show":
-        return _show(_named(action, names), json=json)
+        return _show_requirements(_required_names(action, names), json=json)
     if action == "withdraw":
-        return _withdraw(_named(action, names), reason.strip(), json=json)
+        return _withdraw_requirements(_required_names(action, names), reason.strip(), json=json)
     if action == "search" and not names:
-        raise Mistake('requirements search: give the words to look for, such as "kept for years"')
+        raise UserError('requirements search: give the words to look for, such as "kept for years"')
     if action != "search" and names:
-        raise Mistake(f"requirements {action}: takes no names; --job, --status, --document choose")
+        raise UserError(
+            f"requirements {action}: takes no names; --job, --status, --document choose"
+        )
     only = {"job": job, "status": status or "", "document": document, "withdrawn": withdrawn}
-    found = _read(only)
+    entries = _read_requirements(only)
     if action == "search":
-        found = _alike(" ".join(names), found)
-    found = found[:limit]
+        entries = _rank_by_likeness(" ".join(names), entries)
+    entries = entries[:limit]
     if action == "export":
-        return _export(found, format, to)
+        return _export_requirements(entries, format, to)
     if json:
-        dump([_data(each) for each in found])
+        print_json([_requirement_data(entry) for entry in entries])
         return OK
-    for each in found:
-        say(_line(each))
-    if not found:
-        note("no requirements")
+    for each in entries:
+        print_result(_requirement_line(each))
+    if not entries:
+        print_note("no requirements")
     return OK
 
 
-def _show(names: list[str], *, json: bool) -> int:
-    found = _read({"refs": names, "withdrawn": True})
-    there = {each.requirement.ref for each in found}
-    if missing := [name for name in names if name not in there]:
-        raise Mistake(f"there is no requirement {missing[0]}; `starter.py requirements` names them")
+def _show_requirements(names: list[str], *, json: bool) -> int:
+    entries = _read_requirements({"refs": names, "withdrawn": True})
+    known = {entry.requirement.ref for entry in entries}
+    if missing := [name for name in names if name not in known]:
+        raise UserError(
+            f"there is no requirement {missing[0]}; `starter.py requirements` names them"
+        )
     if json:
-        dump([_data(each) for each in found])
+        print_json([_requirement_data(each) for each in entries])
         return OK
-    for place, each in enumerate(found):
-        say(("\n" if place else "") + _page(each))
+    for place, each in enumerate(entries):
+        print_result(("\n" if place else "") + _requirement_page(each))
     return OK
 
 
-def _withdraw(names: list[str], reason: str, *, json: bool) -> int:
+def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
     from activities.stores import requirements as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.away import StoreRefuses  # noqa: PLC0415
     from activities.stores.engine import Store  # noqa: PLC0415
 
     if not reason:
-        raise Mistake("requirements withdraw: give --reason, which stays in the store")
+        raise UserError("requirements withdraw: give --reason, which stays in the store")
 
-    def work(root: Root) -> list[str]:
+    def withdraw_all(root: Root) -> list[str]:
         store = Store(root)
         try:
             was = store.run(lambda c: [rows.withdraw(c, name, BY, reason) for name in names])
         except StoreRefuses as refusal:
-            raise Mistake(f"nothing is withdrawn: {refusal}") from None
+            raise UserError(f"nothing is withdrawn: {refusal}") from None
         accepted = [name for name, status in zip(names, was, strict=True) if status == "accepted"]
-        return _out_of_graph(root, accepted) if accepted else []
+        return _drop_from_graph(root, accepted) if accepted else []
 
-    remarks = _with_root(work)
+    remarks = _with_root(withdraw_all)
     if json:
-        dump({"withdrawn": names, "remarks": remarks})
+        print_json({"withdrawn": names, "remarks": remarks})
         return OK
     for name in names:
-        say(f"{name} is withdrawn")
+        print_result(f"{name} is withdrawn")
     for remark in remarks:
-        note(remark)
+        print_note(remark)
     return OK
 
 
-def _out_of_graph(root: Root, names: list[str]) -> list[str]:
+def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
     """Take what was accepted out of the graph; what is to be known of it."""
     from activities.graph.interface import GraphAway, GraphRefused  # noqa: PLC0415
     from activities.graph.opening import open_graph  # noqa: PLC0415
@@ -146,94 +150,108 @@ def _out_of_graph(root: Root, names: list[str]) -> list[str]:
     return []
 
 
-def _export(found: list[Stored], format: Format, to: Path | None) -> int:
+def _export_requirements(entries: list[Stored], format: Format, to: Path | None) -> int:
     from activities.plain import as_json  # noqa: PLC0415 - loads the activities
     from activities.requirements.export import as_csv, as_table  # noqa: PLC0415
 
-    made = [each.requirement for each in found]
+    records = [entry.requirement for entry in entries]
     if format == "json":
-        text = as_json([_data(each) for each in found])
+        text = as_json([_requirement_data(each) for each in entries])
     else:
-        text = as_csv(made) if format == "csv" else as_table(made)
+        text = as_csv(records) if format == "csv" else as_table(records)
     if to is None:
-        print(visible(text), end="")
+        print(escape_controls(text), end="")
         return OK
     try:
         to.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Mistake(f"--to {to}: {error.strerror or error}") from None
-    note(f"{len(found):,} requirements in {to}")
+        raise UserError(f"--to {to}: {error.strerror or error}") from None
+    print_note(f"{len(entries):,} requirements in {to}")
     return OK
 
 
-def _alike(words: str, found: list[Stored]) -> list[Stored]:
+def _rank_by_likeness(words: str, entries: list[Stored]) -> list[Stored]:
     """Those that have all of the words first, then those like them."""
     from activities.search.likeness import likeness  # noqa: PLC0415 - loads the activities
 
     texts = [
-        f"{each.requirement.text} {each.requirement.citations[0].quote}".casefold()
-        for each in found
+        f"{entry.requirement.text} {entry.requirement.citations[0].quote}".casefold()
+        for entry in entries
     ]
-    wanted = words.casefold().split()
+    query_words = words.casefold().split()
     alike = likeness(words, texts, lambda: None, rarity=True)
-    whole = [all(word in text for word in wanted) for text in texts]
-    ranked = sorted(range(len(found)), key=lambda place: (not whole[place], -alike[place]))
-    return [found[place] for place in ranked if whole[place] or alike[place] >= LEAST]
+    has_all_words = [all(word in text for word in query_words) for text in texts]
+    ranked = sorted(
+        range(len(entries)), key=lambda place: (not has_all_words[place], -alike[place])
+    )
+    return [
+        entries[place] for place in ranked if has_all_words[place] or alike[place] >= MIN_LIKENESS
+    ]
 
 
-def _named(action: str, names: list[str]) -> list[str]:
+def _required_names(action: str, names: list[str]) -> list[str]:
     if not names:
-        raise Mistake(
+        raise UserError(
             f"requirements {action}: name one or more, such as job-1/REQ-001; "
             "`starter.py requirements` names them"
         )
     return list(dict.fromkeys(names))
 
 
-def _read(only: dict[str, Any]) -> list[Stored]:
+def _read_requirements(only: dict[str, Any]) -> list[Stored]:
     from activities.stores import requirements as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.engine import Store  # noqa: PLC0415
 
     return _with_root(lambda root: Store(root).read(lambda c: rows.search(c, **only)))
 
 
-def _line(each: Stored) -> str:
-    made = each.requirement
-    text = one_line(made.text, TEXT)
-    return f"{made.ref} · {_status(each)} · {made.force} · {made.citations[0].place} · {text}"
+def _requirement_line(entry: Stored) -> str:
+    requirement = entry.requirement
+    text = one_line(requirement.text, TEXT)
+    return (
+        f"{requirement.ref} · {_status_word(entry)} · {requirement.force} · "
+        f"{requirement.citations[0].place} · {text}"
+    )
 
 
-def _status(each: Stored) -> str:
-    return "withdrawn" if each.withdrawn else each.requirement.status
+def _status_word(entry: Stored) -> str:
+    return "withdrawn" if entry.withdrawn else entry.requirement.status
 
 
-def _page(each: Stored) -> str:
-    made = each.requirement
-    lines = [f"{made.ref} · {_status(each)} · {made.force} · {made.type}", "", made.text, ""]
-    for citation in made.citations:
+def _requirement_page(entry: Stored) -> str:
+    requirement = entry.requirement
+    lines = [
+        f"{requirement.ref} · {_status_word(entry)} · {requirement.force} · {requirement.type}",
+        "",
+        requirement.text,
+        "",
+    ]
+    for citation in requirement.citations:
         lines += [f"> {citation.quote}", f"  {citation.document}, {citation.place}"]
         lines += [f"  {citation.url}, read {citation.accessed}"] if citation.url else []
-    lines += ["", f"Confidence {made.confidence:g}. {made.reasoning}"]
-    if each.decided_by:
-        double = f" of {made.duplicate_of}" if made.duplicate_of else ""
-        lines.append(f"{made.status.capitalize()}{double} by {each.decided_by}: {each.reasons}")
-    if each.withdrawn:
-        by = f" by {each.withdrawn_by}: {each.withdrawn_why}" if each.withdrawn_why else ""
+    lines += ["", f"Confidence {requirement.confidence:g}. {requirement.reasoning}"]
+    if entry.decided_by:
+        double = f" of {requirement.duplicate_of}" if requirement.duplicate_of else ""
+        lines.append(
+            f"{requirement.status.capitalize()}{double} by {entry.decided_by}: {entry.reasons}"
+        )
+    if entry.withdrawn:
+        by = f" by {entry.withdrawn_by}: {entry.withdrawn_why}" if entry.withdrawn_why else ""
         lines.append(f"Withdrawn{by or ': it is no longer in its workspace'}")
     return "\n".join(lines)
 
 
-def _data(each: Stored) -> dict[str, Any]:
-    made = each.requirement
+def _requirement_data(entry: Stored) -> dict[str, Any]:
+    requirement = entry.requirement
     return {
-        "ref": made.ref,
-        **made.content,
-        "job": made.job,
-        "decided_by": each.decided_by,
-        "reasons": each.reasons,
-        "withdrawn": each.withdrawn,
-        "withdrawn_by": each.withdrawn_by,
-        "withdrawn_why": each.withdrawn_why,
+        "ref": requirement.ref,
+        **requirement.content,
+        "job": requirement.job,
+        "decided_by": entry.decided_by,
+        "reasons": entry.reasons,
+        "withdrawn": entry.withdrawn,
+        "withdrawn_by": entry.withdrawn_by,
+        "withdrawn_why": entry.withdrawn_why,
     }
 
 
@@ -244,7 +262,7 @@ def _with_root(work: Callable[[Root], T]) -> T:
     try:
         return work(Root.open(workspaces_root(), create=False))
     except (RootError, StoreAway) as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 def add_to(app: typer.Typer) -> None:

@@ -10,14 +10,23 @@ from typing import Annotated, Any
 import typer
 
 from cli import view
-from cli.demo import demo as run_demo
-from cli.forgotten import forgotten
-from cli.jobs import JOB, PROJECT, Seen
+from cli.demo import run_demo
+from cli.forgotten import forgotten_notice
+from cli.jobs import JOB, PROJECT, JobView
 from cli.options import Job, Json, Set
-from cli.output import FAILED, OK, Mistake, console, dump, err_console, run, say
+from cli.output import (
+    FAILED,
+    OK,
+    UserError,
+    err_console,
+    print_json,
+    print_result,
+    result_console,
+    run_async,
+)
 from cli.project_input import project_input
 from cli.starting import (
-    check_amended,
+    check_fork_settings,
     check_id,
     check_size,
     job_input,
@@ -25,8 +34,8 @@ from cli.starting import (
     parse_settings,
     read_text,
 )
-from cli.starting import start as start_job
-from cli.watch import JsonLines, follow, follow_on
+from cli.starting import start_workflow as start_job
+from cli.watch import JsonScreen, follow_job, follow_on_console
 from engine.connection import answering_link, connect
 
 
@@ -45,7 +54,7 @@ def demo(
     Uses the model of OPENAI_BASE_URL or OPENAI_API_KEY if set, else a rehearsal model that needs
     no network. The files stay in the workspaces folder.
     """
-    return run(run_demo(agent, document, keep=keep, json=json))
+    return run_async(run_demo(agent, document, keep=keep, json=json))
 
 
 def start(
@@ -81,10 +90,10 @@ def start(
         check_id(id)
     data = job_input(agent, instructions, document or [], item or [], set or [])
     job_id = new_id(agent) if id is None else id
-    return run(_start(job_id, data, wait=wait, json=json))
+    return run_async(_start_workflow(job_id, data, wait=wait, json=json))
 
 
-async def _start(
+async def _start_workflow(
     job_id: str, data: dict[str, Any], *, wait: bool, json: bool, kind: str = JOB
 ) -> int:
     client = await connect()
@@ -92,13 +101,13 @@ async def _start(
     link = await answering_link(job_id, client.namespace)
     if not wait:
         if json:
-            dump({"job_id": job_id, "link": link})
+            print_json({"job_id": job_id, "link": link})
         else:
-            say(job_id)
-            say(link or "no Web UI answers; TEMPORAL_UI_ADDRESS says where one is")
+            print_result(job_id)
+            print_result(link or "no Web UI answers; TEMPORAL_UI_ADDRESS says where one is")
         return OK
     err_console().print(f"{job_id}  {link or ''}", markup=False)
-    return _finish(await follow_on(err_console(), client, job_id), json=json)
+    return _print_outcome(await follow_on_console(err_console(), client, job_id), json=json)
 
 
 def project(
@@ -120,7 +129,9 @@ def project(
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project"
     project_id = new_id(stem) if id is None else id
     check_id(project_id)
-    return run(_start(project_id, project_input(file), wait=wait, json=json, kind=PROJECT))
+    return run_async(
+        _start_workflow(project_id, project_input(file), wait=wait, json=json, kind=PROJECT)
+    )
 
 
 def fork(
@@ -161,33 +172,33 @@ def fork(
     if settings := parse_settings(set or []):
         data["set"] = settings
     check_size(data)
-    return run(_fork(job, phase, id, data, wait=wait, json=json))
+    return run_async(_fork_job(job, phase, id, data, wait=wait, json=json))
 
 
-async def _fork(
+async def _fork_job(
     job: str, phase: int | None, new: str | None, data: dict[str, Any], *, wait: bool, json: bool
 ) -> int:
     from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
 
-    if gone := forgotten(job):
-        raise Mistake(gone)
-    found = await inspecting.places(await connect(), job)
-    if found.project is not None:
-        such = f", such as {found.project}" if found.project else "; `starter.py show` names them"
-        raise Mistake(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
-    if found.unbegun:
-        raise Mistake(f"{found.unbegun} (there is nothing to fork)")
-    check_id(new := new_id(found.agent or "fork") if new is None else new)
+    if gone := forgotten_notice(job):
+        raise UserError(gone)
+    places = await inspecting.find_places(await connect(), job)
+    if places.project is not None:
+        such = f", such as {places.project}" if places.project else "; `starter.py show` names them"
+        raise UserError(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
+    if places.unbegun:
+        raise UserError(f"{places.unbegun} (there is nothing to fork)")
+    check_id(new := new_id(places.agent or "fork") if new is None else new)
     settings = data.get("set", {})
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(inspecting.StoreMissing):
-        store = inspecting.repository(job, found)
-        commit = inspecting.commit_at(found, store, phase)
+        store = inspecting.open_repository(job, places)
+        commit = inspecting.commit_at(places, store, phase)
         if settings:
-            check_amended(inspecting.config_at(store, commit), settings)
-    if found.remote:
-        data["set"] = {"workspace.remote": found.remote, **settings}
-    return await _start(new, data, wait=wait, json=json)
+            check_fork_settings(inspecting.config_at(store, commit), settings)
+    if places.remote:
+        data["set"] = {"workspace.remote": places.remote, **settings}
+    return await _start_workflow(new, data, wait=wait, json=json)
 
 
 def watch(job: Job, json: Json = False) -> int:
@@ -196,27 +207,27 @@ def watch(job: Job, json: Json = False) -> int:
     On a terminal a live view; piped, a line per change; with --json an object per change.
     Ctrl-C ends the watching, not the job.
     """
-    return run(_watch(job, json=json))
+    return run_async(_watch_job(job, json=json))
 
 
-async def _watch(job: str, *, json: bool) -> int:
+async def _watch_job(job: str, *, json: bool) -> int:
     client = await connect()
     if json:
-        return _code(await follow(client, job, JsonLines()))
-    return _finish(await follow_on(console(), client, job), json=False)
+        return _exit_code(await follow_job(client, job, JsonScreen()))
+    return _print_outcome(await follow_on_console(result_console(), client, job), json=False)
 
 
-def _finish(seen: Seen, *, json: bool) -> int:
+def _print_outcome(job: JobView, *, json: bool) -> int:
     if json:
-        dump(seen.status)
+        print_json(job.status)
     else:
-        for line in view.outcome(seen.status):
-            say(line)
-    return _code(seen)
+        for line in view.outcome_lines(job.status):
+            print_result(line)
+    return _exit_code(job)
 
 
-def _code(seen: Seen) -> int:
-    return OK if seen.word == "completed" else FAILED
+def _exit_code(job: JobView) -> int:
+    return OK if job.status_word == "completed" else FAILED
 
 
 def add_to(app: typer.Typer) -> None:

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from cli import limiting, steering, view
-from cli.jobs import look
+from cli.jobs import view_job
 from cli.options import Job, Json
-from cli.output import OK, Mistake, dump, run, say
+from cli.output import OK, UserError, print_json, print_result, run_async
 from cli.starting import parse_settings
 from engine.connection import connect
-from protocol.payloads import Refused, read_signal
+from protocol.payloads import InvalidPayload, read_signal
 
 
 def rewind(
@@ -36,13 +36,15 @@ def rewind(
     Signal `rewind` with `{"issue": "…", "phase": 3, "restore_files": true}`.
     """
     if not issue.strip():
-        raise Mistake("--issue: say what is wrong, the agent reads it")
+        raise UserError("--issue: say what is wrong, the agent reads it")
     payload: dict[str, Any] = {"issue": issue}
     if phase is not None:
         payload |= {"phase": phase, "restore_files": restore_files is not False}
     elif restore_files is not None:
-        raise Mistake("--restore-files and --keep-files need --phase: which files they mean")
-    return run(_steer(job, "rewind", payload, steering.rewound, "rewound", json=json))
+        raise UserError("--restore-files and --keep-files need --phase: which files they mean")
+    return run_async(
+        _send_signal(job, "rewind", payload, steering.was_rewound, "rewound", json=json)
+    )
 
 
 def cancel(
@@ -55,7 +57,9 @@ def cancel(
     Signal `cancel` with `{"reason": "…"}`.
     """
     payload = {"reason": reason} if reason else {}
-    return run(_steer(job, "cancel", payload, steering.cancelled, "cancelled", json=json))
+    return run_async(
+        _send_signal(job, "cancel", payload, steering.was_cancelled, "cancelled", json=json)
+    )
 
 
 def pause(job: Job, json: Json = False) -> int:
@@ -63,7 +67,7 @@ def pause(job: Job, json: Json = False) -> int:
 
     Signal `pause` with `{}`.
     """
-    return run(_steer(job, "pause", {}, steering.paused, "paused", json=json))
+    return run_async(_send_signal(job, "pause", {}, steering.is_paused, "paused", json=json))
 
 
 def resume(
@@ -87,9 +91,11 @@ def resume(
     payload: dict[str, Any] = {"set": settings} if settings else {}
     try:
         read_signal("resume", [payload])
-    except Refused as refusal:
-        raise Mistake(f"--{str(refusal).removeprefix('signal resume: ')}") from None
-    return run(_steer(job, "resume", payload, steering.resumed, "resumed", json=json))
+    except InvalidPayload as refusal:
+        raise UserError(f"--{str(refusal).removeprefix('signal resume: ')}") from None
+    return run_async(
+        _send_signal(job, "resume", payload, steering.was_resumed, "resumed", json=json)
+    )
 
 
 def limit(
@@ -108,9 +114,9 @@ def limit(
 
     Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
     """
-    payload = limiting.payload(limits)
-    effect = steering.limited(payload)
-    return run(_steer(job, "limit", payload, effect, "has new limits", json=json))
+    payload = limiting.limit_payload(limits)
+    effect = steering.limits_applied(payload)
+    return run_async(_send_signal(job, "limit", payload, effect, "has new limits", json=json))
 
 
 Id = Annotated[
@@ -130,8 +136,8 @@ def answer(
     Signal `answer` with `{"id": "…", "text": "…"}`. `show` prints the question.
     """
     if not text.strip():
-        raise Mistake("TEXT: say what the agent should know")
-    return run(_respond(job, "answer", {"text": text}, id_, "answered", json=json))
+        raise UserError("TEXT: say what the agent should know")
+    return run_async(_send_answer(job, "answer", {"text": text}, id_, "answered", json=json))
 
 
 def approve(
@@ -145,7 +151,7 @@ def approve(
     Signal `approve` with `{"id": "…", "reason": "…"}`. `show` prints the call.
     """
     payload = {"reason": reason} if reason else {}
-    return run(_respond(job, "approve", payload, id_, "approved", json=json))
+    return run_async(_send_answer(job, "approve", payload, id_, "approved", json=json))
 
 
 def deny(
@@ -159,19 +165,19 @@ def deny(
     Signal `deny` with `{"id": "…", "reason": "…"}`. `show` prints the call.
     """
     if not reason.strip():
-        raise Mistake("--reason: say why, the agent reads it")
-    return run(_respond(job, "deny", {"reason": reason}, id_, "denied", json=json))
+        raise UserError("--reason: say why, the agent reads it")
+    return run_async(_send_answer(job, "deny", {"reason": reason}, id_, "denied", json=json))
 
 
-async def _respond(
-    job: str, signal: str, payload: dict[str, Any], id_: str | None, done: str, *, json: bool
+async def _send_answer(
+    job: str, signal: str, payload: dict[str, Any], id_: str | None, past_tense: str, *, json: bool
 ) -> int:
     """Send what a person says to a question, with the id of that question."""
     if id_ is None:
         # With its id it can never be taken for the answer to another, whatever comes between.
-        id_ = steering.open_ids(await look(await connect(), job)).get(signal)
+        id_ = steering.open_question_ids(await view_job(await connect(), job)).get(signal)
     named = {"id": id_, **payload} if id_ else payload
-    return await _steer(job, signal, named, steering.answered, done, json=json)
+    return await _send_signal(job, signal, named, steering.was_answered, past_tense, json=json)
 
 
 def tell(
@@ -188,11 +194,11 @@ def tell(
     "Amended", also after a rewind. A project hands it to the jobs at work and to those that begin.
     """
     if not text.strip():
-        raise Mistake("TEXT: say what the agent should know")
+        raise UserError("TEXT: say what the agent should know")
     payload: dict[str, Any] = {"text": text}
     if item:
         payload["item"] = True
-    return run(_steer(job, "tell", payload, steering.heard, "was told", json=json))
+    return run_async(_send_signal(job, "tell", payload, steering.was_heard, "was told", json=json))
 
 
 def bypass(
@@ -206,8 +212,10 @@ def bypass(
     Signal `bypass` with `{"guard": "…", "reason": "…"}`. The guard's next refusal is passed over.
     """
     payload = {"guard": guard, "reason": reason}
-    effect = steering.bypassed(guard)
-    return run(_steer(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json))
+    effect = steering.bypass_taken(guard)
+    return run_async(
+        _send_signal(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json)
+    )
 
 
 def _undone(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
@@ -230,31 +238,44 @@ def _undone(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
     )
 
 
-async def _steer(
+async def _send_signal(
     job: str,
     signal: str,
     payload: dict[str, Any],
     effect: steering.Effect,
-    done: str,
+    past_tense: str,
     *,
     json: bool,
 ) -> int:
     client = await connect()
-    applied, seen, to = await steering.steer(client, job, signal, payload, effect)
+    applied, view_after, to = await steering.send_and_wait(client, job, signal, payload, effect)
     if json:
-        dump({**seen.status, "signal": signal, "applied": applied})
+        print_json({**view_after.status, "signal": signal, "applied": applied})
     elif to:
-        say(f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it")
+        print_result(
+            f"{job} handed {signal} on to job {to}; `starter.py show {to}` tells what came of it"
+        )
     elif applied:
-        say(f"{job} {done}: {view.line(seen.status, seen.waiting)}")
-        if undone := _undone(job, payload, seen.status) if signal == "rewind" else "":
-            say(undone)
-        if signal == "pause" and seen.notices and seen.notices[-1].startswith(steering.LACKS):
-            say(seen.notices[-1])
-    elif not seen.live and not seen.closed:
-        say(f"{job}: {signal} sent; {seen.silence}; the job takes it when it goes on")
+        print_result(
+            f"{job} {past_tense}: {view.status_line(view_after.status, view_after.waiting)}"
+        )
+        if undone := _undone(job, payload, view_after.status) if signal == "rewind" else "":
+            print_result(undone)
+        if (
+            signal == "pause"
+            and view_after.notices
+            and view_after.notices[-1].startswith(steering.LACKS)
+        ):
+            print_result(view_after.notices[-1])
+    elif not view_after.live and not view_after.closed:
+        print_result(
+            f"{job}: {signal} sent; {view_after.silence}; the job takes it when it goes on"
+        )
     else:
-        say(f"{job}: {signal} sent, not taken yet: {view.line(seen.status, seen.waiting)}")
+        print_result(
+            f"{job}: {signal} sent, not taken yet: "
+            f"{view.status_line(view_after.status, view_after.waiting)}"
+        )
     return OK
 
 

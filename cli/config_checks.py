@@ -35,7 +35,7 @@ class Finding:
     """What is to be said of an agent, or of files beside them."""
 
     name: str
-    told: str = ""
+    summary: str = ""
     problem: str = ""
     """File, key, what was found, what was expected; empty when nothing is wrong."""
     data: dict[str, Any] | None = None
@@ -44,10 +44,10 @@ class Finding:
     def ok(self) -> bool:
         return not self.problem
 
-    def line(self) -> str:
-        return f"✓ {self.name}: {self.told}" if self.ok else f"✗ {self.name}: {self.problem}"
+    def as_line(self) -> str:
+        return f"✓ {self.name}: {self.summary}" if self.ok else f"✗ {self.name}: {self.problem}"
 
-    def json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """For `--json`."""
         return {
             "name": self.name,
@@ -58,7 +58,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Settled:
+class ResolvedAgent:
     """An agent with all that a start makes of its configuration, but what servers declare."""
 
     config: AgentConfig
@@ -68,7 +68,7 @@ class Settled:
     """Whether it reviews other agents' work, and cannot have a job of its own."""
 
 
-def findings(
+def check_configuration(
     names: Sequence[str] = (), *, root: Path | None = None, folder: Path = SHIPPED
 ) -> Iterator[Finding]:
     """What a check finds, an agent at a time.
@@ -78,41 +78,41 @@ def findings(
         root: The workspaces root, whose learned guards every start reads.
         folder: Where `defaults.yaml`, `agents/` and the rest are.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     for name in names or agent_names(folder):
-        yield (found := _of_agent(name, folder))
-        told.add(found.problem)
+        yield (finding := _check_agent(name, folder))
+        reported.add(finding.problem)
     if not names:
-        for path, read in _files(folder):
+        for path, read in _shared_files(folder):
             try:
                 read(path)
             except Problem as problem:
-                if str(problem) not in told:
+                if str(problem) not in reported:
                     yield Finding(str(path.relative_to(folder)), problem=str(problem))
     if root is not None:
-        yield from _of_root(root)
+        yield from _check_learned_guards(root)
 
 
-def settled(name: str, folder: Path = SHIPPED) -> Settled:
+def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
     """The agent as a start would find it, on a machine that has all it may need.
 
     Raises:
         Problem: with what is wrong, and where.
     """
     config = load_agent(name, folder=folder)
-    own = folder / "agents" / name / "agent.yaml"
+    agent_file = folder / "agents" / name / "agent.yaml"
     try:
         check_servers(config)
         check_prices(config)
         check_windows(config)
-        _folders(config)
-        _guarded(config)
+        _check_folders(config)
+        _check_guards(config)
         if config.reviewer:
-            _reviews(config.reviewer, own)
-        tools, reviews = _tools(config)
-        return Settled(config, tools, _routes(config, tools), reviews)
+            _check_reviewer(config.reviewer, agent_file)
+        tools, reviews = _agent_tools(config)
+        return ResolvedAgent(config, tools, _tool_routes(config, tools), reviews)
     except Problem as problem:
-        raise Problem(str(problem).replace(f"agent {name}: ", f"{own}: ", 1)) from None
+        raise Problem(str(problem).replace(f"agent {name}: ", f"{agent_file}: ", 1)) from None
 
 
 def check_start(config: AgentConfig) -> None:
@@ -124,13 +124,13 @@ def check_start(config: AgentConfig) -> None:
         Problem: with what is wrong.
     """
     check_servers(config)
-    _folders(config)
+    _check_folders(config)
     if config.reviewer:
         reviewer_tools(config.reviewer)
-    _routes(config, tools_named(config))
+    _tool_routes(config, tools_named(config))
 
 
-def _folders(config: AgentConfig) -> None:
+def _check_folders(config: AgentConfig) -> None:
     for folder in config.folders:
         try:
             parse(folder)
@@ -138,7 +138,7 @@ def _folders(config: AgentConfig) -> None:
             raise Problem(f"agent {config.name}: folders: {error}") from None
 
 
-def _guarded(config: AgentConfig) -> None:
+def _check_guards(config: AgentConfig) -> None:
     """A guard on a tool or argument that there is none of never speaks, and nobody would know."""
     for guard in config.rules:
         for pattern in [*guard.match.tool, *guard.match.not_ran]:
@@ -149,30 +149,32 @@ def _guarded(config: AgentConfig) -> None:
                     "`starter.py tools` lists them"
                 )
         if all(map(_PLAIN.fullmatch, guard.match.tool)):
-            _taken(config, guard)
+            _check_guard_arguments(config, guard)
 
 
-def _taken(config: AgentConfig, guard: Guard) -> None:
+def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
     """Of several tools one may take what the others do not."""
     tools = guard.match.tool
-    taken = {each.name for tool in tools for each in REGISTRY[tool].arguments.listed}
+    known_arguments = {
+        argument.name for tool in tools for argument in REGISTRY[tool].arguments.listed
+    }
     named = [*guard.match.arguments, *guard.match.ignoring, *guard.rewrite]
-    if tools and (unknown := [name for name in named if name not in taken]):
+    if tools and (unknown := [name for name in named if name not in known_arguments]):
         raise Problem(
             f"agent {config.name}: guards: {guard.name}: {' and '.join(tools)} "
             f"take{'s' if len(tools) == 1 else ''} no argument {unknown[0]!r}; expected "
-            f"{' or '.join(sorted(taken)) or 'none'}"
+            f"{' or '.join(sorted(known_arguments)) or 'none'}"
         )
 
 
-def _reviews(reviewer: AgentConfig, of: Path) -> None:
+def _check_reviewer(reviewer: AgentConfig, agent_file: Path) -> None:
     try:
         reviewer_tools(reviewer)
     except Problem as problem:
-        raise Problem(f"{of}: review.agent: {problem}") from None
+        raise Problem(f"{agent_file}: review.agent: {problem}") from None
 
 
-def _tools(config: AgentConfig) -> tuple[list[Tool], bool]:
+def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
     """The agent's tools, and whether they are those of a reviewer."""
     try:
         return tools_named(config), False
@@ -182,36 +184,37 @@ def _tools(config: AgentConfig) -> tuple[list[Tool], bool]:
         return reviewer_tools(config), True
 
 
-def _routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+def _tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     # Servers are not asked for what they have, so that their tools have no names yet.
-    config.approve = [tool for tool in config.approve if not _of_server(tool, config)]
+    config.approve = [tool for tool in config.approve if not _is_server_tool(tool, config)]
     return routes_of(config, tools)
 
 
-def _of_server(tool: str, config: AgentConfig) -> bool:
+def _is_server_tool(tool: str, config: AgentConfig) -> bool:
     return any(tool == server or tool.startswith(f"{server}__") for server in config.mcp)
 
 
-def _of_agent(name: str, folder: Path) -> Finding:
+def _check_agent(name: str, folder: Path) -> Finding:
     try:
-        found, above = settled(name, folder), extended_by(name, folder)
+        resolved, above = resolve_agent(name, folder), extended_by(name, folder)
     except Problem as problem:
         return Finding(name, problem=str(problem))
     data = {
         "extends": above[0] if above else None,
-        "model": found.config.model.name,
-        "tools": len(found.tools),
-        "servers": sorted(found.config.mcp),
+        "model": resolved.config.model.name,
+        "tools": len(resolved.tools),
+        "servers": sorted(resolved.config.mcp),
     }
-    told = [
+    parts = [
         f"extends {', '.join(above) or 'the defaults'}",
-        f"model {found.config.model.name}",
-        f"{len(found.tools)} tools" + (" and those of its servers" if found.config.mcp else ""),
+        f"model {resolved.config.model.name}",
+        f"{len(resolved.tools)} tools"
+        + (" and those of its servers" if resolved.config.mcp else ""),
     ]
-    return Finding(name, ", ".join(told), data=data)
+    return Finding(name, ", ".join(parts), data=data)
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
+def _shared_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
     """Files that are read only when an agent names them, or a tool needs them."""
     readers: dict[str, Callable[[Path], object]] = {
         "guards/*.yaml": read_guards,
@@ -224,7 +227,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
             yield path, read
 
 
-def _of_root(root: Path) -> Iterator[Finding]:
+def _check_learned_guards(root: Path) -> Iterator[Finding]:
     learned = LearnedGuards(root)
     try:
         names = learned.names()

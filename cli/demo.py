@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from cli import view
-from cli.output import FAILED, OK, console, dump, err_console, note, say
-from cli.starting import job_input, new_id, start
-from cli.watch import follow_on
+from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
+from cli.starting import job_input, new_id, start_workflow
+from cli.watch import follow_on_console
 from engine import logs
 from engine.connection import DEFAULT_UI, describe_endpoint, ui_link, workspaces_root
 from engine.development import Server, server
@@ -29,7 +29,7 @@ LEAVING_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
-class Demonstrated:
+class DemoJob:
     """The demo's job."""
 
     id: str
@@ -38,7 +38,7 @@ class Demonstrated:
 
 
 @dataclass
-class Reached:
+class DemoProgress:
     """How far the demo got."""
 
     started: bool = False
@@ -46,7 +46,7 @@ class Reached:
     """Once the job ended."""
 
 
-async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> int:
+async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> int:
     """Run the demo; the exit code.
 
     Args:
@@ -65,45 +65,45 @@ async def demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> 
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
     job_id = new_id(agent)
     database = root.path / ".longhaul" / "temporal.db"
-    interrupted, reached = _on_interrupt(), Reached()
+    interrupted, progress = _interrupt_event(), DemoProgress()
 
-    async def show() -> int:
+    async def show_demo() -> int:
         async with server(port=PORT, ui_port=UI_PORT, database=database) as running:
-            _introduce(running, database)
+            _print_addresses(running, database)
             # A step cut short by Ctrl-C is done again by the next worker, so none is waited for.
             async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
-                job = Demonstrated(job_id, data, root.workspace(job_id))
-                reached.code = await _run(running, job, reached, keep=keep, json=json)
+                job = DemoJob(job_id, data, root.workspace(job_id))
+                progress.code = await _run_job(running, job, progress, keep=keep, json=json)
                 if keep:
                     sys.stdout.flush()  # a pipe would have the result when all is over
-                    note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
+                    print_note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
                     await interrupted.wait()
                 else:
-                    note("look again, also at earlier jobs: `starter.py demo --keep`")
-                return reached.code
+                    print_note("look again, also at earlier jobs: `starter.py demo --keep`")
+                return progress.code
 
-    showing = asyncio.create_task(show())
+    showing = asyncio.create_task(show_demo())
     waiting = asyncio.create_task(interrupted.wait())
     await asyncio.wait((showing, waiting), return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
     if not interrupted.is_set():
         return await showing
-    if reached.code is None:
+    if progress.code is None:
         goes_on = f"job {job_id} goes on with `starter.py demo --keep`"
-        note(f"interrupted; {goes_on if reached.started else 'no job was started'}")
+        print_note(f"interrupted; {goes_on if progress.started else 'no job was started'}")
         showing.cancel()
-    await _let_end(showing)
-    return INTERRUPTED if reached.code is None else reached.code
+    await _wait_for_end(showing)
+    return INTERRUPTED if progress.code is None else progress.code
 
 
-def _on_interrupt() -> asyncio.Event:
+def _interrupt_event() -> asyncio.Event:
     interrupted = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
     return interrupted
 
 
-async def _let_end(showing: asyncio.Task[int]) -> None:
+async def _wait_for_end(showing: asyncio.Task[int]) -> None:
     """Let server and worker end, a few seconds at most, whatever they say to it.
 
     The server is in the terminal's process group: the same Ctrl-C ends it, and a worker that has
@@ -113,38 +113,42 @@ async def _let_end(showing: asyncio.Task[int]) -> None:
         await asyncio.wait_for(asyncio.gather(showing, return_exceptions=True), LEAVING_SECONDS)
 
 
-def _introduce(running: Server, database: Path) -> None:
-    note(f"model    {describe_endpoint()}")
-    note(f"Web UI   {running.ui}")
-    note(f"server   {running.address}, data in {database}")
+def _print_addresses(running: Server, database: Path) -> None:
+    print_note(f"model    {describe_endpoint()}")
+    print_note(f"Web UI   {running.ui}")
+    print_note(f"server   {running.address}, data in {database}")
     if running.address != f"127.0.0.1:{PORT}":
-        note(
+        print_note(
             f"         port {PORT} is taken: other commands need TEMPORAL_ADDRESS={running.address}"
         )
     if running.ui != DEFAULT_UI:
-        note(f"         port {UI_PORT} is taken: their links need TEMPORAL_UI_ADDRESS={running.ui}")
+        print_note(
+            f"         port {UI_PORT} is taken: their links need TEMPORAL_UI_ADDRESS={running.ui}"
+        )
 
 
-async def _run(
-    running: Server, job: Demonstrated, reached: Reached, *, keep: bool, json: bool
+async def _run_job(
+    running: Server, job: DemoJob, progress: DemoProgress, *, keep: bool, json: bool
 ) -> int:
-    await start(running.client, job.id, job.data)
-    reached.started = True
+    await start_workflow(running.client, job.id, job.data)
+    progress.started = True
     link = ui_link(job.id, base=running.ui)
-    note(f"job      {job.id}  {link}")
-    screen = err_console() if json else console()
+    print_note(f"job      {job.id}  {link}")
+    screen = err_console() if json else result_console()
     # Without --keep the server leaves with us: nobody could answer a job that waits.
-    seen = await follow_on(screen, running.client, job.id, until_waiting=not keep)
+    job_view = await follow_on_console(screen, running.client, job.id, until_waiting=not keep)
     workspace = job.workspace
-    made = sorted(str(path) for path in (workspace / "output").rglob("*") if path.is_file())
+    outputs = sorted(str(path) for path in (workspace / "output").rglob("*") if path.is_file())
     if json:
-        dump({**seen.status, "link": link, "workspace": str(workspace), "output": made})
+        print_json(
+            {**job_view.status, "link": link, "workspace": str(workspace), "output": outputs}
+        )
     else:
-        for line in view.outcome(seen.status):
-            say(line)
-        if seen.waiting:
-            say(view.waits(seen.waiting))
-        say(f"workspace {workspace}")
-        for path in made:
-            say(f"  {path}")
-    return OK if seen.word == "completed" else FAILED
+        for line in view.outcome_lines(job_view.status):
+            print_result(line)
+        if job_view.waiting:
+            print_result(view.waiting_line(job_view.waiting))
+        print_result(f"workspace {workspace}")
+        for path in outputs:
+            print_result(f"  {path}")
+    return OK if job_view.status_word == "completed" else FAILED

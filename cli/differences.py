@@ -8,7 +8,7 @@ from typing import Any
 
 from activities.checkpoints import Change, Files, FilesError, PathRefused, diff, diff_lines
 from activities.toolkit.ownership import is_system
-from cli.output import Mistake
+from cli.output import UserError
 
 MAX_LINES = 400
 
@@ -35,14 +35,14 @@ class Difference:
     def new_size(self) -> int | None:
         return self.change.new.size if self.change.new else None
 
-    def line(self) -> str:
+    def as_line(self) -> str:
         """The path with what became of it and its size in bytes, before and after."""
         sizes = [f"{size:,}" for size in (self.old_size, self.new_size) if size is not None]
         entry = self.change.new or self.change.old
         end = "/" if entry and entry.kind == "folder" else ""
         return f"{self.word:<7}  {' → '.join(sizes):>19}  {self.change.path}{end}"
 
-    def data(self, text: str | None) -> dict[str, Any]:
+    def as_data(self, text: str | None) -> dict[str, Any]:
         """For `--json`."""
         return {
             "path": self.change.path,
@@ -54,7 +54,7 @@ class Difference:
         }
 
 
-def differences(old: Files, new: Files, path: str) -> list[Difference]:
+def list_differences(old: Files, new: Files, path: str) -> list[Difference]:
     """The paths at or below `path` that differ, those that the system keeps last.
 
     Raises:
@@ -62,30 +62,34 @@ def differences(old: Files, new: Files, path: str) -> list[Difference]:
     """
     try:
         if path and old.entry(path) is None and new.entry(path) is None:
-            raise Mistake(f"there is no {path!r} in either; `starter.py files` lists what there is")
+            raise UserError(
+                f"there is no {path!r} in either; `starter.py files` lists what there is"
+            )
     except (FilesError, PathRefused) as error:
-        raise Mistake(str(error)) from None
-    wanted = path.strip("/")
-    found = [
-        Difference(change, aside=is_system(change.path) and not is_system(wanted))
+        raise UserError(str(error)) from None
+    folder = path.strip("/")
+    changes = [
+        Difference(change, aside=is_system(change.path) and not is_system(folder))
         for change in diff(old, new)
-        if not wanted or f"{change.path}/".startswith(f"{wanted}/")
+        if not folder or f"{change.path}/".startswith(f"{folder}/")
     ]
-    return sorted(found, key=lambda one: one.aside)
+    return sorted(changes, key=lambda difference: difference.aside)
 
 
-def unified(old: Files, new: Files, one: Difference, names: tuple[str, str], *, whole: bool) -> str:
+def unified_diff(
+    old: Files, new: Files, difference: Difference, names: tuple[str, str], *, all_lines: bool
+) -> str:
     """The lines that differ, or in a sentence why there are none to show.
 
     Args:
         names: What the two sides are called.
         whole: Show all lines, not only the first.
     """
-    path = one.change.path
-    lines = diff_lines(old, new, one.change, names)
+    path = difference.change.path
+    lines = diff_lines(old, new, difference.change, names)
     if lines is None:
         return "binary, or too large to compare by line\n"
-    if whole:
+    if all_lines:
         return "".join(lines)
     shown = list(islice(lines, MAX_LINES))
     if rest := sum(1 for _ in lines):

@@ -17,8 +17,8 @@ from temporalio.service import RPCError
 
 from activities.guards.credentials import without_credentials
 from cli import server_checks
-from cli.check import LIMIT, Check
-from cli.output import Mistake, refused
+from cli.check import CHECK_TIMEOUT, Check
+from cli.output import UserError, server_error_text
 from config.loader import agent_names, load_agent
 from config.schema import Problem
 from engine import logs
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 BEFORE_ROOT = "not looked at before there is a workspaces root"
 
 
-async def examine(project: Path | None = None) -> AsyncIterator[Check]:
+async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
     """All checks, in an order in which each explains those after it.
 
     Args:
         project: File of a project, whose needs are tried too.
     """
     looks = {
-        "temporal binary": _binary,
-        "workspaces": _root,
-        "store": _store,
-        "configuration": _configuration,
-        "graph": _graph,
-        "token vocabulary": _tokens,
-        "sandbox": _sandbox,
-        "git": _git,
-        "log": _log,
-        "traces and metrics": _collector,
+        "temporal binary": _check_temporal_binary,
+        "workspaces": _check_root,
+        "store": _check_store,
+        "configuration": _check_configuration,
+        "graph": _check_graph,
+        "token vocabulary": _check_tokens,
+        "sandbox": _check_sandbox,
+        "git": _check_git,
+        "log": _check_log,
+        "traces and metrics": _check_collectors,
     }
     for name, look in looks.items():
         try:
@@ -64,22 +64,26 @@ async def examine(project: Path | None = None) -> AsyncIterator[Check]:
         except Unusable as error:
             yield Check(name, False, str(error))
     if project:
-        yield await asyncio.to_thread(_needs, project)
-    yield await _model()
+        yield await asyncio.to_thread(_check_project_needs, project)
+    yield await _check_model_endpoint()
     try:
         client = await connect()
     except Unusable as error:
         yield Check("server", False, str(error))
         return
     yield Check("server", True, str(client_options()["target_host"]))
-    for check in server_checks.ALL:
+    for check in server_checks.SERVER_CHECKS:
         try:
             yield await check(client)
         except RPCError as error:
-            yield Check(check.__name__.replace("_", " "), False, refused(error))
+            yield Check(
+                check.__name__.removeprefix("check_").replace("_", " "),
+                False,
+                server_error_text(error),
+            )
 
 
-async def examine_models() -> AsyncIterator[Check]:
+async def check_models() -> AsyncIterator[Check]:
     """What works of what jobs need of their models."""
     from cli import model_checks  # noqa: PLC0415 - loads the activities
 
@@ -89,23 +93,23 @@ async def examine_models() -> AsyncIterator[Check]:
         yield Check("configuration", False, str(error), "correct it")
         return
     for model in models:
-        async for check in model_checks.examine(model):
+        async for check in model_checks.check_model(model):
             several = len(models) > 1
             yield replace(check, name=f"{model.name}: {check.name}") if several else check
 
 
-def _binary() -> Check:
+def _check_temporal_binary() -> Check:
     try:
         binary = find_binary()
-        told = subprocess.run(
+        process = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, timeout=5, check=True
         )
-        return Check("temporal binary", True, f"{binary} ({told.stdout.strip()})")
+        return Check("temporal binary", True, f"{binary} ({process.stdout.strip()})")
     except (OSError, subprocess.SubprocessError) as error:
         return Check("temporal binary", False, f"does not run: {error}", "run `make setup` again")
 
 
-def _root() -> Check:
+def _check_root() -> Check:
     folder = workspaces_root()
     try:
         folder.stat()
@@ -123,7 +127,7 @@ def _root() -> Check:
     return Check("workspaces", True, f"{root.path} (id {root.id})")
 
 
-def _store() -> Check:
+def _check_store() -> Check:
     folder = workspaces_root()
     if not os.access(folder, os.F_OK):
         return Check("store", True, BEFORE_ROOT)
@@ -132,23 +136,27 @@ def _store() -> Check:
 
     try:
         store = Store(open_root(folder))
-        store.run(lambda connection: None, seconds=LIMIT.total_seconds())
+        store.run(lambda connection: None, seconds=CHECK_TIMEOUT.total_seconds())
     except StoreAway as error:
         return Check("store", False, str(error))
     return Check("store", True, store.shown)
 
 
-def _configuration() -> Check:
+def _check_configuration() -> Check:
     from cli import config_checks  # noqa: PLC0415 - loads the activities
 
-    wrong = [one.problem for one in config_checks.findings(root=workspaces_root()) if not one.ok]
+    wrong = [
+        finding.problem
+        for finding in config_checks.check_configuration(root=workspaces_root())
+        if not finding.ok
+    ]
     if wrong:
         more = f" (and {len(wrong) - 1} more: `starter.py config check`)" if wrong[1:] else ""
         return Check("configuration", False, f"{wrong[0]}{more}", "correct it")
     return Check("configuration", True, f"agents {', '.join(agent_names())}")
 
 
-def _graph() -> Check:
+def _check_graph() -> Check:
     from activities.graph import (  # noqa: PLC0415 - commands start faster without
         GraphAway,
         GraphRefused,
@@ -165,7 +173,7 @@ def _graph() -> Check:
         return Check("graph", True, f"{folder} is not there yet; the first use makes it")
     try:
         root, schema = open_root(workspaces_root()), load_agent("generalist").graph_schema
-        seconds = LIMIT.total_seconds()
+        seconds = CHECK_TIMEOUT.total_seconds()
         with open_graph(
             root, schema, limits=Limits(wait_seconds=seconds, seconds=seconds)
         ) as graph:
@@ -176,7 +184,7 @@ def _graph() -> Check:
         return Check("graph", False, str(error))
 
 
-def _tokens() -> Check:
+def _check_tokens() -> Check:
     from activities import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
 
     # The one encoding whose ids are published for this text: a wrong vocabulary shows.
@@ -184,7 +192,7 @@ def _tokens() -> Check:
     return Check("token vocabulary", count == 2, "o200k_base, offline", "run `make setup` again")
 
 
-def _sandbox() -> Check:
+def _check_sandbox() -> Check:
     from activities.commands import sandbox  # noqa: PLC0415 - loads what only activities need
 
     program = sandbox.find_bwrap()
@@ -194,7 +202,7 @@ def _sandbox() -> Check:
     return Check("sandbox", True, f"{program}; commands can be run")
 
 
-def _needs(file: Path) -> Check:
+def _check_project_needs(file: Path) -> Check:
     from activities.projects.needs import lacking, needs  # noqa: PLC0415 - loads the activities
     from cli.project_input import agents_of, read_project  # noqa: PLC0415
 
@@ -202,14 +210,14 @@ def _needs(file: Path) -> Check:
     try:
         start = read_project(file)[0]
         agents = agents_of(start)
-    except (Mistake, Problem) as wrong:
+    except (UserError, Problem) as wrong:
         return Check(name, False, str(wrong), "correct the file")
     if why := lacking(start, agents):
         return Check(name, False, why)
     return Check(name, True, ", ".join(needs(start)) or "none are named")
 
 
-def _git() -> Check:
+def _check_git() -> Check:
     if program := shutil.which("git"):
         return Check("git", True, program)
     # Only some jobs need it, and a disk that was damaged.
@@ -217,14 +225,14 @@ def _git() -> Check:
     return Check("git", True, f"none, so {off}")
 
 
-def _log() -> Check:
+def _check_log() -> Check:
     try:
         return Check("log", True, f"{logs.form()}, from {logs.level('WARNING')} on")
     except Unusable as error:
         return Check("log", False, f"{error}: no worker starts")
 
 
-def _collector() -> Check:
+def _check_collectors() -> Check:
     name, addresses = "traces and metrics", switch.collectors()
     try:
         if addresses:
@@ -234,17 +242,17 @@ def _collector() -> Check:
             port = url.port or (443 if url.scheme == "https" else 80)
             if url.scheme not in ("http", "https") or not url.hostname:
                 raise ValueError("expected an address such as http://127.0.0.1:4318")
-            socket.create_connection((url.hostname, port), LIMIT.total_seconds()).close()
+            socket.create_connection((url.hostname, port), CHECK_TIMEOUT.total_seconds()).close()
     except (OSError, ValueError) as error:
         return Check(
             name, False, f"{without_credentials(address)} is not reached ({error}): they are lost",
             f"start the collector, or correct or unset {switch.ENDPOINT}",
         )  # fmt: skip
-    told = f"to {', '.join(map(without_credentials, addresses))}"
-    return Check(name, True, told if addresses else "not exported")
+    targets = f"to {', '.join(map(without_credentials, addresses))}"
+    return Check(name, True, targets if addresses else "not exported")
 
 
-async def _offered(client: AsyncOpenAI) -> list[str]:
+async def _listed_models(client: AsyncOpenAI) -> list[str]:
     """The models an endpoint lists; none where it has no such list."""
     import openai  # noqa: PLC0415 - takes a moment to load
 
@@ -264,7 +272,7 @@ async def _offered(client: AsyncOpenAI) -> list[str]:
     raise said
 
 
-def _means(listed: str, name: str) -> bool:
+def _is_same_model(listed: str, name: str) -> bool:
     """Whether a listed model is the named one: Gemini lists it as `models/name`, Ollama as
     `name:latest`, and routers take `name:variant` of one that they list."""
     return name in (listed, listed.removeprefix("models/"), listed.removesuffix(":latest")) or (
@@ -272,7 +280,7 @@ def _means(listed: str, name: str) -> bool:
     )
 
 
-async def _model() -> Check:
+async def _check_model_endpoint() -> Check:
     from temporalio.exceptions import ApplicationError  # noqa: PLC0415
 
     from activities.model import endpoint  # noqa: PLC0415 - loads the openai client
@@ -281,8 +289,8 @@ async def _model() -> Check:
     try:
         model = load_agent("generalist").model
         model = model.model_copy(update={"name": endpoint.chosen_name(model)})
-        client = endpoint.connect(model).with_options(timeout=LIMIT.total_seconds())
-        offered = await _offered(client)
+        client = endpoint.connect(model).with_options(timeout=CHECK_TIMEOUT.total_seconds())
+        offered = await _listed_models(client)
     except ApplicationError as error:
         return Check("model endpoint", False, error.message)
     except Problem as error:
@@ -295,7 +303,7 @@ async def _model() -> Check:
             "model endpoint", False, f"{where}: {said}",
             "check OPENAI_BASE_URL and OPENAI_API_KEY",
         )  # fmt: skip
-    if offered and not any(_means(entry, model.name) for entry in offered):
+    if offered and not any(_is_same_model(entry, model.name) for entry in offered):
         return Check(
             "model endpoint", False, f"{where} does not list the model {model.name}",
             "set LONGHAUL_MODEL or model.name to one it offers",

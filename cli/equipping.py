@@ -13,7 +13,7 @@ from activities.starting.pinning import KINDS
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.offering import offer
 from activities.toolkit.registry import Tool
-from cli.config_checks import settled
+from cli.config_checks import resolve_agent
 from config.guard_schema import Guard, HookEvent
 from config.schema import AgentConfig
 from protocol.tools import ToolRoute
@@ -23,7 +23,7 @@ OFFERED = ("tool", "effect", "run", "guards", "does")
 
 
 @dataclass(frozen=True)
-class Told:
+class ToolListing:
     """A tool, of an agent or of the registry."""
 
     tool: str
@@ -41,7 +41,7 @@ class Told:
     deferred: bool = False
     """Whether it is offered only once `search_tools` has found it."""
 
-    def row(self) -> dict[str, str]:
+    def as_row(self) -> dict[str, str]:
         """For a table."""
         marks = {"asks a person": self.asks, "once searched for": self.deferred}
         run = ["local" if self.local else "activity", *(mark for mark in marks if marks[mark])]
@@ -57,49 +57,49 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Equipped:
+class AgentTools:
     """The tools of an agent."""
 
     agent: str
-    kinds: dict[str, list[Told]]
+    kinds: dict[str, list[ToolListing]]
     """Those of each kind of phase; of a reviewer, those of a review."""
     servers: list[str]
     """MCP servers, whose tools come on top in tactical phases."""
 
 
-def every() -> list[Told]:
+def all_tools() -> list[ToolListing]:
     """All tools, a group after another."""
     entries = sorted(REGISTRY.values(), key=lambda entry: entry.group)
-    return [_told(entry, entry.route) for entry in entries]
+    return [_tool_listing(entry, entry.route) for entry in entries]
 
 
-def of_agent(name: str) -> Equipped:
+def agent_tools(name: str) -> AgentTools:
     """What the agent is offered. Raises Problem."""
-    found = settled(name)
-    routes = {route.name: route for route in found.routes}
+    resolved = resolve_agent(name)
+    routes = {route.name: route for route in resolved.routes}
 
-    def describe_tool(entry: Tool, *, deferred: bool = False) -> Told:
-        guards = list(dict.fromkeys(_guards(found.config, entry)))
-        asks = entry.name in asking(found.config)
-        return _told(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
+    def describe_tool(entry: Tool, *, deferred: bool = False) -> ToolListing:
+        guards = list(dict.fromkeys(_guard_names(resolved.config, entry)))
+        asks = entry.name in asking(resolved.config)
+        return _tool_listing(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
 
-    if found.reviews:
+    if resolved.reviews:
         # Nothing guards what can only read.
-        kinds = {"review": [_told(entry, routes[entry.name]) for entry in found.tools]}
+        kinds = {"review": [_tool_listing(entry, routes[entry.name]) for entry in resolved.tools]}
     else:
-        offers = {kind: offer(found.config, kind) for kind in KINDS}
+        offers = {kind: offer(resolved.config, kind) for kind in KINDS}
         kinds = {
             kind: [
-                *map(describe_tool, made.offered),
-                *(describe_tool(e, deferred=True) for e in made.deferred),
+                *map(describe_tool, kind_offer.offered),
+                *(describe_tool(e, deferred=True) for e in kind_offer.deferred),
             ]
-            for kind, made in offers.items()
+            for kind, kind_offer in offers.items()
         }
-    return Equipped(name, kinds, sorted(found.config.mcp))
+    return AgentTools(name, kinds, sorted(resolved.config.mcp))
 
 
-def _told(entry: Tool, route: ToolRoute, **of_agent: Any) -> Told:
-    return Told(
+def _tool_listing(entry: Tool, route: ToolRoute, **of_agent: Any) -> ToolListing:
+    return ToolListing(
         tool=entry.name,
         group=entry.group,
         does=entry.summary,
@@ -111,11 +111,11 @@ def _told(entry: Tool, route: ToolRoute, **of_agent: Any) -> Told:
     )
 
 
-def _guards(config: AgentConfig, entry: Tool) -> Iterator[str]:
+def _guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
     points = {"before_tool", "after_tool", *OF_THE_WORKFLOW.get(entry.name, ())}
     acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
     for guard in acting:
-        if guard.point in points and _concerns(guard, config.name, entry):
+        if guard.point in points and _guard_may_apply(guard, config.name, entry):
             yield guard.name
     for event in OF_CALLS:
         yield from (hook.title for hook in matching(config, event, entry.name))
@@ -125,7 +125,7 @@ def _guards(config: AgentConfig, entry: Tool) -> Iterator[str]:
             yield from (hook.title for hook in config.hooks.get(event, []))
 
 
-def _concerns(guard: Guard, agent: str, entry: Tool) -> bool:
+def _guard_may_apply(guard: Guard, agent: str, entry: Tool) -> bool:
     """Whether the guard may have a say, going by tool and agent alone."""
     match = guard.match
     return (

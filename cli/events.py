@@ -18,13 +18,13 @@ _STEPS = (
 """Events that stand for a step: regular activity, local activity, durable timer."""
 
 
-async def newest_events(client: Client, job_id: str, most: int) -> Sequence[HistoryEvent]:
+async def newest_events(client: Client, job_id: str, limit: int) -> Sequence[HistoryEvent]:
     """The end of the job's history, newest first."""
     page = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
             namespace=client.namespace,
             execution=ExecutionId(workflow_id=job_id),
-            maximum_page_size=most,
+            maximum_page_size=limit,
         )
     )
     return page.history.events

@@ -15,7 +15,7 @@ MOST_JOBS = 500
 """Running jobs looked at one by one."""
 
 
-async def failing(client: Client) -> tuple[list[str], int]:
+async def failing_jobs(client: Client) -> tuple[list[str], int]:
     """A text for each such job, and how many running jobs were looked at."""
     query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus = 'Running'"
     jobs: list[str] = []
@@ -23,22 +23,24 @@ async def failing(client: Client) -> tuple[list[str], int]:
         jobs.append(job.id)  # noqa: PERF401 - an async comprehension hides that this is paged
     several = asyncio.Semaphore(20)
 
-    async def failing_one(job_id: str) -> str | None:
+    async def describe_if_failing(job_id: str) -> str | None:
         async with several:
             try:
-                found = await client.get_workflow_handle(job_id).describe()
+                description = await client.get_workflow_handle(job_id).describe()
             except RPCError:
                 return None
-        attempt = found.raw_description.pending_workflow_task.attempt
+        attempt = description.raw_description.pending_workflow_task.attempt
         return (
-            f"{job_id} (attempt {attempt}: {await _why(client, job_id)})" if attempt > 1 else None
+            f"{job_id} (attempt {attempt}: {await _failure_reason(client, job_id)})"
+            if attempt > 1
+            else None
         )
 
-    texts = await asyncio.gather(*map(failing_one, jobs))
+    texts = await asyncio.gather(*map(describe_if_failing, jobs))
     return [text for text in texts if text], len(jobs)
 
 
-async def _why(client: Client, job_id: str) -> str:
+async def _failure_reason(client: Client, job_id: str) -> str:
     for event in await newest_events(client, job_id, 20):
         if event.HasField("workflow_task_failed_event_attributes"):
             failure = event.workflow_task_failed_event_attributes.failure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.connection import workspaces_root
 
 
-def forgotten(job_id: str) -> str | None:
+def forgotten_notice(job_id: str) -> str | None:
     """A line that says so; None when it was not, or the root is not here."""
     # Late: it loads libgit2, and is asked only of jobs that are closed or not there.
     from activities.checkpoints import Root, RootError  # noqa: PLC0415
@@ -18,7 +18,7 @@ def forgotten(job_id: str) -> str | None:
     return record.line if record else None
 
 
-def outlived(job_id: str) -> str | None:
+def outlived_notice(job_id: str) -> str | None:
     """A line that says that the root has a job which the server has not; None if it has not."""
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - as above
     from activities.projects.repository import repository_path  # noqa: PLC0415

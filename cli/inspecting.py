@@ -26,27 +26,27 @@ from activities.checkpoints import (
 from activities.checkpoints.remote import fetch
 from activities.job.snapshot import Snapshot
 from activities.phases.tags import phase_starts
-from cli.forgotten import forgotten
-from cli.jobs import PROJECT, look
-from cli.output import Mistake, note
+from cli.forgotten import forgotten_notice
+from cli.jobs import PROJECT, view_job
+from cli.output import UserError, print_note
 from config.schema import AgentConfig
 from engine.connection import workspaces_root
 from protocol.endings import Outcome
 
-ALL = 1_000_000
-FETCHES = 4
+MAX_LOG_ENTRIES = 1_000_000
+MAX_FETCHES = 4
 PAUSE_SECONDS = 0.5
 """Between two of them: what the job made last may be on its way."""
-CLOSED: tuple[str, ...] = get_args(Outcome)
+OUTCOME_TAGS: tuple[str, ...] = get_args(Outcome)
 """Tags of a job's last checkpoint."""
 
 
-class StoreMissing(Mistake):
+class StoreMissing(UserError):
     """The job's repository is not below the workspaces root of this environment."""
 
 
 @dataclass(frozen=True)
-class Places:
+class JobPlaces:
     """Commits of a job: where it is, and where its phases started."""
 
     newest: str | None
@@ -60,29 +60,29 @@ class Places:
     """Of a project, a job of it, or empty; of a job None."""
 
 
-async def places(client: Client, job_id: str) -> Places:
+async def find_places(client: Client, job_id: str) -> JobPlaces:
     """What the job says about its checkpoints; nothing for one that only the store remembers.
 
     Raises:
         Mistake: there is no such job.
     """
     try:
-        seen = await look(client, job_id)
-    except Mistake as unknown:
+        job_view = await view_job(client, job_id)
+    except UserError as unknown:
         # Temporal forgets closed jobs after a while.
         try:
-            repository(job_id)
-        except Mistake:
+            open_repository(job_id)
+        except UserError:
             raise unknown from None
-        return Places(None, {})
-    found = places_in(seen.status)
-    if seen.kind == PROJECT or seen.status.get("project"):
-        begun = [*(seen.status.get("running") or []), *(seen.status.get("jobs") or [])[::-1]]
-        return replace(found, project=begun[0]["job"] if begun else "")
-    return found
+        return JobPlaces(None, {})
+    job_places = places_from_status(job_view.status)
+    if job_view.kind == PROJECT or job_view.status.get("project"):
+        jobs = [*(job_view.status.get("running") or []), *(job_view.status.get("jobs") or [])[::-1]]
+        return replace(job_places, project=jobs[0]["job"] if jobs else "")
+    return job_places
 
 
-def places_in(status: dict[str, Any]) -> Places:
+def places_from_status(status: dict[str, Any]) -> JobPlaces:
     """The same from a job's status."""
     result = status.get("result") or {}
     starts = {
@@ -92,11 +92,11 @@ def places_in(status: dict[str, Any]) -> Places:
     }
     newest = status.get("checkpoint") or result.get("checkpoint")
     remote = (status.get("remote") or {}).get("url") or ""
-    unbegun = "" if newest or starts or status.get("phase") else _unbegun(status)
-    return Places(newest, starts, status.get("agent") or "", remote, unbegun)
+    unbegun = "" if newest or starts or status.get("phase") else _unbegun_reason(status)
+    return JobPlaces(newest, starts, status.get("agent") or "", remote, unbegun)
 
 
-def _unbegun(status: dict[str, Any]) -> str:
+def _unbegun_reason(status: dict[str, Any]) -> str:
     if status.get("project"):
         return ""
     job, error = status.get("job_id"), status.get("error")
@@ -106,7 +106,7 @@ def _unbegun(status: dict[str, Any]) -> str:
     return f"job {job} has not begun yet; `starter.py show {job}` tells how it stands"
 
 
-def moment(text: str) -> int | None:
+def parse_moment(text: str) -> int | None:
     """The phase whose start a person named; None for `now`.
 
     Raises:
@@ -115,11 +115,11 @@ def moment(text: str) -> int | None:
     if text == "now":
         return None
     if not (text.isascii() and text.isdecimal()):
-        raise Mistake(f"{text!r} is no moment of a job: expected the number of a phase, or now")
+        raise UserError(f"{text!r} is no moment of a job: expected the number of a phase, or now")
     return int(text)
 
 
-def repository(job_id: str, found: Places | None = None) -> Checkpoints:
+def open_repository(job_id: str, places: JobPlaces | None = None) -> Checkpoints:
     """The job's repository below the workspaces root of this environment.
 
     Args:
@@ -131,74 +131,76 @@ def repository(job_id: str, found: Places | None = None) -> Checkpoints:
     """
     try:
         root = Root.open(workspaces_root(), create=False)
-        if found and found.remote:
-            _bring(root, job_id, found)
+        if places and places.remote:
+            _fetch_missing(root, job_id, places)
         return open_checkpoints(root, job_id)
     except RootError as error:
-        raise StoreMissing((found and found.unbegun) or str(error)) from None
+        raise StoreMissing((places and places.unbegun) or str(error)) from None
     except CheckpointMissing:
-        if gone := forgotten(job_id):
+        if gone := forgotten_notice(job_id):
             raise StoreMissing(gone) from None
-        if found and found.unbegun:
-            raise StoreMissing(found.unbegun) from None
+        if places and places.unbegun:
+            raise StoreMissing(places.unbegun) from None
         raise StoreMissing(
             f"job {job_id} has no checkpoints under {workspaces_root()}; if it lives elsewhere, "
             "set LONGHAUL_WORKSPACES"
         ) from None
 
 
-def _bring(root: Root, job_id: str, found: Places) -> None:
-    wanted = [commit for commit in (found.newest, *found.starts.values()) if commit]
+def _fetch_missing(root: Root, job_id: str, places: JobPlaces) -> None:
+    commits = [commit for commit in (places.newest, *places.starts.values()) if commit]
     checkpoints = open_checkpoints(root, job_id, create=True)
     try:
-        for attempt in range(FETCHES + 1):
-            missing = [commit for commit in wanted if not checkpoints.holds(commit)]
+        for attempt in range(MAX_FETCHES + 1):
+            missing = [commit for commit in commits if not checkpoints.holds(commit)]
             if not missing:
                 return
-            if attempt < FETCHES:
+            if attempt < MAX_FETCHES:
                 time.sleep(PAUSE_SECONDS if attempt else 0)
-                fetch(found.remote, job_id, checkpoints)
+                fetch(places.remote, job_id, checkpoints)
     except (NoGit, RemoteAway) as error:
-        note(f"not all checkpoints are here, and the remote {found.remote} gives none: {error}")
+        print_note(
+            f"not all checkpoints are here, and the remote {places.remote} gives none: {error}"
+        )
         return
-    note(
-        f"{len(missing)} of {len(wanted)} checkpoints are neither here nor in the remote "
-        f"{found.remote}; its host may not have pushed them yet: try again later"
+    print_note(
+        f"{len(missing)} of {len(commits)} checkpoints are neither here nor in the remote "
+        f"{places.remote}; its host may not have pushed them yet: try again later"
     )
 
 
-def commit_at(found: Places, store: Checkpoints, phase: int | None) -> str:
+def commit_at(places: JobPlaces, store: Checkpoints, phase: int | None) -> str:
     """The newest commit, or with a phase the one it started from.
 
     Raises:
         Mistake: there is no such phase, or nobody knows the newest commit.
     """
     tagged = phase_starts(store)
-    if found.starts:
+    if places.starts:
         # Temporal's reset leaves tags of later phases behind.
-        tagged = {phase: tagged[phase] for phase in tagged if phase <= max(found.starts)}
-    starts = {**tagged, **found.starts}
-    if found.unbegun and not starts:
+        tagged = {phase: tagged[phase] for phase in tagged if phase <= max(places.starts)}
+    starts = {**tagged, **places.starts}
+    if places.unbegun and not starts:
         # A start that fails may leave an empty repository.
-        raise Mistake(found.unbegun)
+        raise UserError(places.unbegun)
     if phase is not None:
         if phase in starts:
             return starts[phase]
         known = ", ".join(map(str, sorted(starts))) or "none yet"
-        raise Mistake(f"no phase {phase} of this job has started; phases: {known}")
-    if found.newest:
-        return found.newest
+        raise UserError(f"no phase {phase} of this job has started; phases: {known}")
+    if places.newest:
+        return places.newest
     tags = store.tags()
-    for outcome in CLOSED:
+    for outcome in OUTCOME_TAGS:
         if outcome in tags:
             return tags[outcome]
     if starts:
         # Nobody knows better when no worker answers: tags are written at phase starts.
         return starts[max(starts)]
-    raise Mistake("the job has made no checkpoint yet")
+    raise UserError("the job has made no checkpoint yet")
 
 
-def standing(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
+def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
     """The job's newest checkpoint and its tree, by which runs are compared.
 
     The tree is without what `shell.volatile` names, like that of a result. It is None where the
@@ -209,7 +211,7 @@ def standing(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
     if tree := result.get("tree"):
         return {"checkpoint": commit, "tree": tree}
     try:
-        store = repository(job_id)
+        store = open_repository(job_id)
         # Of a closed job that no worker tells of.
         commit = commit or store.tags().get(str(status.get("status")))
         return {
@@ -222,22 +224,22 @@ def standing(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
 
 def files_at(store: Checkpoints, commit: str) -> Files:
     """The workspace as the commit holds it."""
-    return _loaded(store, commit).files
+    return _load_snapshot(store, commit).files
 
 
 def config_at(store: Checkpoints, commit: str) -> AgentConfig:
     """The configuration that is pinned there."""
-    return _loaded(store, commit).config
+    return _load_snapshot(store, commit).config
 
 
-def _loaded(store: Checkpoints, commit: str) -> Snapshot:
+def _load_snapshot(store: Checkpoints, commit: str) -> Snapshot:
     try:
         return Snapshot.load(store, commit)
     except CheckpointMissing as error:
-        raise Mistake(f"that checkpoint is not in this store: {error}") from None
+        raise UserError(f"that checkpoint is not in this store: {error}") from None
 
 
-def listing(files: Files, path: str) -> list[Entry] | bytes:
+def read_path(files: Files, path: str) -> list[Entry] | bytes:
     """The entries below a folder, or the content of a file.
 
     Raises:
@@ -249,7 +251,7 @@ def listing(files: Files, path: str) -> list[Entry] | bytes:
             return files.read(path)
         return list(files.walk(path))
     except (FilesError, PathRefused) as error:
-        raise Mistake(str(error)) from None
+        raise UserError(str(error)) from None
 
 
 def content_data(content: bytes) -> dict[str, str]:
@@ -260,9 +262,9 @@ def content_data(content: bytes) -> dict[str, str]:
         return {"base64": b64encode(content).decode()}
 
 
-def story(store: Checkpoints, commit: str) -> list[LogEntry]:
+def read_steps(store: Checkpoints, commit: str) -> list[LogEntry]:
     """The job's steps up to a commit, oldest first."""
     try:
-        return store.log(commit, ALL)[::-1]
+        return store.log(commit, MAX_LOG_ENTRIES)[::-1]
     except CheckpointMissing as error:
-        raise Mistake(f"that checkpoint is not in this store: {error}") from None
+        raise UserError(f"that checkpoint is not in this store: {error}") from None

@@ -19,11 +19,11 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError, FailureError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.forgotten import forgotten, outlived
-from cli.output import Mistake
+from cli.forgotten import forgotten_notice, outlived_notice
+from cli.output import UserError
 from engine.converter import why_sealed
 from engine.errors import TOO_EARLY
-from protocol.payloads import Sealed, check_unsealed
+from protocol.payloads import EncryptedPayloadError, check_decrypted
 from protocol.text import one_line
 
 JOB = "Job"
@@ -41,7 +41,7 @@ _CLOSED = {
 
 
 @dataclass
-class Seen:
+class JobView:
     """A job at a moment."""
 
     id: str
@@ -72,16 +72,16 @@ class Seen:
         return "no worker answers"
 
     @property
-    def word(self) -> str:
+    def status_word(self) -> str:
         """running, waiting, completed, failed, cancelled or terminated."""
         return str(self.status.get("status", "running"))
 
     @property
     def waiting(self) -> dict[str, str] | None:
         """Why the job waits: reason, message, remedy."""
-        found = self.status.get("waiting")
-        if isinstance(found, dict):
-            return {key: str(value) for key, value in found.items()}
+        wait_state = self.status.get("waiting")
+        if isinstance(wait_state, dict):
+            return {key: str(value) for key, value in wait_state.items()}
         reason = self.status.get("waiting_for")
         return {"reason": str(reason)} if reason else None
 
@@ -90,27 +90,31 @@ class Seen:
         return [str(item) for item in self.status.get("notices") or []]
 
 
-async def describe(client: Client, job_id: str) -> WorkflowExecutionDescription:
+async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDescription:
     """Temporal's description of the job's latest run.
 
     Raises:
         Mistake: there is no such job.
     """
     try:
-        found = await client.get_workflow_handle(job_id).describe()
+        description = await client.get_workflow_handle(job_id).describe()
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
             unknown = f"there is no job {job_id!r}; `starter.py list` shows them"
-            raise Mistake(forgotten(job_id) or outlived(job_id) or unknown) from None
+            raise UserError(
+                forgotten_notice(job_id) or outlived_notice(job_id) or unknown
+            ) from None
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
-            raise Mistake(f"{job_id!r} cannot be the id of a job: {error.message}") from None
+            raise UserError(f"{job_id!r} cannot be the id of a job: {error.message}") from None
         raise
-    if found.workflow_type not in (JOB, PROJECT):
-        raise Mistake(f"{job_id!r} is not a job but a workflow of type {found.workflow_type}")
-    return found
+    if description.workflow_type not in (JOB, PROJECT):
+        raise UserError(
+            f"{job_id!r} is not a job but a workflow of type {description.workflow_type}"
+        )
+    return description
 
 
-async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -> Seen:
+async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -> JobView:
     """Ask the job how it stands, or its memo if no worker answers.
 
     Args:
@@ -119,40 +123,40 @@ async def look(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -
     Raises:
         Mistake: there is no such job.
     """
-    found = await describe(client, job_id)
-    memo, status = await readable_memo(found), await ask(client, job_id, seconds)
+    description = await describe_workflow(client, job_id)
+    memo, status = await readable_memo(description), await query_status(client, job_id, seconds)
     live = status is not None
     if status is None:
-        status = remembered(memo)
-    outcome = found.status or WorkflowExecutionStatus.RUNNING
+        status = status_from_memo(memo)
+    outcome = description.status or WorkflowExecutionStatus.RUNNING
     closed = outcome in _CLOSED
     status = {"job_id": job_id, **status}
     if closed:
-        status = await _finished(client, found, status)
+        status = await _with_outcome(client, description, status)
     status.setdefault("status", "running")
-    return Seen(
+    return JobView(
         id=job_id,
         status=status,
         live=live,
         closed=closed,
-        started=_started(found, memo),
-        run_id=found.run_id,
-        ended=found.close_time,
-        pending=await _retried(client, found),
-        kind=found.workflow_type,
-        attempts=found.raw_description.pending_workflow_task.attempt,
+        started=_start_time(description, memo),
+        run_id=description.run_id,
+        ended=description.close_time,
+        pending=await _retrying_activities(client, description),
+        kind=description.workflow_type,
+        attempts=description.raw_description.pending_workflow_task.attempt,
     )
 
 
-async def ask(client: Client, job_id: str, seconds: float) -> dict[str, Any] | None:
+async def query_status(client: Client, job_id: str, seconds: float) -> dict[str, Any] | None:
     """The answer of the job's `status` query; None if no worker gave one."""
     handle = client.get_workflow_handle(job_id)
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
-    while (left := end - loop.time()) > 0:
+    while (remaining := end - loop.time()) > 0:
         try:
             answer = await handle.query(
-                "status", result_type=dict[str, Any], rpc_timeout=timedelta(seconds=left)
+                "status", result_type=dict[str, Any], rpc_timeout=timedelta(seconds=remaining)
             )
         except RPCError:
             return None
@@ -165,45 +169,48 @@ async def ask(client: Client, job_id: str, seconds: float) -> dict[str, Any] | N
     return None
 
 
-async def readable_memo(found: WorkflowExecution) -> dict[str, Any]:
+async def readable_memo(execution: WorkflowExecution) -> dict[str, Any]:
     """A job's memo. Raises Sealed where it is encrypted and the key is not here."""
-    memo = dict(await found.memo())
-    check_unsealed(tuple(memo.values()))
+    memo = dict(await execution.memo())
+    check_decrypted(tuple(memo.values()))
     return memo
 
 
-def remembered(memo: dict[str, Any]) -> dict[str, Any]:
+def status_from_memo(memo: dict[str, Any]) -> dict[str, Any]:
     """What a job's memo tells, in the form of its `status` answer as far as it goes."""
-    found = {key: memo[key] for key in ("title", "agent") if memo.get(key)}
+    status = {key: memo[key] for key in ("title", "agent") if memo.get(key)}
     if memo.get("state"):
-        found["details"] = str(memo["state"])
+        status["details"] = str(memo["state"])
     word, _, reason = str(memo.get("status") or "running").partition(": ")
-    found |= {"status": word, "waiting_for": reason or None}
+    status |= {"status": word, "waiting_for": reason or None}
     number, _, kind = str(memo.get("phase") or "").partition(" ")
     if number.isdecimal():
-        found["phase"] = {"number": int(number), "kind": kind}
-    return found
+        status["phase"] = {"number": int(number), "kind": kind}
+    return status
 
 
-async def _finished(
-    client: Client, found: WorkflowExecutionDescription, status: dict[str, Any]
+async def _with_outcome(
+    client: Client, description: WorkflowExecutionDescription, status: dict[str, Any]
 ) -> dict[str, Any]:
     """`status` with how the job ended: Temporal's word goes before the job's own."""
-    ended = {**status, "status": _CLOSED[found.status or WorkflowExecutionStatus.COMPLETED]}
-    ended["waiting"] = ended["waiting_for"] = None
-    handle = client.get_workflow_handle(found.id, run_id=found.run_id)
+    closed_status = {
+        **status,
+        "status": _CLOSED[description.status or WorkflowExecutionStatus.COMPLETED],
+    }
+    closed_status["waiting"] = closed_status["waiting_for"] = None
+    handle = client.get_workflow_handle(description.id, run_id=description.run_id)
     try:
         result = await handle.result(follow_runs=False)
     except WorkflowFailureError as error:
-        ended.setdefault("error", explain(error))
-        return ended
+        closed_status.setdefault("error", explain_failure(error))
+        return closed_status
     if isinstance(result, dict):
-        ended["result"] = result
-        ended["status"] = result.get("status", ended["status"])
-    return ended
+        closed_status["result"] = result
+        closed_status["status"] = result.get("status", closed_status["status"])
+    return closed_status
 
 
-def explain(error: BaseException) -> str:
+def explain_failure(error: BaseException) -> str:
     """Why a job ended, from the innermost cause that says something."""
     if isinstance(error, WorkflowFailureError):
         error = error.cause
@@ -226,18 +233,20 @@ def describe_failure(error: BaseException) -> str:
     return f"what it says cannot be read here: {why}" if why else error.message
 
 
-def _started(found: WorkflowExecution, memo: dict[str, Any]) -> datetime:
+def _start_time(execution: WorkflowExecution, memo: dict[str, Any]) -> datetime:
     """When the job began: Temporal tells it of the run at hand alone."""
     # Whoever starts a job may give it any memo.
     with suppress(ValueError):
-        began = datetime.fromisoformat(str(memo.get("began")))
-        return began if began.tzinfo else found.start_time
-    return found.start_time
+        started = datetime.fromisoformat(str(memo.get("began")))
+        return started if started.tzinfo else execution.start_time
+    return execution.start_time
 
 
-async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[str]:
+async def _retrying_activities(
+    client: Client, description: WorkflowExecutionDescription
+) -> list[str]:
     retried = []
-    for activity in found.raw_description.pending_activities:
+    for activity in description.raw_description.pending_activities:
         if activity.attempt > 1:
             failure = await client.data_converter.decode_failure(activity.last_failure)
             why = one_line(describe_failure(failure), 160) or "no reason given"
@@ -245,37 +254,37 @@ async def _retried(client: Client, found: WorkflowExecutionDescription) -> list[
     return retried
 
 
-async def listed(client: Client, limit: int) -> list[dict[str, Any]]:
+async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
     """The newest jobs as Temporal's visibility has them; no worker is needed."""
     jobs: list[tuple[datetime, dict[str, Any]]] = []
     # Of a job that continued as new, the run at hand: the others are not jobs of their own.
     query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus != 'ContinuedAsNew'"
     # A page is one message, and a memo may have some thousand characters.
     known: set[str] = set()
-    async for found in client.list_workflows(query, page_size=PAGE):
-        if found.id in known:
+    async for execution in client.list_workflows(query, page_size=PAGE):
+        if execution.id in known:
             continue  # a run before a reset; the server has the newest first
         if len(known) == limit:
             break
-        known.add(found.id)
+        known.add(execution.id)
         try:
-            memo = await readable_memo(found)
-        except Sealed as error:
+            memo = await readable_memo(execution)
+        except EncryptedPayloadError as error:
             memo = {"title": f"cannot be read: {error}"}
-        outcome = _CLOSED.get(found.status or WorkflowExecutionStatus.RUNNING)
+        outcome = _CLOSED.get(execution.status or WorkflowExecutionStatus.RUNNING)
         if outcome == "completed" and memo.get("status") == "failed":
             # For Temporal a project that failed is over in good order, with a result.
             outcome = "failed"
-        started = _started(found, memo)
-        told = {
-            "job_id": found.id,
+        started = _start_time(execution, memo)
+        row = {
+            "job_id": execution.id,
             "agent": memo.get("agent"),
             "status": outcome or memo.get("status") or "running",
             "phase": memo.get("phase") or memo.get("state") or None,
             "title": memo.get("title"),
             "started": f"{started.astimezone():%Y-%m-%d %H:%M:%S}",
         }
-        jobs.append((started, told))
+        jobs.append((started, row))
     # The server has them by their newest runs.
     jobs.sort(key=lambda job: job[0], reverse=True)
-    return [told for _, told in jobs]
+    return [row for _, row in jobs]

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.output import Mistake
-from protocol.payloads import Refused, read_signal
+from cli.output import UserError
+from protocol.payloads import InvalidPayload, read_signal
 
 
-def payload(words: list[str]) -> dict[str, Any]:
+def limit_payload(words: list[str]) -> dict[str, Any]:
     """The payload of the signal `limit`.
 
     Raises:
         Mistake: not key=value, a key twice, or what the signal itself refuses.
     """
-    made: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     for word in words:
         name, _, value = word.partition("=")
         if not (name and value):
-            raise Mistake(f"{word!r}: expected key=value, such as cost=20")
-        section, key = made, name
+            raise UserError(f"{word!r}: expected key=value, such as cost=20")
+        section, key = limits, name
         if name.startswith("phase."):
-            section, key = made.setdefault("phase", {}), name.removeprefix("phase.")
+            section, key = limits.setdefault("phase", {}), name.removeprefix("phase.")
         if not isinstance(section, dict) or key in section:
-            raise Mistake(f"{name} is given twice")
-        section[key] = _number(value)
+            raise UserError(f"{name} is given twice")
+        section[key] = _parse_number(value)
     try:
-        read_signal("limit", (made,))
-    except Refused as refusal:
+        read_signal("limit", (limits,))
+    except InvalidPayload as refusal:
         # Who sent it is not typed.
         told = str(refusal).removeprefix("signal ").replace("its keys are: by, ", "its keys are: ")
-        raise Mistake(told) from None
-    return made
+        raise UserError(told) from None
+    return limits
 
 
-def _number(text: str) -> int | float | str:
+def _parse_number(text: str) -> int | float | str:
     """The number, or what is none as it is: the payload's schema says what is wrong with it."""
     for kind in (int, float):
         try:

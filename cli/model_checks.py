@@ -37,8 +37,8 @@ SYSTEM = "\n".join(
         *(f"Rule {n}: a rule with this number says nothing but its number." for n in range(1, 151)),
     ]
 )
-ASKED = f"Call {TOOL} twice in one reply: once for {PATHS[0]} and once for {PATHS[1]}."
-THEN = "Say in one line which words the files hold. Call no tool."
+FIRST_PROMPT = f"Call {TOOL} twice in one reply: once for {PATHS[0]} and once for {PATHS[1]}."
+SECOND_PROMPT = "Say in one line which words the files hold. Call no tool."
 PARSER = (
     "start the server with its tool-call parser: docs/operations.md, Model endpoints, has the "
     "flags; or set model.name to a model that calls tools"
@@ -47,7 +47,7 @@ SHOWN = 120
 
 
 @dataclass
-class Exchange:
+class ModelExchange:
     """A model, what was said to it, and the form in which it takes requests."""
 
     model: ModelConfig
@@ -55,14 +55,14 @@ class Exchange:
     dialect: Dialect = field(default_factory=Dialect)
 
     @classmethod
-    def begin(cls, model: ModelConfig, folder: Path) -> Exchange:
+    def begin(cls, model: ModelConfig, folder: Path) -> ModelExchange:
         """The first turn, with a store of its own in a folder."""
         root = Root.open(folder / "root", create=True)
         empty = Files.empty(Checkpoints.create(root, "doctor").store)
-        opening = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ASKED}]
+        opening = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": FIRST_PROMPT}]
         return cls(model, Conversation(empty).append(*opening))
 
-    async def ask(self) -> Streamed:
+    async def request_reply(self) -> Streamed:
         """The next reply, after as many refusals as teach something. Raises ApplicationError."""
         while True:
             model = self.dialect.settings(self.model)
@@ -78,15 +78,15 @@ class Exchange:
                 streamed.maker = maker_of(self.model)
                 return streamed
 
-    def take(self, reply: Streamed) -> None:
+    def add_results(self, reply: Streamed) -> None:
         """Go on after a reply, with results of its calls."""
-        message, own = assistant_message(1, reply), provider_data(1, reply)
-        self.conversation = self.conversation.append_reply(message, own)
+        message, extra = assistant_message(1, reply), provider_data(1, reply)
+        self.conversation = self.conversation.append_reply(message, extra)
         for place, (name, _) in enumerate(reply.calls):
             word = PATHS[place % len(PATHS)].removesuffix(".md")
             text = f"The word is {word}." if name == TOOL else f"Error: there is no tool {name}."
             self.conversation = self.conversation.append(tool_result(1, place, text))
-        self.conversation = self.conversation.append({"role": "user", "content": THEN})
+        self.conversation = self.conversation.append({"role": "user", "content": SECOND_PROMPT})
 
 
 def models_of(config: AgentConfig) -> list[ModelConfig]:
@@ -98,7 +98,7 @@ def models_of(config: AgentConfig) -> list[ModelConfig]:
     return list({model.model_dump_json(): model for model in named}.values())
 
 
-async def examine(model: ModelConfig) -> AsyncIterator[Check]:
+async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
     """What works of what jobs need, one line each."""
     if model.name == REHEARSAL:
         yield Check(
@@ -107,46 +107,46 @@ async def examine(model: ModelConfig) -> AsyncIterator[Check]:
         )  # fmt: skip
         return
     with TemporaryDirectory() as folder:
-        exchange = Exchange.begin(model, Path(folder))
+        exchange = ModelExchange.begin(model, Path(folder))
         try:
-            first = await exchange.ask()
+            first = await exchange.request_reply()
         except ApplicationError as error:
             yield Check(
                 "first turn", False, error.message, "see docs/operations.md, Model endpoints"
             )
             return
-        yield _request(exchange)
-        for check in _calls(first):
+        yield _check_request(exchange)
+        for check in _check_calls(first):
             yield check
-        exchange.take(first)
+        exchange.add_results(first)
         try:
-            second = await exchange.ask()
+            second = await exchange.request_reply()
         except ApplicationError as error:
             yield Check(
                 "second turn", False, f"results of tools are refused: {error.message}",
                 "see docs/operations.md, Model endpoints",
             )  # fmt: skip
             return
-    yield _reasoning(first, exchange)
-    yield _cache(second)
-    yield _usage(first, second)
-    yield _finish(first, second)
+    yield _check_reasoning(first, exchange)
+    yield _check_cache(second)
+    yield _check_usage(first, second)
+    yield _check_finish_reasons(first, second)
 
 
-def _request(exchange: Exchange) -> Check:
+def _check_request(exchange: ModelExchange) -> Check:
     model, dialect = exchange.dialect.settings(exchange.model), exchange.dialect
     effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
     api = "Responses API" if model.api == "responses" else "Chat Completions"
-    asked = f"model {model.name}{effort}, {api}"
+    request = f"model {model.name}{effort}, {api}"
     if dialect.api:
-        asked += ", to which it was referred"
+        request += ", to which it was referred"
     without = sorted(dialect.without | dialect.keywords)
     changes = [f"without, or otherwise: {', '.join(without)}"] if without else []
     changes += [f"with at most {dialect.most} tokens a reply"] if dialect.most else []
-    return Check("request", True, f"{asked}: taken {'; '.join(changes) or 'as it is'}")
+    return Check("request", True, f"{request}: taken {'; '.join(changes) or 'as it is'}")
 
 
-def _calls(reply: Streamed) -> Iterator[Check]:
+def _check_calls(reply: Streamed) -> Iterator[Check]:
     good = [name for name, raw in reply.calls if name == TOOL and is_object(raw)]
     if not reply.calls:
         text = one_line(reply.text, SHOWN) or "nothing"
@@ -163,7 +163,7 @@ def _calls(reply: Streamed) -> Iterator[Check]:
     yield Check("parallel calls", True, several)
 
 
-def _reasoning(reply: Streamed, exchange: Exchange) -> Check:
+def _check_reasoning(reply: Streamed, exchange: ModelExchange) -> Check:
     """What came of the model's reasoning in the second turn, as jobs would handle it as well."""
     if not (reply.reasoning or reply.fields or reply.items):
         return Check("reasoning", True, "none came, so there is none to hand back")
@@ -177,14 +177,14 @@ def _reasoning(reply: Streamed, exchange: Exchange) -> Check:
     return Check("reasoning", True, f"{size}; the second turn was taken without it")
 
 
-def _cache(second: Streamed) -> Check:
+def _check_cache(second: Streamed) -> Check:
     cached, prompt = second.usage.cached_tokens, second.usage.prompt_tokens
     if cached:
         return Check("cache", True, f"{cached:,} of {prompt:,} tokens read at the second turn")
     return Check("cache", True, f"nothing of {prompt:,} tokens was read at the second turn")
 
 
-def _usage(*replies: Streamed) -> Check:
+def _check_usage(*replies: Streamed) -> Check:
     if any("usage" in reply.lacks for reply in replies):
         return Check("usage", True, "not counted by the endpoint; jobs estimate it from sizes")
     counts = [
@@ -193,7 +193,7 @@ def _usage(*replies: Streamed) -> Check:
     return Check("usage", True, f"counted: {', '.join(counts)} tokens")
 
 
-def _finish(*replies: Streamed) -> Check:
+def _check_finish_reasons(*replies: Streamed) -> Check:
     if any("finish_reason" in reply.lacks for reply in replies):
         return Check("finish reasons", True, "none; [DONE] ends the replies")
     if cut := [reply for reply in replies if reply.finish == "length"]:

@@ -25,11 +25,11 @@ MISTAKE = 2
 T = TypeVar("T")
 
 
-class Mistake(Refusal):
+class UserError(Refusal):
     """Something the user has to put right. One line: what is wrong and what to do."""
 
 
-def console() -> Console:
+def result_console() -> Console:
     """For results."""
     return Console(soft_wrap=True, highlight=False)
 
@@ -46,7 +46,7 @@ def show_anything() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def unwritten(more: str = "") -> OSError | None:
+def write_error(more: str = "") -> OSError | None:
     """Why results, and this, are not written; None if they are, or if nobody reads them."""
     try:
         print(more, end="", flush=True)
@@ -57,17 +57,17 @@ def unwritten(more: str = "") -> OSError | None:
     return None
 
 
-def say(text: str) -> None:
+def print_result(text: str) -> None:
     """A line of a result, as it is: no markup, no wrapping."""
-    print(visible(text))
+    print(escape_controls(text))
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """A line that is not part of the result."""
-    print(visible(text), file=sys.stderr)
+    print(escape_controls(text), file=sys.stderr)
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Control characters made visible: what a document or a model wrote must not steer the
     terminal."""
     return "".join(
@@ -75,30 +75,30 @@ def visible(text: str) -> str:
     )
 
 
-def dump(value: object) -> None:
+def print_json(value: object) -> None:
     """A result for programs."""
-    print(json.dumps(value, ensure_ascii=not _unicode(), indent=2, default=str))
+    print(json.dumps(value, ensure_ascii=not _takes_unicode(), indent=2, default=str))
 
 
-def dump_line(value: object) -> None:
+def print_json_line(value: object) -> None:
     """One of several results for programs: a JSON object on a line of its own."""
-    print(json.dumps(value, ensure_ascii=not _unicode(), default=str), flush=True)
+    print(json.dumps(value, ensure_ascii=not _takes_unicode(), default=str), flush=True)
 
 
-def _unicode() -> bool:
+def _takes_unicode() -> bool:
     """Whether standard output takes any character: the escapes of others are no JSON."""
     return codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's work; what the server refuses becomes a Mistake."""
     try:
         return asyncio.run(work)
     except RPCError as error:
-        raise Mistake(refused(error)) from None
+        raise UserError(server_error_text(error)) from None
 
 
-def refused(error: RPCError) -> str:
+def server_error_text(error: RPCError) -> str:
     """What the server refused, in one line."""
     where = client_options()["target_host"]
     message = " ".join(error.message.split())

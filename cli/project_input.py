@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from cli import staging
-from cli.output import Mistake
+from cli.output import UserError
 from cli.starting import check_settings, check_size
 from config.files import parse_yaml
 from config.loader import load_agent
 from config.schema import AgentConfig, Problem
 from engine.connection import workspaces_root
-from protocol.payloads import Refused, read
+from protocol.payloads import InvalidPayload, read_object
 from protocol.project_start import ROLES, ProjectStart
 
 
@@ -29,13 +29,13 @@ def project_input(file: Path) -> dict[str, Any]:
     try:
         agents = agents_of(start)
     except Problem as wrong:
-        raise Mistake(_named(file, wrong)) from None
+        raise UserError(_with_file_name(file, wrong)) from None
     check_size(data)
     # Jobs may differ: what one of them takes is handed in.
     limit = max(config.limits.file_bytes for config in agents)
-    data["documents"] = _staged(start.documents, file, limit)
-    for made, stage in zip(data.get("stages") or [], start.stages, strict=True):
-        made["documents"] = _staged(stage.documents, file, limit)
+    data["documents"] = _stage_documents(start.documents, file, limit)
+    for entry, stage in zip(data.get("stages") or [], start.stages, strict=True):
+        entry["documents"] = _stage_documents(stage.documents, file, limit)
     return {key: value for key, value in data.items() if value not in (None, [], {})}
 
 
@@ -43,31 +43,31 @@ def read_project(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
     """A project's file, and the object that is in it. Raises Mistake."""
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
-        return read(ProjectStart, data, str(file)), data
+        return read_object(ProjectStart, data, str(file)), data
     except OSError as error:
-        raise Mistake(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
-        raise Mistake(f"{file}: not UTF-8 text ({error.reason})") from None
-    except (Refused, Problem) as wrong:
-        raise Mistake(_named(file, wrong)) from None
+        raise UserError(f"{file}: not UTF-8 text ({error.reason})") from None
+    except (InvalidPayload, Problem) as wrong:
+        raise UserError(_with_file_name(file, wrong)) from None
 
 
 def agents_of(start: ProjectStart) -> list[AgentConfig]:
     """The agents of a project, with what is set for them. Raises Problem."""
     agents = []
-    for agent, settings in _wanted(start):
+    for agent, settings in _agent_settings(start):
         agents.append(load_agent(agent, settings))
         if settings:
             check_settings(agents[-1])
     return agents
 
 
-def _named(file: Path, wrong: Exception) -> str:
+def _with_file_name(file: Path, wrong: Exception) -> str:
     text = str(wrong)
     return text if text.startswith(str(file)) else f"{file}: {text}"
 
 
-def _wanted(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
+def _agent_settings(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
     """Every agent that the project will need, with what is set for it."""
     return [
         *((start.agent(role), start.set) for role in ROLES[start.form]),
@@ -75,9 +75,9 @@ def _wanted(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _staged(documents: list[str], file: Path, limit: int) -> list[str]:
+def _stage_documents(documents: list[str], file: Path, limit: int) -> list[str]:
     local = [
         text if text.startswith(("http://", "https://")) else str(file.parent / text)
         for text in documents
     ]
-    return staging.stage(local, workspaces_root(), limit)
+    return staging.stage_documents(local, workspaces_root(), limit)

@@ -8,7 +8,7 @@ from typing import Any
 from protocol.proof import Proof
 from protocol.text import as_entry, both_ends, one_line
 
-SAID = 200
+MAX_SAID = 200
 """Characters of what a job said at its end."""
 MOST_LINES = 5
 """Of the output of a run, its end."""
@@ -17,32 +17,32 @@ MOST_REASONS = 500
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
 
 
-def units(status: dict[str, Any]) -> list[tuple[str, str]]:
+def unit_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
     """Box and text of each feature, group or stage."""
-    found = []
+    lines = []
     for unit in status.get("units") or []:
         text = f"{unit['id']}: {unit['title']}"
         if (why := " ".join(unit.get("reasons") or [])) and unit["status"] != "completed":
             settled = "blocked" if unit["status"] == "blocked" else "sent back"
-            text += f" ({settled}: {_folded(why, MOST_REASONS)})"
-        found.append((MARKS[unit["status"]], text))
-    return found
-
-
-def sheet(status: dict[str, Any]) -> list[str]:
-    """Each unit with its jobs, what proved it and what it became, in lines."""
-    lines = []
-    for (box, text), unit in zip(units(status), status.get("units") or [], strict=True):
-        lines += [f"  {box} {text}", *(f"      {line}" for line in story(unit))]
+            text += f" ({settled}: {_fold_text(why, MOST_REASONS)})"
+        lines.append((MARKS[unit["status"]], text))
     return lines
 
 
-def story(unit: dict[str, Any]) -> list[str]:
+def unit_sheet(status: dict[str, Any]) -> list[str]:
+    """Each unit with its jobs, what proved it and what it became, in lines."""
+    lines = []
+    for (box, text), unit in zip(unit_lines(status), status.get("units") or [], strict=True):
+        lines += [f"  {box} {text}", *(f"      {line}" for line in unit_story(unit))]
+    return lines
+
+
+def unit_story(unit: dict[str, Any]) -> list[str]:
     """The jobs that worked on a unit and why each failed, its proof, its commit."""
-    lines = [line for each in unit.get("history") or [] for line in _attempt(each)]
+    lines = [line for attempt in unit.get("history") or [] for line in _attempt_lines(attempt)]
     for run in unit.get("evidence") or []:
         end = [line for line in str(run.get("end") or "").splitlines() if line.strip()]
-        lines.append(f"{'proof' if run.get('passed') else 'failed'}: {proof(run)}")
+        lines.append(f"{'proof' if run.get('passed') else 'failed'}: {proof_line(run)}")
         lines += [f"  | {line}" for line in (["…"] if end[MOST_LINES:] else []) + end[-MOST_LINES:]]
     if unit.get("commit"):
         lines.append(f"commit {unit['commit'][:12]}")
@@ -51,7 +51,7 @@ def story(unit: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _attempt(attempt: dict[str, Any]) -> list[str]:
+def _attempt_lines(attempt: dict[str, Any]) -> list[str]:
     """A job, and below it why its work was not accepted, word for word."""
     spent = [
         f"{attempt.get('model_calls') or 0} model calls",
@@ -59,46 +59,52 @@ def _attempt(attempt: dict[str, Any]) -> list[str]:
     ]
     if cost := attempt.get("cost"):
         spent.append(f"cost {cost:.4f}")
-    told = f"{attempt['job']}: {attempt['outcome']} · {' · '.join(spent)}"
-    reasons = [both_ends(text.strip(), 2 * SAID) for text in attempt.get("why") or []]
-    return [told, *(f"  {line}" for text in reasons for line in f"- {as_entry(text)}".splitlines())]
+    heading = f"{attempt['job']}: {attempt['outcome']} · {' · '.join(spent)}"
+    reasons = [both_ends(text.strip(), 2 * MAX_SAID) for text in attempt.get("why") or []]
+    return [
+        heading,
+        *(f"  {line}" for text in reasons for line in f"- {as_entry(text)}".splitlines()),
+    ]
 
 
-def _folded(text: str, most: int) -> str:
+def _fold_text(text: str, most: int) -> str:
     """On one line, with its end, where the reason mostly is."""
     return " ".join(both_ends(" ".join(text.split()), most).split())
 
 
-def proof(run: dict[str, Any]) -> str:
+def proof_line(run: dict[str, Any]) -> str:
     """`unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on 1a2b3c4d5e6f)`."""
-    held = Proof.model_validate(run)
-    asked = f"{held.asked_by}, phase {held.phase}, step {held.step}, on {held.commit[:12]}"
-    return f"{held.line} ({asked})"
+    proof_run = Proof.model_validate(run)
+    origin = (
+        f"{proof_run.asked_by}, phase {proof_run.phase}, step {proof_run.step}, on "
+        f"{proof_run.commit[:12]}"
+    )
+    return f"{proof_run.line} ({origin})"
 
 
-def waits(status: dict[str, Any]) -> list[str]:
+def wait_lines(status: dict[str, Any]) -> list[str]:
     """Which jobs waited for a person, and how long."""
     return [
-        f"waited {timedelta(seconds=int(each['seconds']))} ({each['reason']}): {each['job']}"
-        + (f" · {one_line(each['message'], SAID)}" if each.get("message") else "")
-        for each in status.get("waits") or []
+        f"waited {timedelta(seconds=int(wait['seconds']))} ({wait['reason']}): {wait['job']}"
+        + (f" · {one_line(wait['message'], MAX_SAID)}" if wait.get("message") else "")
+        for wait in status.get("waits") or []
     ]
 
 
-def jobs(status: dict[str, Any]) -> list[str]:
+def job_lines(status: dict[str, Any]) -> list[str]:
     """A project's jobs, those that are over before those at work, a line each."""
-    over = [
+    ended = [
         # What it said: a project that is completed tells no more than how many stages are.
-        f"  {each['job']}: {each['status']}"
-        + (f" · {one_line(each['summary'], SAID)}" if each.get("summary") else "")
-        for each in status.get("jobs") or []
+        f"  {job['job']}: {job['status']}"
+        + (f" · {one_line(job['summary'], MAX_SAID)}" if job.get("summary") else "")
+        for job in status.get("jobs") or []
     ]
     work = [
         f"  {each['job']}: {'waiting: ' + each['waiting'] if each.get('waiting') else 'at work'}"
         f" · {each['phase'] or 'starting'}{_deadline(each)}"
         for each in status.get("running") or []
     ]
-    return [*over, *work]
+    return [*ended, *work]
 
 
 def _deadline(job: dict[str, Any]) -> str:

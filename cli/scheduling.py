@@ -15,7 +15,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.output import Mistake
+from cli.output import UserError
 from engine.connection import connect, task_queue
 
 OFF = "off"
@@ -24,16 +24,16 @@ DIGITS = 5
 """Of a number at most: with more it may be longer than a schedule or a time can be."""
 
 
-def interval(text: str) -> timedelta:
+def parse_interval(text: str) -> timedelta:
     """How often, as a person says it. Raises Mistake."""
     number, unit = text[:-1], text[-1:]
     known = number.isdecimal() and len(number) <= DIGITS and unit in UNITS
     if not known or int(number) == 0:
-        raise Mistake(f"--schedule: found {text!r}, expected such as 30m, 6h or 1d, or {OFF}")
+        raise UserError(f"--schedule: found {text!r}, expected such as 30m, 6h or 1d, or {OFF}")
     return timedelta(seconds=int(number) * UNITS[unit])
 
 
-async def every(name: str, workflow: str, text: str) -> str:
+async def set_schedule(name: str, workflow: str, text: str) -> str:
     """Have the workflow started so often, on the task queue of this environment, or no more.
 
     Returns:
@@ -42,10 +42,10 @@ async def every(name: str, workflow: str, text: str) -> str:
     Raises:
         Mistake: neither an interval nor `off`.
     """
-    often = None if text == OFF else interval(text)
+    often = None if text == OFF else parse_interval(text)
     client = await connect()
     if often:
-        await schedule(client, name, workflow, often, task_queue())
+        await upsert_schedule(client, name, workflow, often, task_queue())
         return f"{name}: every {text}"
     try:
         await client.get_schedule_handle(name).delete()
@@ -55,14 +55,16 @@ async def every(name: str, workflow: str, text: str) -> str:
     return f"{name}: {OFF}"
 
 
-async def schedule(client: Client, name: str, workflow: str, often: timedelta, queue: str) -> None:
+async def upsert_schedule(
+    client: Client, name: str, workflow: str, often: timedelta, queue: str
+) -> None:
     """Make the schedule, or change it. A run that is still under way is not started again."""
-    made = Schedule(
+    schedule_spec = Schedule(
         action=ScheduleActionStartWorkflow(workflow, id=name, task_queue=queue),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=often)]),
     )
     try:
-        await client.create_schedule(name, made)
+        await client.create_schedule(name, schedule_spec)
     except ScheduleAlreadyRunningError:
         handle = client.get_schedule_handle(name)
-        await handle.update(lambda _: ScheduleUpdate(schedule=made))
+        await handle.update(lambda _: ScheduleUpdate(schedule=schedule_spec))

@@ -16,8 +16,8 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
 
-from cli.check import LIMIT, Check
-from cli.failing_tasks import MOST_JOBS, failing
+from cli.check import CHECK_TIMEOUT, Check
+from cli.failing_tasks import MOST_JOBS, failing_jobs
 from cli.jobs import JOB, PROJECT
 from engine.connection import task_queue
 from protocol.search_attributes import NAMES
@@ -33,21 +33,23 @@ FORGOTTEN_SECONDS = 600
 """The server keeps an entry for 5 minutes: one that looks older tells of the clock here."""
 
 
-async def namespace(client: Client) -> Check:
+async def check_namespace(client: Client) -> Check:
     request = DescribeNamespaceRequest(namespace=client.namespace)
-    await client.workflow_service.describe_namespace(request, timeout=LIMIT)
+    await client.workflow_service.describe_namespace(request, timeout=CHECK_TIMEOUT)
     return Check("namespace", True, client.namespace)
 
 
-async def attributes(client: Client) -> Check:
+async def check_attributes(client: Client) -> Check:
     name = "search attributes"
     request = ListSearchAttributesRequest(namespace=client.namespace)
     try:
-        found = await client.operator_service.list_search_attributes(request, timeout=LIMIT)
+        registered = await client.operator_service.list_search_attributes(
+            request, timeout=CHECK_TIMEOUT
+        )
     except RPCError as error:
         return Check(name, True, f"not checked, the server does not tell ({error.message})")
-    known = found.custom_attributes
-    missing = [each for each in NAMES if each not in known]
+    known = registered.custom_attributes
+    missing = [attribute for attribute in NAMES if attribute not in known]
     keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
     if other := [each for each in NAMES if known.get(each, keyword) != keyword]:
         return Check(
@@ -69,10 +71,10 @@ async def attributes(client: Client) -> Check:
     )
 
 
-async def worker(client: Client) -> Check:
-    found = await _queue(client, task_queue())
+async def check_worker(client: Client) -> Check:
+    queue = await _describe_queue(client, task_queue())
     now = time.time()
-    newest = max((poller.last_access_time.seconds for poller in found.pollers), default=now)
+    newest = max((poller.last_access_time.seconds for poller in queue.pollers), default=now)
     if not -RECENT_SECONDS < now - newest < FORGOTTEN_SECONDS:
         off = f"{abs(now - newest):,.0f} seconds {'ahead of' if now > newest else 'behind'}"
         return Check(
@@ -81,21 +83,23 @@ async def worker(client: Client) -> Check:
             "set the clock of this machine, or of the server",
         )  # fmt: skip
     recent = [
-        poller for poller in found.pollers if now - poller.last_access_time.seconds < RECENT_SECONDS
+        poller for poller in queue.pollers if now - poller.last_access_time.seconds < RECENT_SECONDS
     ]
-    versions = list(map(_version, recent))
-    current = found.versioning_info.current_deployment_version
+    versions = list(map(_poller_version, recent))
+    current = queue.versioning_info.current_deployment_version
     # New jobs are for workers of this version alone, or for those without one.
-    wanted = (current.deployment_name, current.build_id) if current.build_id else NO_VERSION
-    if recent and wanted not in versions:
+    current_version = (
+        (current.deployment_name, current.build_id) if current.build_id else NO_VERSION
+    )
+    if recent and current_version not in versions:
         set_current = "temporal worker deployment set-current-version --deployment-name"
-        if wanted == NO_VERSION:
+        if current_version == NO_VERSION:
             name, build = versions[0]
             return Check(
                 "worker", False, f"version {build} of {name} is not current",
                 f"{set_current} {name} --build-id {build}",
             )  # fmt: skip
-        name, build = wanted
+        name, build = current_version
         return Check(
             "worker", False,
             f"none is of version {build} of {name}, which is current: new jobs wait",
@@ -111,22 +115,22 @@ async def worker(client: Client) -> Check:
     )
 
 
-async def _queue(client: Client, name: str) -> DescribeTaskQueueResponse:
+async def _describe_queue(client: Client, name: str) -> DescribeTaskQueueResponse:
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=name),
         task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
     )
-    return await client.workflow_service.describe_task_queue(request, timeout=LIMIT)
+    return await client.workflow_service.describe_task_queue(request, timeout=CHECK_TIMEOUT)
 
 
-def _version(poller: PollerInfo) -> tuple[str, str]:
+def _poller_version(poller: PollerInfo) -> tuple[str, str]:
     options = poller.deployment_options
     versioned = options.worker_versioning_mode == VERSIONED
     return (options.deployment_name, options.build_id) if versioned else NO_VERSION
 
 
-async def pinned_jobs(client: Client) -> Check:
+async def check_pinned_jobs(client: Client) -> Check:
     """Jobs that stay with the version they were started on, and for which no worker of it polls."""
     name = "pinned jobs"
     query = (
@@ -142,30 +146,30 @@ async def pinned_jobs(client: Client) -> Check:
         return Check(name, True, f"not checked, the server does not tell ({error.message})")
     polled = set()
     for queue in {queue for queue, _ in jobs}:
-        pollers = (await _queue(client, queue)).pollers
+        pollers = (await _describe_queue(client, queue)).pollers
         newest = max((poller.last_access_time.seconds for poller in pollers), default=0)
         polled |= {
-            (queue, ":".join(_version(poller)))
+            (queue, ":".join(_poller_version(poller)))
             for poller in pollers
             if newest - poller.last_access_time.seconds < RECENT_SECONDS
         }
     waiting = {version: ids for version, ids in jobs.items() if version not in polled}
     if not waiting:
         return Check(name, True, "none waits for a worker of its version")
-    told = [
+    waiting_texts = [
         f"{first_few(ids, 3)} for one of version {version} on task queue {queue}"
         for (queue, version), ids in waiting.items()
     ]
     return Check(
-        name, False, f"no worker polls, and so wait: {'; '.join(told)}",
+        name, False, f"no worker polls, and so wait: {'; '.join(waiting_texts)}",
         "run workers of these versions, or move each job to the current one: temporal workflow "
         "update-options --workflow-id JOB --versioning-override-behavior auto_upgrade",
     )  # fmt: skip
 
 
-async def workflow_tasks(client: Client) -> Check:
+async def check_workflow_tasks(client: Client) -> Check:
     """Jobs whose workflow task fails again and again: a programming error or a bad deployment."""
-    name, (failed, looked_at) = "workflow tasks", await failing(client)
+    name, (failed, looked_at) = "workflow tasks", await failing_jobs(client)
     if failed:
         return Check(
             name, False, f"failing in {'; '.join(failed)}",
@@ -176,4 +180,10 @@ async def workflow_tasks(client: Client) -> Check:
     return Check(name, True, f"none fails ({looked_at} running jobs{more})")
 
 
-ALL = (namespace, attributes, worker, pinned_jobs, workflow_tasks)
+SERVER_CHECKS = (
+    check_namespace,
+    check_attributes,
+    check_worker,
+    check_pinned_jobs,
+    check_workflow_tasks,
+)

@@ -9,13 +9,13 @@ import secrets
 import shutil
 from pathlib import Path
 
-from cli.output import Mistake
+from cli.output import UserError
 from engine.root import open_root
 
 _URL = re.compile(r"https?://\S+")
 
 
-def stage(documents: list[str], root: Path, limit: int) -> list[str]:
+def stage_documents(documents: list[str], root: Path, limit: int) -> list[str]:
     """What to pass as a job's `documents`: URLs as they are, files as `staged:<sha>/<name>`.
 
     Args:
@@ -27,38 +27,40 @@ def stage(documents: list[str], root: Path, limit: int) -> list[str]:
         Mistake: a document is missing, cannot be read or is too large.
         Unusable: the root cannot be written.
     """
-    local = {text: _file(text, limit) for text in documents if not _URL.fullmatch(text)}
+    local = {text: _check_document(text, limit) for text in documents if not _URL.fullmatch(text)}
     if not local:
         return list(documents)
     try:
         folder = open_root(root).staged
-        return [_copy(local[text], folder) if text in local else text for text in documents]
+        return [
+            _copy_document(local[text], folder) if text in local else text for text in documents
+        ]
     except OSError as error:
-        raise Mistake(f"a document cannot be staged: {error}") from None
+        raise UserError(f"a document cannot be staged: {error}") from None
 
 
-def _file(text: str, limit: int) -> Path:
+def _check_document(text: str, limit: int) -> Path:
     try:
         path = Path(text).expanduser()
-        there = path.exists()
+        exists = path.exists()
     except (OSError, RuntimeError) as error:  # too long a name, a user that there is none of
         reason = getattr(error, "strerror", None) or "no such user or home"
-        raise Mistake(f"document {text[:200]}: {reason.lower()}") from None
-    if not there:
-        raise Mistake(f"document {text}: there is no such file")
+        raise UserError(f"document {text[:200]}: {reason.lower()}") from None
+    if not exists:
+        raise UserError(f"document {text}: there is no such file")
     if not path.is_file():
-        raise Mistake(f"document {text}: not a file; name each document on its own")
+        raise UserError(f"document {text}: not a file; name each document on its own")
     if not os.access(path, os.R_OK):
-        raise Mistake(f"document {text}: cannot be read")
+        raise UserError(f"document {text}: cannot be read")
     # The worker would refuse it, and the copy would stay.
     if (size := path.stat().st_size) > limit:
-        raise Mistake(
+        raise UserError(
             f"document {text}: {size:,} bytes, larger than {limit:,} (limits.file_bytes); split it"
         )
     return path
 
 
-def _copy(path: Path, folder: Path) -> str:
+def _copy_document(path: Path, folder: Path) -> str:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     target = folder / digest / path.name

@@ -14,9 +14,9 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from cli.jobs import JOB, look
-from cli.output import Mistake
-from cli.staging import stage
+from cli.jobs import JOB, view_job
+from cli.output import UserError
+from cli.staging import stage_documents
 from config.loader import amend, load_agent
 from config.schema import AgentConfig, Problem
 from config.templates import render
@@ -46,21 +46,21 @@ def job_input(
         config = load_agent(agent, overrides)
         if overrides:
             check_settings(config)
-        whole = render(config.instructions_template, instructions=text).strip()
+        full_text = render(config.instructions_template, instructions=text).strip()
     except Problem as problem:
-        raise Mistake(str(problem)) from None
-    if not whole:
-        raise Mistake(f"agent {agent} has no instructions of its own; give --instructions")
+        raise UserError(str(problem)) from None
+    if not full_text:
+        raise UserError(f"agent {agent} has no instructions of its own; give --instructions")
     if config.needs_documents and not documents:
-        raise Mistake(f"agent {agent} works on documents; give at least one --document")
-    made = {
+        raise UserError(f"agent {agent} works on documents; give at least one --document")
+    start_input = {
         "agent": agent,
         "instructions": text,
-        "documents": stage(documents, workspaces_root(), config.limits.file_bytes),
+        "documents": stage_documents(documents, workspaces_root(), config.limits.file_bytes),
         "items": items,
         "set": overrides,
     }
-    return {key: value for key, value in made.items() if value}
+    return {key: value for key, value in start_input.items() if value}
 
 
 def check_settings(config: AgentConfig) -> None:
@@ -74,7 +74,7 @@ def check_settings(config: AgentConfig) -> None:
     check_start(config)
 
 
-def check_amended(pinned: AgentConfig, settings: dict[str, object]) -> None:
+def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> None:
     """Refuse what no worker takes of settings for a fork of a job with this configuration.
 
     Raises:
@@ -83,23 +83,23 @@ def check_amended(pinned: AgentConfig, settings: dict[str, object]) -> None:
     try:
         check_settings(amend(pinned, settings))
     except Problem as problem:
-        raise Mistake(str(problem)) from None
+        raise UserError(str(problem)) from None
 
 
 def check_size(data: dict[str, Any]) -> None:
     """Refuse what the worker would refuse, or the server, whose message names nothing."""
-    found = len(data.get("instructions", ""))
-    if found > MAX_INSTRUCTIONS:
-        raise Mistake(
-            f"instructions have {found:,} characters; at most {MAX_INSTRUCTIONS:,} fit into a "
+    size = len(data.get("instructions", ""))
+    if size > MAX_INSTRUCTIONS:
+        raise UserError(
+            f"instructions have {size:,} characters; at most {MAX_INSTRUCTIONS:,} fit into a "
             "start; give the rest as --document"
         )
-    if (found := len(data.get("items", []))) > MAX_ITEMS:
-        raise Mistake(f"--item: {found:,} items; a job takes {MAX_ITEMS:,}: start several jobs")
+    if (size := len(data.get("items", []))) > MAX_ITEMS:
+        raise UserError(f"--item: {size:,} items; a job takes {MAX_ITEMS:,}: start several jobs")
     sent = json.dumps(data, ensure_ascii=False, default=str).encode("utf-8", "replace")
-    if (found := len(sent)) > MOST_BYTES:
-        raise Mistake(
-            f"instructions, items and the like have {found:,} bytes as JSON; at most "
+    if (size := len(sent)) > MOST_BYTES:
+        raise UserError(
+            f"instructions, items and the like have {size:,} bytes as JSON; at most "
             f"{MOST_BYTES:,} fit into a start; give the rest as documents"
         )
 
@@ -110,32 +110,32 @@ def read_text(text: str) -> str:
         # A job would work on the bare name for hours.
         with suppress(OSError, ValueError):  # too long for a name, as most texts are
             if Path(text).is_file():
-                raise Mistake(f"instructions {text!r} is the name of a file; @{text} reads it")
+                raise UserError(f"instructions {text!r} is the name of a file; @{text} reads it")
         return text
     path = Path(text[1:])
     try:
         return path.expanduser().read_text(encoding="utf-8")
     except RuntimeError:
-        raise Mistake(f"instructions file {path}: no such user or home") from None
+        raise UserError(f"instructions file {path}: no such user or home") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise Mistake(f"instructions file {path}: {reason}") from None
+        raise UserError(f"instructions file {path}: {reason}") from None
     except UnicodeDecodeError:
-        raise Mistake(f"instructions file {path}: not UTF-8 text") from None
+        raise UserError(f"instructions file {path}: not UTF-8 text") from None
 
 
 def parse_settings(settings: list[str]) -> dict[str, object]:
     """`key=value` pairs as overrides of the configuration; values are read as YAML."""
-    found: dict[str, object] = {}
+    overrides: dict[str, object] = {}
     for text in settings:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise Mistake(f"--set {text}: expected key=value, such as limits.rewinds=3")
+            raise UserError(f"--set {text}: expected key=value, such as limits.rewinds=3")
         try:
-            found[key.strip()] = yaml.safe_load(value)
+            overrides[key.strip()] = yaml.safe_load(value)
         except (yaml.YAMLError, ValueError, RecursionError):
-            raise Mistake(f"--set {text}: the value is not valid YAML") from None
-    return found
+            raise UserError(f"--set {text}: the value is not valid YAML") from None
+    return overrides
 
 
 def new_id(agent: str) -> str:
@@ -146,13 +146,15 @@ def new_id(agent: str) -> str:
 def check_id(job_id: str) -> None:
     """Refuse an id that makes a poor folder name or link."""
     if not _ID.fullmatch(job_id):
-        raise Mistake(
+        raise UserError(
             f"--id {job_id or repr(job_id)}: expected letters, digits and . _ - (at most 100, not "
             "starting with one of . _ -)"
         )
 
 
-async def start(client: Client, job_id: str, data: dict[str, Any], kind: str = JOB) -> None:
+async def start_workflow(
+    client: Client, job_id: str, data: dict[str, Any], kind: str = JOB
+) -> None:
     """Start the job, or the project.
 
     Raises:
@@ -170,12 +172,12 @@ async def start(client: Client, job_id: str, data: dict[str, Any], kind: str = J
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
             )
     except WorkflowAlreadyStartedError:
-        seen = await look(client, job_id, seconds=1)
-        if seen.closed:
-            raise Mistake(
-                f"there was a job {job_id} already ({seen.word}); choose another --id"
+        job_view = await view_job(client, job_id, seconds=1)
+        if job_view.closed:
+            raise UserError(
+                f"there was a job {job_id} already ({job_view.status_word}); choose another --id"
             ) from None
-        raise Mistake(
+        raise UserError(
             f"job {job_id} is already running; none was started. Watch it with "
             f"`starter.py watch {job_id}` or choose another --id"
         ) from None

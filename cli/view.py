@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import project_view
-from cli.output import visible
+from cli.output import escape_controls
 from protocol.requests import Usage
 
 BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
@@ -29,51 +29,55 @@ Status = dict[str, Any]
 _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
 
-def todos(status: Status) -> list[tuple[str, str]]:
+def todo_lines(status: Status) -> list[tuple[str, str]]:
     """Box and text of each todo."""
     if status.get("project"):
-        return project_view.units(status)
+        return project_view.unit_lines(status)
     return [
         (BOXES[todo["status"]], f"{todo['id']}. {todo['content']}")
         for todo in status.get("todos") or []
     ]
 
 
-def progress(status: Status) -> tuple[int, int]:
+def todo_progress(status: Status) -> tuple[int, int]:
     """Todos done and in all."""
-    boxes = [box for box, _ in todos(status)]
+    boxes = [box for box, _ in todo_lines(status)]
     return boxes.count(BOXES["completed"]), len(boxes)
 
 
-def phase(status: Status) -> str:
+def phase_line(status: Status) -> str:
     """`phase 2 · tactical · Extraction · plan 1 of 3`; how far a project is."""
     if status.get("project"):
         return str(status.get("line") or "")
-    found = status.get("phase") or {}
-    number = found.get("number")
-    parts = [f"phase {number}" if number else "", found.get("kind"), found.get("name")]
+    running_phase = status.get("phase") or {}
+    number = running_phase.get("number")
+    parts = [
+        f"phase {number}" if number else "",
+        running_phase.get("kind"),
+        running_phase.get("name"),
+    ]
     plan = status.get("plan") or {}
     if plan.get("total"):
         parts.append(f"plan {plan.get('position')} of {plan['total']}")
     return " · ".join(str(part) for part in parts if part)
 
 
-def usage(status: Status) -> str:
+def usage_line(status: Status) -> str:
     """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`; no cost when it is 0.
 
     After the tokens, those that the endpoint read from and wrote to its cache, if there are any.
 
     Empty where it is not known: a memo does not tell it.
     """
-    found = status.get("usage")
-    if not found:
+    counts = status.get("usage")
+    if not counts:
         return ""
-    tokens = int(found.get("prompt_tokens") or 0) + int(found.get("completion_tokens") or 0)
-    read, written = (int(found.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
-    cost = float(found.get("cost") or 0)
-    details = _call_details(found)
+    tokens = int(counts.get("prompt_tokens") or 0) + int(counts.get("completion_tokens") or 0)
+    read, written = (int(counts.get(f"{name}_tokens") or 0) for name in ("cached", "written"))
+    cost = float(counts.get("cost") or 0)
+    details = _call_details(counts)
     return (
-        f"{found.get('model_calls') or 0} model calls · {found.get('tool_calls') or 0} tool calls"
+        f"{counts.get('model_calls') or 0} model calls · {counts.get('tool_calls') or 0} tool calls"
         + (f" ({details})" if details else "")
         + f" · {tokens:,} tokens"
         + (f" (cache: {read:,} read, {written:,} written)" if read or written else "")
@@ -88,17 +92,17 @@ def _call_details(found: dict[str, Any]) -> str:
     return Usage(**counts).call_details if counts["sent_calls"] else ""
 
 
-def limits(status: Status) -> str:
+def limits_line(status: Status) -> str:
     """`limits: job cost 1.2 of 2 · phase model calls 12 of 500`, or nothing."""
-    told = [
-        f"{scope} {key.replace('_', ' ')} {float(held['spent']):,.10g} of {held['limit']:,.10g}"
-        for scope, kept in (status.get("limits") or {}).items()
-        for key, held in kept.items()
+    parts = [
+        f"{scope} {key.replace('_', ' ')} {float(amount['spent']):,.10g} of {amount['limit']:,.10g}"
+        for scope, amounts in (status.get("limits") or {}).items()
+        for key, amount in amounts.items()
     ]
-    return f"limits: {' · '.join(told)}" if told else ""
+    return f"limits: {' · '.join(parts)}" if parts else ""
 
 
-def waits(waiting: dict[str, str] | None) -> str:
+def waiting_line(waiting: dict[str, str] | None) -> str:
     """`waiting (credentials): The key was refused. Set OPENAI_API_KEY and resume.`"""
     if not waiting:
         return ""
@@ -110,36 +114,36 @@ def waits(waiting: dict[str, str] | None) -> str:
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 
-def timer(status: Status) -> str:
+def timer_line(status: Status) -> str:
     """`the agent waits until 2026-03-01T09:00:00Z`."""
     until = status.get("waits_until")
     return f"the agent waits until {until}" if until else ""
 
 
-def about(status: Status) -> dict[str, str]:
+def question_fields(status: Status) -> dict[str, str]:
     """What a waiting job asks a person, as the agent wrote it."""
     return (status.get("waiting") or {}).get("about") or {}
 
 
-def line(status: Status, waiting: dict[str, str] | None) -> str:
+def status_line(status: Status, waiting: dict[str, str] | None) -> str:
     """The job in one line: printed when it differs from the line before."""
-    done, total = progress(status)
-    current = next((text for box, text in todos(status) if box == BOXES["current"]), "")
+    done, total = todo_progress(status)
+    current = next((text for box, text in todo_lines(status) if box == BOXES["current"]), "")
     parts = [
-        str(status.get("status", "running")) if not waiting else waits(waiting),
-        phase(status),
+        str(status.get("status", "running")) if not waiting else waiting_line(waiting),
+        phase_line(status),
         f"{done}/{total}" if total else "",
         current,
     ]
-    return visible(" · ".join(part for part in parts if part))
+    return escape_controls(" · ".join(part for part in parts if part))
 
 
-def elapsed(started: datetime, now: datetime) -> str:
+def elapsed_text(started: datetime, now: datetime) -> str:
     """`1:02:03`."""
     return str(timedelta(seconds=max(0, int((now - started).total_seconds()))))
 
 
-def screen(
+def live_view(
     status: Status,
     waiting: dict[str, str] | None,
     *,
@@ -154,43 +158,47 @@ def screen(
         (word, f"bold {_COLOURS.get(word, 'white')}"),
         f"  {status.get('agent') or ''}  {status.get('model') or ''}  {running_for}",
     )
-    parts: list[RenderableType] = [head, _whole(phase(status), "bold")]
+    parts: list[RenderableType] = [head, _wrapped_text(phase_line(status), "bold")]
     # Before the todos, which may be more than a terminal has lines: the rest is cut.
     if waiting:
-        parts.append(_whole(waits(waiting), "yellow"))
-    if timer(status):
-        parts.append(_whole(timer(status), "dim"))
+        parts.append(_wrapped_text(waiting_line(waiting), "yellow"))
+    if timer_line(status):
+        parts.append(_wrapped_text(timer_line(status), "dim"))
     if silence:
-        parts.append(_whole(f"{silence}: this is the last state on record", "yellow"))
-    done, total = progress(status)
+        parts.append(_wrapped_text(f"{silence}: this is the last state on record", "yellow"))
+    done, total = todo_progress(status)
     if total:
         bar = Table.grid(padding=(0, 1))
         bar.add_row(ProgressBar(total=total, completed=done, width=40), f"{done}/{total}")
         parts.append(bar)
-    for box, text in todos(status):
+    for box, text in todo_lines(status):
         style = {BOXES["current"]: "bold", BOXES["completed"]: "dim"}.get(box, "")
-        parts.append(_row(f"{box} {text}", style))
-    parts += [_whole(text, "dim") for text in (usage(status), limits(status)) if text]
-    parts += [_row(f"retrying {text}", "yellow") for text in pending]
-    parts += [_row(f"{at.astimezone():%H:%M:%S} {text}", "dim") for at, text in events]
-    return Panel(Group(*parts), title=Text(visible(_title(status))), title_align="left")
+        parts.append(_cut_row(f"{box} {text}", style))
+    parts += [
+        _wrapped_text(text, "dim") for text in (usage_line(status), limits_line(status)) if text
+    ]
+    parts += [_cut_row(f"retrying {text}", "yellow") for text in pending]
+    parts += [_cut_row(f"{time.astimezone():%H:%M:%S} {text}", "dim") for time, text in events]
+    return Panel(
+        Group(*parts), title=Text(escape_controls(_title_line(status))), title_align="left"
+    )
 
 
-def _whole(text: str, style: str) -> Text:
+def _wrapped_text(text: str, style: str) -> Text:
     """On as many lines as it takes: the console itself wraps nothing."""
-    return Text(visible(text), style, no_wrap=False, overflow="fold")
+    return Text(escape_controls(text), style, no_wrap=False, overflow="fold")
 
 
-def _row(text: str, style: str) -> Text:
-    return Text(visible(f"  {text}"), style, no_wrap=True, overflow="ellipsis")
+def _cut_row(text: str, style: str) -> Text:
+    return Text(escape_controls(f"  {text}"), style, no_wrap=True, overflow="ellipsis")
 
 
-def _title(status: Status) -> str:
+def _title_line(status: Status) -> str:
     title = " ".join(str(status.get("title") or "").split())
     return " · ".join(part for part in (str(status.get("job_id", "")), title[:80]) if part)
 
 
-def outcome(status: Status) -> list[str]:
+def outcome_lines(status: Status) -> list[str]:
     """How a closed job ended, in lines."""
     result = status.get("result") or {}
     lines = [f"{status.get('job_id')} {status.get('status')}"]
@@ -205,7 +213,7 @@ def outcome(status: Status) -> list[str]:
             lines += [f"{name}:", *(f"  {item}" for item in result[name])]
     if result.get("notes"):
         lines.append(str(result["notes"]))
-    spent = usage({"usage": result.get("usage") or status.get("usage")})
+    spent = usage_line({"usage": result.get("usage") or status.get("usage")})
     if not spent:
         return lines
     if status.get("project"):
@@ -217,24 +225,24 @@ def outcome(status: Status) -> list[str]:
     return lines
 
 
-def sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
+def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     """A running job, in lines."""
     lines = [
-        _title(status),
+        _title_line(status),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
-        phase(status),
+        phase_line(status),
         *(
-            project_view.sheet(status)
+            project_view.unit_sheet(status)
             if status.get("project")
-            else [f"  {box} {text}" for box, text in todos(status)]
+            else [f"  {box} {text}" for box, text in todo_lines(status)]
         ),
-        waits(waiting),
-        timer(status),
-        *(f"  {name}: {value}" for name, value in about(status).items()),
-        *project_view.jobs(status),
-        *project_view.waits(status),
-        usage(status),
-        limits(status),
+        waiting_line(waiting),
+        timer_line(status),
+        *(f"  {name}: {value}" for name, value in question_fields(status).items()),
+        *project_view.job_lines(status),
+        *project_view.wait_lines(status),
+        usage_line(status),
+        limits_line(status),
     ]
     scope = status.get("scope") or {}
     if scope.get("original") or scope.get("added"):
@@ -266,7 +274,7 @@ def _resolved(notice: str, status: Status) -> bool:
     return goes_on and not status.get("waiting_for")
 
 
-def columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
+def table_lines(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
     """Rows under a heading, each column as wide as it must be: nothing is cut or wrapped."""
     cells = [[" ".join(str(row[name] or "-").split()) for name in names] for row in rows]
     table = [[name.upper() for name in names], *cells]

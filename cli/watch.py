@@ -12,8 +12,8 @@ from temporalio.client import Client
 
 from cli import view
 from cli.events import last_events
-from cli.jobs import Seen, look
-from cli.output import dump_line
+from cli.jobs import JobView, view_job
+from cli.output import print_json_line
 
 INTERVAL_SECONDS = 0.5
 
@@ -21,35 +21,35 @@ INTERVAL_SECONDS = 0.5
 class Screen(Protocol):
     """Where a watched job is shown."""
 
-    async def show(self, client: Client, seen: Seen) -> None: ...
+    async def show(self, client: Client, job_view: JobView) -> None: ...
 
 
-class Lines:
+class LineScreen:
     """A line per change: for logs and pipes."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.last = ""
 
-    async def show(self, client: Client, seen: Seen) -> None:
-        line = view.line(seen.status, seen.waiting)
-        if not seen.live and not seen.closed:
-            line += f" ({seen.silence}: last state on record)"
+    async def show(self, client: Client, job_view: JobView) -> None:
+        line = view.status_line(job_view.status, job_view.waiting)
+        if not job_view.live and not job_view.closed:
+            line += f" ({job_view.silence}: last state on record)"
         if line != self.last:
             self.console.print(line, markup=False)
             self.last = line
 
 
-class JsonLines:
+class JsonScreen:
     """A JSON object per change: for programs."""
 
     def __init__(self) -> None:
         self.last: object = None
 
-    async def show(self, client: Client, seen: Seen) -> None:
-        if seen.status != self.last:
-            dump_line(seen.status)
-            self.last = seen.status
+    async def show(self, client: Client, job_view: JobView) -> None:
+        if job_view.status != self.last:
+            print_json_line(job_view.status)
+            self.last = job_view.status
 
 
 class LiveScreen:
@@ -65,21 +65,21 @@ class LiveScreen:
     def __exit__(self, *_: object) -> None:
         self.live.stop()
 
-    async def show(self, client: Client, seen: Seen) -> None:
-        picture = view.screen(
-            seen.status,
-            seen.waiting,
-            running_for=view.elapsed(seen.started, seen.ended or datetime.now(UTC)),
-            events=await last_events(client, seen.id),
-            pending=seen.pending,
-            silence="" if seen.closed else seen.silence,
+    async def show(self, client: Client, job_view: JobView) -> None:
+        picture = view.live_view(
+            job_view.status,
+            job_view.waiting,
+            running_for=view.elapsed_text(job_view.started, job_view.ended or datetime.now(UTC)),
+            events=await last_events(client, job_view.id),
+            pending=job_view.pending,
+            silence="" if job_view.closed else job_view.silence,
         )
         self.live.update(picture, refresh=True)
 
 
-async def follow(
+async def follow_job(
     client: Client, job_id: str, screen: Screen, *, until_waiting: bool = False
-) -> Seen:
+) -> JobView:
     """Show the job until it is closed.
 
     Args:
@@ -89,16 +89,18 @@ async def follow(
         Mistake: there is no such job.
     """
     while True:
-        seen = await look(client, job_id)
-        await screen.show(client, seen)
-        if seen.closed or (until_waiting and seen.waiting):
-            return seen
+        job_view = await view_job(client, job_id)
+        await screen.show(client, job_view)
+        if job_view.closed or (until_waiting and job_view.waiting):
+            return job_view
         await asyncio.sleep(INTERVAL_SECONDS)
 
 
-async def follow_on(console: Console, client: Client, job_id: str, **options: bool) -> Seen:
+async def follow_on_console(
+    console: Console, client: Client, job_id: str, **options: bool
+) -> JobView:
     """`follow` in the way that suits the console."""
     if not console.is_terminal:
-        return await follow(client, job_id, Lines(console), **options)
+        return await follow_job(client, job_id, LineScreen(console), **options)
     with LiveScreen(console) as screen:
-        return await follow(client, job_id, screen, **options)
+        return await follow_job(client, job_id, screen, **options)

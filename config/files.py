@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
 from config.schema import Problem
-from protocol.telling import place, said, short
+from protocol.telling import error_key, lowered_message, short_repr
 
 M = TypeVar("M", bound=BaseModel)
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -73,7 +73,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise Problem(f"{path}: expected keys and values, found {short(content)}")
+        raise Problem(f"{path}: expected keys and values, found {short_repr(content)}")
     return content
 
 
@@ -98,8 +98,8 @@ def explain(error: ValidationError, kind: type[BaseModel]) -> str:
         kind: The schema that it was held against, which knows the keys there are.
     """
     return "; ".join(
-        f"{place(item['loc'])}: {said(item['msg'])}"
-        + (f", found {short(item['input'])}" if item["type"] not in _UNSAID else "")
+        f"{error_key(item['loc'])}: {lowered_message(item['msg'])}"
+        + (f", found {short_repr(item['input'])}" if item["type"] not in _UNSAID else "")
         + (_instead(item["loc"], kind) if item["type"] == "extra_forbidden" else "")
         for item in error.errors()[:5]
     )

@@ -18,7 +18,7 @@ from config.files import YAML, read_text
 from config.guard_schema import FieldMatch, Guard, Match, Point
 from config.patterns import compiled
 from config.schema import Problem
-from protocol.telling import short
+from protocol.telling import short_repr
 
 CALLS: tuple[Point, ...] = ("before_tool", "after_tool")
 ENDS: tuple[Point, ...] = ("todo_complete", "phase_end", "job_complete", "subagent_end")
@@ -176,7 +176,8 @@ class _Read:
         except Exception as error:
             told = " ".join(str(error).split())
             raise Problem(
-                f"{self.path}:{_line(node)}: {_dotted(at)}: {short(node.value)} cannot be read "
+                f"{self.path}:{_line(node)}: {_dotted(at)}: {short_repr(node.value)} "
+                "cannot be read "
                 f"({told}); if it is a text, put it in quotation marks"
             ) from None
 
@@ -202,7 +203,7 @@ class _Read:
         if not at:
             return f"{where}: {said}"
         said = said.replace("Input should be", "expected")
-        return f"{where}: {_dotted(at)}: found {short(error['input'])}, {said}"
+        return f"{where}: {_dotted(at)}: found {short_repr(error['input'])}, {said}"
 
 
 def _dotted(at: Place) -> str:

@@ -22,7 +22,7 @@ from config.guard_schema import Guard
 from config.schema import AgentConfig, AgentFile, Problem
 from config.templates import read_instructions, read_prompt
 from config.wording import WordingFile, together
-from protocol.telling import place, short
+from protocol.telling import error_key, short_repr
 
 SHIPPED = Path(__file__).parent
 ENVIRONMENT = {
@@ -149,7 +149,8 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     if checked.guards != config.guards:
         # Among those that were pinned are learned ones, which take the place of some.
         raise Problem(
-            f"set: guards: found {short(checked.guards)}, expected {short(config.guards)}: a fork "
+            f"set: guards: found {short_repr(checked.guards)}, expected "
+            f"{short_repr(config.guards)}: a fork "
             "keeps the guards of the job it goes on from; start a new job to have others"
         )
     before, roles = config.prompt_files, checked.prompt_files
@@ -191,7 +192,7 @@ def _validated(merged: _Merged, given: dict[str, tuple[str, object]]) -> AgentFi
         return AgentFile.model_validate(merged.content)
     except ValidationError as error:
         at = error.errors()[0]["loc"]
-        wrong = place(at)
+        wrong = error_key(at)
         # What was given from outside is not to be looked for in the file.
         origins: list[object] = [
             name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
@@ -216,7 +217,7 @@ def _above(key: str, other: str) -> bool:
 def _merged(name: str, folder: Path, seen: list[str]) -> _Merged:
     path = folder / "agents" / name / "agent.yaml"
     if name not in (known := agent_names(folder)):
-        raise Problem(f"agent {short(name)} is not known; the agents are {', '.join(known)}")
+        raise Problem(f"agent {short_repr(name)} is not known; the agents are {', '.join(known)}")
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
         raise Problem(
             f"{path.parent}: cannot be the name of an agent; expected small letters, digits, _ "
@@ -240,7 +241,7 @@ def _merged(name: str, folder: Path, seen: list[str]) -> _Merged:
 
 def _no_agent(found: object, folder: Path) -> str:
     known = ", ".join(agent_names(folder))
-    return f"expected the name of an agent, found {short(found)}; the agents are {known}"
+    return f"expected the name of an agent, found {short_repr(found)}; the agents are {known}"
 
 
 def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

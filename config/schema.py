@@ -28,7 +28,7 @@ from config.shell import ShellConfig
 from config.web import Web
 from config.wording import Wording
 from config.workspace import Workspace
-from protocol.course import StuckFigures
+from protocol.course import StuckThresholds
 from protocol.errors import Invalid
 from protocol.limits import Price
 from protocol.state import Data, PhaseKind
@@ -72,8 +72,8 @@ class AgentFile(Data):
     prices: dict[str, Price] = Field(
         default_factory=dict, description="What models charge, by the model's name."
     )
-    stuck: StuckFigures = Field(
-        default_factory=StuckFigures,
+    stuck: StuckThresholds = Field(
+        default_factory=StuckThresholds,
         description="When a phase counts as stuck. `nudge`: the model is told, and again at each "
         "multiple; `then`: the phase goes back, or the job waits for a person.",
     )

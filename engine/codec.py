@@ -23,7 +23,7 @@ from temporalio.converter import DataConverter, PayloadCodec
 
 from engine.converter import DATA_CONVERTER, REASON, VARIABLE, EncryptedFailures
 from engine.errors import Unusable
-from protocol.payloads import SEALED
+from protocol.payloads import ENCRYPTED
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -61,12 +61,12 @@ class Encryption(PayloadCodec):
         cipher = self._ciphers[self._current]
         key_id = self._current.encode()
         return Payload(
-            metadata={"encoding": SEALED.encode(), _KEY_ID: key_id},
+            metadata={"encoding": ENCRYPTED.encode(), _KEY_ID: key_id},
             data=nonce + cipher.encrypt(nonce, payload.SerializeToString(), key_id),
         )
 
     def _decrypted(self, payload: Payload) -> Payload:
-        if payload.metadata.get("encoding") != SEALED.encode():
+        if payload.metadata.get("encoding") != ENCRYPTED.encode():
             return payload
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 

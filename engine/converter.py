@@ -25,7 +25,7 @@ from temporalio.converter import (
     PayloadConverter,
 )
 
-from protocol.payloads import SEALED, UNDECODABLE, Sealed
+from protocol.payloads import ENCRYPTED, UNDECODABLE, EncryptedPayloadError
 from protocol.state import Data
 from protocol.text import one_line
 
@@ -80,7 +80,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
 
     def _decode(self, payload: Payload, hint: type | None) -> Any:
         if hint is not RawValue and (why := why_sealed(payload)):
-            raise Sealed(why)
+            raise EncryptedPayloadError(why)
         return super().from_payloads([payload], None if hint is None else [hint])[0]
 
     def _decode_anything(self, payload: Payload) -> Any:
@@ -88,7 +88,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         try:
             # Bytes and protocol buffers decode, but cannot be sent on inside other values, which
             # is what a workflow does with its inbox when it continues as new.
-            if encoding not in (*_JSON, SEALED.encode()):
+            if encoding not in (*_JSON, ENCRYPTED.encode()):
                 raise ValueError("only JSON is understood")
             value = self._decode(payload, None)
             if _deeper(value, MAX_DEPTH):
@@ -102,7 +102,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
 
 def why_sealed(payload: Payload) -> str:
     """Why a payload is still encrypted; empty where it is not."""
-    if payload.metadata.get("encoding") != SEALED.encode():
+    if payload.metadata.get("encoding") != ENCRYPTED.encode():
         return ""
     given = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]
     return f"it is encrypted, and {given or f'{VARIABLE} is not set here'}"

@@ -98,8 +98,8 @@ def job_workflows() -> list[type]:
     return [
         importlib.import_module("workflows.job").Job,
         importlib.import_module("workflows.project").Project,
-        importlib.import_module("workflows.learning").Learning,
-        importlib.import_module("workflows.forgetting").Forgetting,
+        importlib.import_module("workflows.learning").LearningWorkflow,
+        importlib.import_module("workflows.forgetting").ForgetWorkflow,
         importlib.import_module("workflows.notify").Notify,
     ]
 

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from protocol.state import Data
 
 
-class Figures(Data):
+class PatternThresholds(Data):
     """How often a pattern may come before the model is told, and before it goes no further."""
 
     nudge: int = Field(ge=2, description="The model is told, and again at each multiple.")
@@ -26,49 +26,51 @@ class Figures(Data):
         return self
 
 
-def _figures(nudge: int, then: int, words: str) -> Figures:
-    default: Figures = Field(
-        default_factory=lambda: Figures(nudge=nudge, then=then), description=words
+def _default_thresholds(nudge: int, then: int, words: str) -> PatternThresholds:
+    default: PatternThresholds = Field(
+        default_factory=lambda: PatternThresholds(nudge=nudge, then=then), description=words
     )
     return default
 
 
-class StuckFigures(Data):
+class StuckThresholds(Data):
     """When a phase counts as stuck, a pattern a line."""
 
-    same_result: Figures = _figures(
+    same_result: PatternThresholds = _default_thresholds(
         3, 5, "Calls in a row with the same arguments and the same result; then a rewind."
     )
-    same_call_error: Figures = _figures(
+    same_call_error: PatternThresholds = _default_thresholds(
         3, 4, "Calls in a row with the same arguments, an error each time; then a rewind."
     )
-    same_error: Figures = _figures(
+    same_error: PatternThresholds = _default_thresholds(
         5, 8, "Calls with varied arguments and the same error; then a rewind."
     )
-    cycle: Figures = _figures(
+    cycle: PatternThresholds = _default_thresholds(
         3, 4, "Rounds of the same 2 to 5 calls with equal results; then a rewind."
     )
-    no_action: Figures = _figures(2, 5, "Replies in a row without a tool call; then a rewind.")
-    refused_todo: Figures = _figures(
+    no_action: PatternThresholds = _default_thresholds(
+        2, 5, "Replies in a row without a tool call; then a rewind."
+    )
+    refused_todo: PatternThresholds = _default_thresholds(
         2, 4, "Refusals of todo_complete for the same reason; then a rewind."
     )
-    refused_completion: Figures = _figures(
+    refused_completion: PatternThresholds = _default_thresholds(
         2,
         3,
         "Refusals of job_complete, over phases, while its deliverables stay the same; then the job "
         "waits for review.",
     )
-    nothing_new: Figures = _figures(
+    nothing_new: PatternThresholds = _default_thresholds(
         15,
         40,
         "Calls without a new result, a changed file or a completed todo; then the job waits.",
     )
-    no_todo: Figures = _figures(
+    no_todo: PatternThresholds = _default_thresholds(
         60, 150, "Model calls without a completed todo; then the job waits."
     )
 
 
-class Deed(Data):
+class CallRecord(Data):
     """One tool call that was carried out or refused."""
 
     tool: str
@@ -86,35 +88,35 @@ class Course(Data):
     Values are replaced, never changed in place.
     """
 
-    deeds: list[Deed] = Field(default_factory=list)
+    recent_calls: list[CallRecord] = Field(default_factory=list)
     """The newest calls since the last completed todo, oldest first."""
-    seen: list[str] = Field(default_factory=list)
+    seen_results: list[str] = Field(default_factory=list)
     """Results of the phase, those seen last at the end."""
-    polled: dict[str, str] = Field(default_factory=dict)
+    polled_results: dict[str, str] = Field(default_factory=dict)
     """For calls of polling tools, the last result."""
-    waited: bool = False
+    after_wait: bool = False
     """Whether the call before was `wait`."""
-    silent: int = 0
+    text_only_replies: int = 0
     """Replies in a row without a tool call."""
-    refusal: str = ""
+    todo_refusal: str = ""
     """Why `todo_complete` was refused last, and how often in a row for that."""
-    refusals: int = 0
-    completions: int = 0
+    todo_refusals: int = 0
+    completion_refusals: int = 0
     """Refusals of `job_complete`, over phases, since one of its deliverables last changed."""
     deliverables: str = ""
     """Fingerprint of the deliverables at the last of them."""
-    stale: int = 0
+    calls_without_news: int = 0
     """Calls without a new result, a changed file or a completed todo."""
-    replies: int = 0
+    replies_since_todo: int = 0
     """Model calls since the last completed todo."""
-    unread: list[str] = Field(default_factory=list)
+    unread_nudges: list[str] = Field(default_factory=list)
     """Patterns that the model was told of since its last reply: it has not read that yet."""
-    narrowed: str = ""
+    narrowed_issue: str = ""
     """The pattern because of which only todo_rewind and todo_complete are accepted."""
-    narrowed_at: int = 0
+    narrowed_step: int = 0
     """The step at which that was decided; the next one is the turn it holds for."""
 
     @property
     def in_new_phase(self) -> Course:
         """What a new phase begins with."""
-        return Course(completions=self.completions, deliverables=self.deliverables)
+        return Course(completion_refusals=self.completion_refusals, deliverables=self.deliverables)

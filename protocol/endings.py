@@ -6,15 +6,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from protocol.requests import At, Guarded, Moved, Reply, Usage
+from protocol.requests import CheckpointReply, GuardOutcome, JobPosition, Reply, Usage
 from protocol.state import Data, DoneWhen, JobState, Purpose
 
 Outcome = Literal["completed", "cancelled", "failed"]
-Point = Literal["todo_complete", "phase_end", "job_complete", "subagent_end"]
+GuardPoint = Literal["todo_complete", "phase_end", "job_complete", "subagent_end"]
 """What a call may end, and guards may stand at."""
 
 
-class FoundTodo(Data):
+class TodoEntry(Data):
     """An entry of `todos.yaml` as it was found; checked by the gate."""
 
     id: int | None = None
@@ -31,7 +31,7 @@ class GateFacts(Data):
     todos_file: Literal["missing", "invalid", "read"] = "missing"
     todos_error: str = ""
     todos_count: int = 0
-    todos: list[FoundTodo] = Field(default_factory=list)
+    todos: list[TodoEntry] = Field(default_factory=list)
     """The first entries only; `todos_count` says how many there are."""
     plan_phases: int = 0
     plan_unboxed: list[str] = Field(default_factory=list)
@@ -54,14 +54,14 @@ class GateFacts(Data):
     """Ids of the open scope items of which the same is true; the first few."""
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)
-    deliverables_mark: str = ""
+    deliverables_fingerprint: str = ""
     """Fingerprint of the content of the deliverables that the call names."""
     handoff: list[str] = Field(default_factory=list)
     """For a job of a project: why its work cannot be taken over yet."""
     arguments_error: str | None = None
     unstored: list[str] = Field(default_factory=list)
     """Why shared stores lack something that this job wrote or decided; the first few reasons."""
-    store_away: bool = False
+    store_unavailable: bool = False
     """Whether that is because one of them does not answer."""
     refused_writes: list[str] = Field(default_factory=list)
     """Deferred writes that their store refuses now that it answers, with why; the first few."""
@@ -73,34 +73,34 @@ class GateFacts(Data):
     """Documents read badly for which no entry of `unresolved` says so, each with why."""
 
 
-class FactsRequest(At):
+class FactsRequest(JobPosition):
     call: int | None = None
     """The call that would end the phase or the job; None where a phase has handed over."""
 
 
-class EndingRequest(At):
+class EndingRequest(JobPosition):
     """Asks the guards of a call that the workflow acts on, once its gate, if any, has passed."""
 
     call: int | None = None
     """None where a phase ends that has handed over: asked as of a `todo_complete`."""
-    points: list[Point]
+    points: list[GuardPoint]
     approved: bool = False
     bypass: list[str] = Field(default_factory=list)
     stop_hook_active: bool = False
     """Whether the job goes on because such a hook blocked its end before."""
 
 
-class Ending(Guarded):
+class EndingVerdict(GuardOutcome):
     refusal: str = ""
     stopped: bool = False
     """Whether it was a hook of the job's end that refused."""
 
 
-class Facts(Reply):
+class GateFactsReply(Reply):
     facts: GateFacts
 
 
-class TransitionRequest(At):
+class TransitionRequest(JobPosition):
     number: int
     """Number of the phase that begins."""
     purpose: Purpose
@@ -122,7 +122,7 @@ class TransitionRequest(At):
     """Whether the model is asked for a summary of the phase."""
 
 
-class Transitioned(Moved):
+class TransitionReply(CheckpointReply):
     state: JobState
     issue: str = ""
     """Of a rewind that the agent asked for: why, bounded."""
@@ -135,7 +135,7 @@ class Transitioned(Moved):
     """What people should know of it, such as writes to a store that are lost."""
 
 
-class CloseRequest(At):
+class CloseRequest(JobPosition):
     status: Outcome
     reason: str = ""
     call: int | None = None
@@ -165,7 +165,7 @@ class JobResult(Data):
     """Of the checkpoint, without the paths that are declared volatile (`shell.volatile`)."""
 
 
-class Closed(Moved):
+class CloseReply(CheckpointReply):
     result: JobResult
     completed: list[int] = Field(default_factory=list)
     """Ids of the todos that were done when the job ended."""
@@ -173,7 +173,7 @@ class Closed(Moved):
     """Files of a person that were in the projection's way, now in lost+found."""
 
 
-class JudgeRequest(At):
+class JudgeRequest(JobPosition):
     """Asks the judge about the phase that the call would end, once its gate has passed."""
 
     call: int
@@ -181,13 +181,13 @@ class JudgeRequest(At):
     """The phase's start checkpoint."""
 
 
-class Judged(Moved):
+class JudgeReply(CheckpointReply):
     usage: Usage
     refusal: str = ""
     """Why the phase may not end; empty for a yes."""
 
 
-class ReviewRequest(At):
+class ReviewRequest(JobPosition):
     """One reply of the reviewer to the call of `job_complete` that passed its gate."""
 
     call: int
@@ -197,11 +197,11 @@ class ReviewRequest(At):
     """No further reply will be asked for."""
 
 
-MOST_LOOK_UPS = 4
+MAX_LOOK_UPS = 4
 """Tool calls of one reply of the reviewer that are carried out."""
 
 
-class ReviewReply(Moved):
+class ReviewReply(CheckpointReply):
     usage: Usage
     context: int = 0
     """Tokens of its next request."""

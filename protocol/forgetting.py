@@ -7,7 +7,7 @@ from pydantic import Field
 from protocol.state import Data
 
 
-class Forget(Data):
+class ForgetRequest(Data):
     """Input of the workflow."""
 
     job: str = Field("", max_length=1000)
@@ -18,7 +18,7 @@ class Forget(Data):
     """Whether its requirements go as well, decided or not."""
 
 
-class Forgotten(Data):
+class ForgetResult(Data):
     """What was done."""
 
     jobs: list[str] = Field(default_factory=list)

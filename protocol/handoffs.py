@@ -6,13 +6,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from protocol.proof import Accepted, Check, Tests
+from protocol.proof import AcceptedRun, Check, Tests
 from protocol.state import Data, DoneWhen
 
 OnFailure = Literal["retry", "block"]
-Report = Literal["", "features", "groups", "verdict"]
+ReportKind = Literal["", "features", "groups", "verdict"]
 """The typed file that a job answers with, beside what it makes."""
-REPORTS: dict[Report, str] = {
+REPORT_FILES: dict[ReportKind, str] = {
     "features": "output/features.json",
     "groups": "output/groups.json",
     "verdict": "output/verdict.json",
@@ -23,20 +23,20 @@ SETUP, SCOPE = "setup", "scope"
 """What an initializer and a manager work on, who plan a project; no unit has such a name."""
 
 
-def _free(name: str) -> str:
+def _not_reserved(name: str) -> str:
     if name in (SETUP, SCOPE):
         raise ValueError(f"{name} is kept for the system; choose another id")
     return name
 
 
-UnitId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_free)]
+UnitId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_not_reserved)]
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=800)]
 Finding = Annotated[str, Field(min_length=1, max_length=4000)]
 """Handed on word for word."""
 
 
-class Inputs(Data):
+class HandoffInputs(Data):
     """What a job starts from."""
 
     commit: str
@@ -77,7 +77,7 @@ class Handoff(Data):
     """Who hands over: the agent that worked before, or `project`."""
     to_agent: str = Field(min_length=1)
     task: str = Field(min_length=1, max_length=20_000)
-    inputs: Inputs
+    inputs: HandoffInputs
     precondition: list[DoneWhen] = Field(default_factory=list, max_length=20)
     """What must hold of the receiver's workspace before it begins."""
     postcondition: list[DoneWhen] = Field(default_factory=list, max_length=20)
@@ -89,7 +89,7 @@ class Handoff(Data):
     on_failure: OnFailure = "retry"
     next_agent: str = ""
     """Who works next if this is accepted; empty when nobody is settled on yet."""
-    report: Report = ""
+    report: ReportKind = ""
     checks: list[Check] = Field(default_factory=list)
     """What a verdict has to cover."""
     coverage: float | None = None
@@ -100,7 +100,7 @@ class Handoff(Data):
     tests: Tests = Field(default_factory=dict)
     """The commands by which the system proves the other checks; for an initializer, those that the
     project's file fixes."""
-    accepted: list[Accepted] = Field(default_factory=list)
+    accepted: list[AcceptedRun] = Field(default_factory=list)
     """What was proved before: it has to hold still."""
     routing: RoutingFrame | None = None
 
@@ -108,8 +108,10 @@ class Handoff(Data):
     def proof_seconds(self) -> int:
         """How long the system's own runs of its commands may take: each twice, and what was
         accepted before once."""
-        own = [command.seconds for command in self.tests.values()]
-        return sum(2 * (n + 30) for n in own) + sum(each.seconds + 30 for each in self.accepted)
+        check_seconds = [command.seconds for command in self.tests.values()]
+        return sum(2 * (n + 30) for n in check_seconds) + sum(
+            run.seconds + 30 for run in self.accepted
+        )
 
 
 class ProjectLink(Data):
@@ -128,7 +130,7 @@ class ProjectLink(Data):
     """Whether the scope in the project's instructions is that of many jobs, and of none alone."""
 
     @property
-    def before(self) -> list[str]:
+    def earlier_jobs(self) -> list[str]:
         """The project's jobs that had the task of this one before it, and are over."""
         name, _, number = self.handoff.id.rpartition("-")
         if not number.isdecimal():
@@ -136,7 +138,7 @@ class ProjectLink(Data):
         return [f"{self.id}.{name}-{earlier}" for earlier in range(1, int(number))]
 
 
-class FoundFeature(Data):
+class FeatureEntry(Data):
     """A feature as the initializer describes it."""
 
     id: UnitId
@@ -152,7 +154,7 @@ class FoundFeature(Data):
 class FeatureReport(Data):
     """`output/features.json`."""
 
-    features: list[FoundFeature] = Field(min_length=1, max_length=MOST_FEATURES)
+    features: list[FeatureEntry] = Field(min_length=1, max_length=MOST_FEATURES)
 
     @model_validator(mode="after")
     def _ids_differ(self) -> Self:
@@ -162,7 +164,7 @@ class FeatureReport(Data):
         return self
 
 
-class FoundGroup(Data):
+class GroupEntry(Data):
     """A group as the manager describes it."""
 
     id: UnitId
@@ -181,7 +183,7 @@ class DroppedItem(Data):
 class Routing(Data):
     """`output/groups.json`."""
 
-    groups: list[FoundGroup] = Field(default_factory=list, max_length=MOST_GROUPS)
+    groups: list[GroupEntry] = Field(default_factory=list, max_length=MOST_GROUPS)
     drop: list[DroppedItem] = Field(default_factory=list, max_length=MOST_GROUPS)
     complete: bool = False
     """Whether everything is done, or blocked for reasons."""
@@ -193,7 +195,7 @@ class CheckResult(Data):
     detail: Annotated[str, Field(max_length=4000)] = ""
 
 
-class Verdict(Data):
+class TesterVerdict(Data):
     """`output/verdict.json`."""
 
     health: Paragraph

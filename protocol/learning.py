@@ -7,7 +7,7 @@ from pydantic import Field
 from protocol.state import Data
 
 
-class Learnt(Data):
+class LearningResult(Data):
     """What a pass did."""
 
     lines: list[str] = Field(default_factory=list)

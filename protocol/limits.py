@@ -62,7 +62,7 @@ class Price(Data):
         )
         return round(total / 1_000_000, 9)
 
-    def most(self, prompt: int, completion: int) -> float:
+    def max_cost(self, prompt: int, completion: int) -> float:
         """The most that such a call can cost, whatever the endpoint's cache does."""
         return max(
             self.cost(prompt, 0, completion),

@@ -14,10 +14,10 @@ from protocol.errors import Invalid
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Budget, Count
 from protocol.state import MAX_ITEMS, Data
-from protocol.telling import wrong
+from protocol.telling import first_errors
 
 D = TypeVar("D", bound=Data)
-MOST_ID = 1000
+MAX_ID_CHARACTERS = 1000
 
 
 class Fork(Data):
@@ -37,7 +37,7 @@ MAX_INSTRUCTIONS = 200_000
 """Characters that a start takes."""
 
 
-class Start(Data):
+class JobStart(Data):
     """Input of the workflow `Job`."""
 
     agent: str = ""
@@ -56,7 +56,7 @@ class Start(Data):
         return self
 
 
-class Signal(Data):
+class SignalPayload(Data):
     """Base of signal payloads."""
 
     model_config = ConfigDict(str_max_length=20_000)
@@ -65,27 +65,27 @@ class Signal(Data):
     """Who sent it; the command line fills it in."""
 
 
-class Rewind(Signal):
+class RewindSignal(SignalPayload):
     issue: str = Field(min_length=1)
     phase: int | None = Field(None, ge=1, strict=True)
     restore_files: bool = Field(True, strict=True)
 
 
-class Cancel(Signal):
+class CancelSignal(SignalPayload):
     reason: str = ""
 
 
-class Pause(Signal):
+class PauseSignal(SignalPayload):
     pass
 
 
-MOST_SET = 20
-MOST_TOLD = 4000
+MAX_SETTINGS = 20
+MAX_REMARK_CHARACTERS = 4000
 """Characters that a person can say at once."""
 
 
-class Resume(Signal):
-    set: dict[str, Any] = Field(default_factory=dict, max_length=MOST_SET)
+class ResumeSignal(SignalPayload):
+    set: dict[str, Any] = Field(default_factory=dict, max_length=MAX_SETTINGS)
     """Settings of the model, such as `{"model.send_reasoning": true}`."""
 
     @field_validator("set")
@@ -99,12 +99,12 @@ class Resume(Signal):
                 )
             if value is not None and not isinstance(value, (str, int, float)):
                 raise ValueError(f"{key[:100]} takes one value, found {str(value)[:100]!r}")
-            if isinstance(value, str) and len(value) > MOST_ID:
-                raise ValueError(f"{key[:100]} is longer than {MOST_ID} characters")
+            if isinstance(value, str) and len(value) > MAX_ID_CHARACTERS:
+                raise ValueError(f"{key[:100]} is longer than {MAX_ID_CHARACTERS} characters")
         return settings
 
 
-class PhaseLimit(Signal):
+class PhaseLimits(SignalPayload):
     """New limits of each phase; the defaults are never read."""
 
     model_calls: Count = 0
@@ -120,34 +120,34 @@ class PhaseLimit(Signal):
         return self
 
 
-class Limit(PhaseLimit):
+class LimitSignal(PhaseLimits):
     """New limits of the job."""
 
-    phase: PhaseLimit = Field(default_factory=PhaseLimit.model_construct)
+    phase: PhaseLimits = Field(default_factory=PhaseLimits.model_construct)
 
 
-class Answer(Signal):
+class AnswerSignal(SignalPayload):
     id: str | None = None
     text: str = Field(min_length=1)
 
 
-class Approve(Signal):
+class ApproveSignal(SignalPayload):
     id: str | None = None
     reason: str = ""
 
 
-class Deny(Signal):
+class DenySignal(SignalPayload):
     id: str | None = None
     reason: str = Field(min_length=1)
 
 
-class Tell(Signal):
-    text: str = Field(min_length=1, max_length=MOST_TOLD, pattern=r"\S")
+class TellSignal(SignalPayload):
+    text: str = Field(min_length=1, max_length=MAX_REMARK_CHARACTERS, pattern=r"\S")
     item: bool = Field(False, strict=True)
     """Whether it is one more thing that the job has to cover."""
 
 
-class Bypass(Signal):
+class BypassSignal(SignalPayload):
     guard: str = Field(min_length=1, max_length=200)
     reason: str = Field("", max_length=2000)
 
@@ -156,7 +156,7 @@ class Bypass(Signal):
 class SignalSpec:
     """A row of the table of signals."""
 
-    payload: type[Signal]
+    payload: type[SignalPayload]
     example: str
     """A payload, as Temporal Web shows it."""
     effect: str
@@ -166,51 +166,51 @@ class SignalSpec:
 
 SIGNALS = {
     "rewind": SignalSpec(
-        Rewind,
+        RewindSignal,
         '{"issue": "…", "phase": 3, "restore_files": true}',
         "Take the work back: reconsider the approach in the light of the issue.",
         for_one_job=True,
     ),
     "cancel": SignalSpec(
-        Cancel, '{"reason": "…"}', "End the job as cancelled; its last checkpoint is kept."
+        CancelSignal, '{"reason": "…"}', "End the job as cancelled; its last checkpoint is kept."
     ),
-    "pause": SignalSpec(Pause, "{}", "Stand still after the step in flight."),
+    "pause": SignalSpec(PauseSignal, "{}", "Stand still after the step in flight."),
     "resume": SignalSpec(
-        Resume,
+        ResumeSignal,
         '{"set": {"model.name": "…"}}',
         "Go on; also tries again what parked the job. `set` changes settings of its model.",
     ),
     "limit": SignalSpec(
-        Limit,
+        LimitSignal,
         '{"cost": 20, "phase": {"model_calls": 800}}',
         "Set limits of the job and, under `phase`, of each phase; go on if there is room now.",
     ),
     "answer": SignalSpec(
-        Answer,
+        AnswerSignal,
         '{"id": "…", "text": "…"}',
         "Answer the agent's question. The id may be left out.",
         for_one_job=True,
     ),
     "approve": SignalSpec(
-        Approve,
+        ApproveSignal,
         '{"id": "…", "reason": "…"}',
         "Let the call that waits for approval be carried out. The id may be left out.",
         for_one_job=True,
     ),
     "deny": SignalSpec(
-        Deny,
+        DenySignal,
         '{"id": "…", "reason": "…"}',
         "Refuse that call; the agent is told the reason. The id may be left out.",
         for_one_job=True,
     ),
     "bypass": SignalSpec(
-        Bypass,
+        BypassSignal,
         '{"guard": "…", "reason": "…"}',
         "Let through once what a guard or hook refused: its next refusal is passed over.",
         for_one_job=True,
     ),
     "tell": SignalSpec(
-        Tell,
+        TellSignal,
         '{"text": "…", "item": false}',
         "Say something to the agent: it is in its next turn, and in force until the job ends.",
     ),
@@ -222,53 +222,53 @@ to `workflows.job_lifecycle`."""
 UNDECODABLE = "undecodable"
 """Key of the dict that stands for a payload nobody could decode: "<encoding>: <reason>"."""
 
-SEALED = "binary/encrypted"
+ENCRYPTED = "binary/encrypted"
 """Encoding of an encrypted payload."""
 
 
-class Sealed(RuntimeError):
+class EncryptedPayloadError(RuntimeError):
     """An encrypted payload whose key is not here; one line that says which is missing.
 
     Of a start this is no fault of the job: its workflow task fails, and goes on where the key is.
     """
 
 
-class Refused(Invalid):
+class InvalidPayload(Invalid):
     """What somebody sent cannot be used; one line that says why and what is expected."""
 
 
-def read_start(values: tuple[Any, ...]) -> Start:
+def read_start(values: tuple[Any, ...]) -> JobStart:
     """The start input of a job. Raises Refused, or Sealed."""
-    return read_input(Start, values, "job", '{"agent": "…", "instructions": "…"}')
+    return read_input(JobStart, values, "job", '{"agent": "…", "instructions": "…"}')
 
 
 def read_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) -> D:
     """What a workflow is started with. Raises Refused, or Sealed."""
-    check_unsealed(values)
+    check_decrypted(values)
     if len(values) != 1:
-        raise Refused(
+        raise InvalidPayload(
             f"a {what} starts with one JSON object, found {len(values)} values; expected {example}"
         )
-    return read(kind, values[0], "start")
+    return read_object(kind, values[0], "start")
 
 
-def check_unsealed(values: tuple[Any, ...]) -> None:
+def check_decrypted(values: tuple[Any, ...]) -> None:
     """Raises Sealed when a value is an encrypted payload that could not be decrypted here."""
     for value in values:
-        told = value.get(UNDECODABLE) if isinstance(value, dict) else None
-        if isinstance(told, str) and told.startswith(f"{SEALED}: "):
-            raise Sealed(told)
+        message = value.get(UNDECODABLE) if isinstance(value, dict) else None
+        if isinstance(message, str) and message.startswith(f"{ENCRYPTED}: "):
+            raise EncryptedPayloadError(message)
 
 
-def read_signal(name: str, values: Any) -> Signal:
+def read_signal(name: str, values: Any) -> SignalPayload:
     """A signal's payload. Raises Refused."""
     spec = SIGNALS.get(name)
     if spec is None:
-        raise Refused(f"signal {name!r} is not known; the signals are {', '.join(SIGNALS)}")
+        raise InvalidPayload(f"signal {name!r} is not known; the signals are {', '.join(SIGNALS)}")
     if len(values) > 1:
-        raise Refused(f"signal {name}: expected one JSON object, found {len(values)} values")
+        raise InvalidPayload(f"signal {name}: expected one JSON object, found {len(values)} values")
     value = values[0] if values and values[0] is not None else {}
-    return read(spec.payload, value, f"signal {name}")
+    return read_object(spec.payload, value, f"signal {name}")
 
 
 def read_project_signal(name: str, values: Any) -> dict[str, Any]:
@@ -280,29 +280,33 @@ def read_project_signal(name: str, values: Any) -> dict[str, Any]:
     job: Any = None
     if values and isinstance(values[0], dict) and "job" in values[0]:
         job = values[0]["job"]
-        if not isinstance(job, str) or not 0 < len(job) <= MOST_ID:
-            raise Refused(f"signal {name}: job: expected the id of a job of this project")
+        if not isinstance(job, str) or not 0 < len(job) <= MAX_ID_CHARACTERS:
+            raise InvalidPayload(f"signal {name}: job: expected the id of a job of this project")
         values = ({key: value for key, value in values[0].items() if key != "job"}, *values[1:])
     payload = read_signal(name, values).model_dump(exclude_unset=True)
     if name == "limit" and job is None and "phase" in payload:
-        raise Refused('signal limit: a project has no phases; expected such as {"cost": 20}')
+        raise InvalidPayload('signal limit: a project has no phases; expected such as {"cost": 20}')
     return payload if job is None else {**payload, "job": job}
 
 
-def read(kind: type[D], value: Any, what: str) -> D:
+def read_object(kind: type[D], value: Any, what: str) -> D:
     """Any object that somebody sent. Raises Refused."""
     if isinstance(value, dict) and list(value) == [UNDECODABLE]:
-        raise Refused(f"{what}: {value[UNDECODABLE]}")
+        raise InvalidPayload(f"{what}: {value[UNDECODABLE]}")
     if not isinstance(value, dict):
-        raise Refused(f"{what}: expected a JSON object, found {str(value)[:100]!r}")
+        raise InvalidPayload(f"{what}: expected a JSON object, found {str(value)[:100]!r}")
     try:
         return kind.model_validate(value)
     except ValidationError as error:
         known = ", ".join(_keys(kind))
-        raise Refused(f"{what}: {wrong(error)}; its keys are: {known or 'none'}") from None
+        raise InvalidPayload(
+            f"{what}: {first_errors(error)}; its keys are: {known or 'none'}"
+        ) from None
 
 
 def _keys(kind: type[Data]) -> list[str]:
     """The keys of an object, with those of a limit for each phase written as they are typed."""
-    keys = [key for key in kind.model_fields if key != "phase" or kind is not Limit]
-    return [*keys, *(f"phase.{key}" for key in Budget.model_fields)] if kind is Limit else keys
+    keys = [key for key in kind.model_fields if key != "phase" or kind is not LimitSignal]
+    return (
+        [*keys, *(f"phase.{key}" for key in Budget.model_fields)] if kind is LimitSignal else keys
+    )

@@ -10,15 +10,15 @@ from protocol.handoffs import Handoff
 from protocol.limits import Budget
 from protocol.notifying import Notifying
 from protocol.project_start import FormName, ProjectStart
-from protocol.proof import Accepted, Check, Proof, Tests
-from protocol.record import MOST_BYTES, Letter, Waiting, WaitReason
+from protocol.proof import AcceptedRun, Check, Proof, Tests
+from protocol.record import MOST_BYTES, ReceivedSignal, WaitReason, WaitState
 from protocol.requests import Usage
 from protocol.state import Data, Remark, ScopeItem
 from protocol.traces import Trace
 
 UnitStatus = Literal["pending", "in_progress", "completed", "blocked"]
 ProjectOutcome = Literal["completed", "failed", "cancelled"]
-Ending = Literal["completed", "failed", "cancelled", "late"]
+JobEnding = Literal["completed", "failed", "cancelled", "late"]
 """How a child job ended; `late` is one whose deadline passed."""
 PROOF: dict[Check, list[str]] = {"browser": ["browser_*", "*__browser_*"]}
 """Tools that prove what no command can, beside those that a project names."""
@@ -35,7 +35,7 @@ branch of its own."""
 RESULT = "project-result.json"
 STATE = "state"
 """That branch."""
-MOST_TOLD = 300
+MAX_JOB_SUMMARIES = 300
 """Jobs of a project that people are told of, the newest."""
 MOST_WAITS = 50
 """Times in which a job waited for a person, the newest."""
@@ -93,20 +93,20 @@ class Feature(Unit):
     tested: bool = False
     evidence: list[Proof] = Field(default_factory=list)
     """What the system ran on the newest work: for one that is tested, what proved it."""
-    said: str = ""
+    coder_report: str = ""
     """What its last coder said of it."""
-    found: list[str] = Field(default_factory=list)
+    test_findings: list[str] = Field(default_factory=list)
     """What its last tester found wrong."""
-    least: list[Accepted] = Field(default_factory=list)
+    test_minimums: list[AcceptedRun] = Field(default_factory=list)
     """What its commands ran at most so far: they may not come to run less."""
     turn: Literal["coder", "tester"] = "coder"
-    doubts: int = 0
+    untested_attempts: int = 0
     """Tester jobs that ended without a verdict, for the work at hand."""
 
 
 class Group(Unit):
     after: list[str] = Field(default_factory=list)
-    left: dict[str, str] = Field(default_factory=dict)
+    left_items: dict[str, str] = Field(default_factory=dict)
     """Items that its last job did not do, with the reason."""
     wave: int = 0
     """The wave it was assigned in; 0 before that."""
@@ -135,7 +135,7 @@ class ChildReport(Data):
     seconds: float = 0.0
 
 
-class Asked(Data):
+class PersonWait(Data):
     """A time in which a job waited for a person."""
 
     job: str
@@ -147,7 +147,7 @@ class Asked(Data):
     """How long; 0 while it waits still."""
 
 
-class Running(Data):
+class RunningJob(Data):
     """A child job at work."""
 
     unit: str
@@ -155,20 +155,20 @@ class Running(Data):
     job: str
     handoff: Handoff
     since: float
-    after: float = 0.0
+    project_seconds_before: float = 0.0
     """Seconds that the project had used when it began, in which the time people take is none."""
     share: dict[str, float] = Field(default_factory=dict)
     """What of the project's limits is set aside for it."""
-    seen: ChildReport
-    waits: Asked | None = None
+    last_report: ChildReport
+    person_wait: PersonWait | None = None
     """What it waits for a person for, if it does."""
 
 
-class Ended(Data):
+class EndedJob(Data):
     """A child job that is over, not yet looked into."""
 
     job: str
-    status: Ending
+    status: JobEnding
     reason: str = ""
     checkpoint: str = ""
     phases: int = 0
@@ -177,7 +177,7 @@ class Ended(Data):
     """What it left open, by its own word; the first of it."""
 
 
-class Told(Data):
+class JobSummary(Data):
     """A job of the project, for people."""
 
     job: str
@@ -195,7 +195,7 @@ class ProjectResult(Data):
     units: list[dict[str, Any]] = Field(default_factory=list)
     unresolved: list[str] = Field(default_factory=list)
     dropped: list[str] = Field(default_factory=list)
-    waits: list[Asked] = Field(default_factory=list)
+    waits: list[PersonWait] = Field(default_factory=list)
     """Which jobs waited for a person, and how long; the newest."""
     usage: Usage = Field(default_factory=Usage)
     jobs: int = 0
@@ -220,7 +220,7 @@ class ProjectRecord(Data):
     stages: list[Stage] = Field(default_factory=list)
     scope: list[ScopeItem] = Field(default_factory=list)
     wave: int = 0
-    planning: int = 0
+    planning_attempts: int = 0
     """Attempts of the job that plans: an initializer or a manager, since it last succeeded."""
     planned: bool = False
     """Whether the wave at hand was planned, so that its groups work and no manager is due."""
@@ -228,7 +228,7 @@ class ProjectRecord(Data):
     """Whether a manager's claim of completion was accepted."""
     findings: list[str] = Field(default_factory=list)
     """What was wrong with the last plan."""
-    count: dict[str, int] = Field(default_factory=dict)
+    begun_jobs: dict[str, int] = Field(default_factory=dict)
     """Jobs begun, by unit and role."""
     remarks: list[Remark] = Field(default_factory=list)
     """What people said to the project; every job that begins hears it."""
@@ -236,16 +236,16 @@ class ProjectRecord(Data):
     """The newest summaries of accepted work, for those who follow."""
     left_open: dict[str, list[str]] = Field(default_factory=dict)
     """What accepted work leaves unresolved, by unit and role: of the newest job each."""
-    running: dict[str, Running] = Field(default_factory=dict)
+    running: dict[str, RunningJob] = Field(default_factory=dict)
     """By job id."""
-    ended: list[Ended] = Field(default_factory=list)
-    told: list[Told] = Field(default_factory=list)
-    waits: list[Asked] = Field(default_factory=list)
-    noted: int = 0
+    ended_jobs: list[EndedJob] = Field(default_factory=list)
+    job_summaries: list[JobSummary] = Field(default_factory=list)
+    waits: list[PersonWait] = Field(default_factory=list)
+    trace_count: int = 0
     """How many traces there were."""
     traces: list[Trace] = Field(default_factory=list)
     """Not yet in the store, oldest first."""
-    began: str = ""
+    started_at: str = ""
     """When its first run began, as ISO 8601."""
     jobs: int = 0
     limits: Budget = Field(default_factory=Budget)
@@ -255,10 +255,10 @@ class ProjectRecord(Data):
     search_attributes: list[str] = Field(default_factory=list)
     notifying: Notifying | None = None
     """Whom it calls, for its jobs as well."""
-    waiting: Waiting | None = None
+    waiting: WaitState | None = None
     refusals: int = 0
     notices: list[str] = Field(default_factory=list)
-    inbox: list[Letter] = Field(default_factory=list)
+    inbox: list[ReceivedSignal] = Field(default_factory=list)
     result: ProjectResult | None = None
 
     @property
@@ -269,7 +269,7 @@ class ProjectRecord(Data):
     @property
     def size(self) -> int:
         """Bytes of what a new run is handed, which begins while no job is at work."""
-        resting = self.model_copy(update={"running": {}, "ended": []})
+        resting = self.model_copy(update={"running": {}, "ended_jobs": []})
         return len(resting.model_dump_json(exclude_defaults=True).encode())
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from protocol.handoffs import FeatureReport, Handoff, Routing, Verdict
+from protocol.handoffs import FeatureReport, Handoff, Routing, TesterVerdict
 from protocol.notifying import Notifying
 from protocol.project import ProjectResult
 from protocol.project_start import FormName, ProjectStart
@@ -20,7 +20,7 @@ class ProjectPrepareRequest(Data):
     chain: str
 
 
-class ProjectPrepared(Data):
+class ProjectPrepareReply(Data):
     root: str
     repository: str
     title: str
@@ -32,14 +32,14 @@ class ProjectPrepared(Data):
     notifying: Notifying | None = None
 
 
-class InProject(Data):
+class ProjectRequest(Data):
     """A place in a project's repository."""
 
     root: str
     form: FormName
 
 
-class TakeRequest(InProject):
+class TakeWorkRequest(ProjectRequest):
     """Look into the work of a child job that ended."""
 
     job: str
@@ -53,7 +53,7 @@ class TakeRequest(InProject):
     """What the project's limits leave for shortening its summary, by their names."""
 
 
-class Work(Data):
+class ChildWork(Data):
     """What a child job made, as the system finds it."""
 
     commit: str
@@ -64,18 +64,18 @@ class Work(Data):
     summary: str = ""
     features: FeatureReport | None = None
     routing: Routing | None = None
-    verdict: Verdict | None = None
+    verdict: TesterVerdict | None = None
     proofs: list[Proof] = Field(default_factory=list)
     """What the system ran, and the tool results that stand where no command can."""
     tests: list[str] = Field(default_factory=list)
     """Paths of tests that a tester wrote; the first few."""
-    left: dict[int, str] = Field(default_factory=dict)
+    left_items: dict[int, str] = Field(default_factory=dict)
     """Of the items that the job was given, by their place, those it did not do, with its reason."""
     usage: Usage = Field(default_factory=Usage)
     """What shortening its summary took."""
 
 
-class MergeRequest(InProject):
+class MergeRequest(ProjectRequest):
     job: str
     head: str
     commit: str
@@ -83,7 +83,7 @@ class MergeRequest(InProject):
     """What was done, for the one commit that it becomes."""
 
 
-class Merged(Data):
+class MergeReply(Data):
     """Accepted work in the project's main line, or where it collides with what is there."""
 
     commit: str
@@ -92,7 +92,7 @@ class Merged(Data):
     """Paths, with what is there where that is not a text with marks."""
 
 
-class StateRequest(InProject):
+class WriteStateRequest(ProjectRequest):
     """Write the project's state file."""
 
     state: str
@@ -103,7 +103,7 @@ class StateRequest(InProject):
     why: str
 
 
-class ProjectClosing(InProject):
+class CloseProjectRequest(ProjectRequest):
     head: str
     state: str
     result: ProjectResult

@@ -35,15 +35,15 @@ def in_repository(command: str, folder: str) -> str:
     return rest.strip() if joined and there else command.strip()
 
 
-def _from_text(given: Any) -> Any:
-    return {"command": given} if isinstance(given, str) else given
+def _command_from_text(value: Any) -> Any:
+    return {"command": value} if isinstance(value, str) else value
 
 
-Tests = dict[Check, Annotated[CheckCommand, BeforeValidator(_from_text)]]
+Tests = dict[Check, Annotated[CheckCommand, BeforeValidator(_command_from_text)]]
 """The command of each check; a text alone is one with the defaults."""
 
 
-class Accepted(Data):
+class AcceptedRun(Data):
     """What a command ran when it was last accepted: it may not come to run less."""
 
     command: str

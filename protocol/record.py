@@ -10,7 +10,7 @@ from protocol.course import Course
 from protocol.endings import JobResult, Outcome
 from protocol.notifying import Notifying
 from protocol.requests import Call, Pending, Usage
-from protocol.starting import JobLimits, Prepared
+from protocol.starting import JobLimits, PrepareReply
 from protocol.state import Data, JobState
 from protocol.tools import ToolRoute
 from protocol.traces import Trace
@@ -35,7 +35,7 @@ MOST_BYTES = 1_900_000
 """Of a record that is handed over: the server takes 2 MB in one payload."""
 
 
-class Waiting(Data):
+class WaitState(Data):
     """Why a job stands still, and what a person does about it, in one sentence."""
 
     reason: WaitReason
@@ -47,19 +47,19 @@ class Waiting(Data):
     """Whether the job goes on trying by itself meanwhile."""
 
 
-class Timer(Data):
+class WaitTimer(Data):
     """A `wait` under way, in epoch seconds."""
 
-    begun: float
+    started: float
     ends: float
 
     @property
     def seconds(self) -> int:
         """How long it is, as the model is told."""
-        return round(self.ends - self.begun)
+        return round(self.ends - self.started)
 
 
-class Letter(Data):
+class ReceivedSignal(Data):
     """A signal as it came in; opened when the job next attends to its inbox."""
 
     signal: str
@@ -95,7 +95,7 @@ class Approval(Data):
 
     id: str
     step: int
-    call: int
+    call_index: int
     """Place of the call: of which reply, and where in it."""
     tool: str
     arguments: dict[str, str]
@@ -129,7 +129,7 @@ class Judgement(Data):
     """What the judge says of the phase as it stands at a checkpoint."""
 
     commit: str
-    asked: bool = False
+    decided: bool = False
     refusal: str = ""
     """Why the phase may not end; empty for a yes."""
 
@@ -142,7 +142,7 @@ class JobRecord(Data):
     title: str
     root: str
     remote: str = ""
-    behind: str = ""
+    push_failure: str = ""
     """Why the remote lacks checkpoints; empty when it has all but those of the step in flight."""
     commit: str
     at: int
@@ -152,22 +152,22 @@ class JobRecord(Data):
     last_phase: int = 1
     """Highest phase number given; no number is used twice."""
     rewinds: int = 0
-    failed: str = ""
+    last_failure: str = ""
     """What went wrong with the attempt before; empty once a phase of work has come to its end."""
-    reflected: int = 0
+    reflected_step: int = 0
     """The step after the one at which an attempt was last reflected on."""
-    lesson: str = ""
+    inherited_failure: str = ""
     """What made the attempt fail that this job goes on from; empty once it is reflected on."""
     refusals: int = 0
     review: Review | None = None
     """The review under way."""
-    sent_back: int = 0
+    review_rejections: int = 0
     """Reviews that did not accept the job, since a person last said to go on."""
     judgement: Judgement | None = None
     """Of the judge, on the call at hand."""
-    judged_no: int = 0
+    judge_refusals: int = 0
     """Noes of the judge in this phase, since a person last said to go on."""
-    refused: dict[str, int] = Field(default_factory=dict)
+    guard_refusals: dict[str, int] = Field(default_factory=dict)
     """How often each guard refused."""
     undecided: dict[str, int] = Field(default_factory=dict)
     """Refusals in a row of a tool by a guard, hook or verifier that failed itself."""
@@ -195,38 +195,38 @@ class JobRecord(Data):
     """Epoch seconds up to which time was counted."""
     phases: dict[int, str] = Field(default_factory=dict)
     """Start checkpoint of each phase."""
-    recent: list[str] = Field(default_factory=list)
+    recent_checkpoints: list[str] = Field(default_factory=list)
     """The newest checkpoints, oldest first: where to go back to when one is lost."""
-    missed: str = ""
+    missing_checkpoint: str = ""
     """The checkpoint at which a step missed something last although it was there itself."""
     calls: list[Call] = Field(default_factory=list)
     """Tool calls of the newest reply."""
     next_call: int = 0
     failed_call: str = ""
     """The first of them that failed, was refused or denied, and why; empty when none has."""
-    unread: str = ""
+    failed_command: str = ""
     """A command of them that did not succeed: unread, its output would be gone with the phase."""
     handed_over: bool = False
     """Whether the running phase has written the next list."""
-    end_tried: int = 0
+    end_tried_step: int = 0
     """The step after which a phase that has handed over was last held against its gate."""
     correction: str | None = None
     """What the model is told with its next turn of its last reply."""
     advice: str = ""
     """What stuck detection has it told beside that; empty once a todo is completed."""
-    edits: str = ""
+    person_edits: str = ""
     """What a person changed in a pause, until the model has read it."""
     course: Course = Field(default_factory=Course)
     """What stuck detection remembers of the running phase."""
     nudges: int = 0
     """How often the model was told that it goes in circles."""
-    timer: Timer | None = None
+    timer: WaitTimer | None = None
     """Of the next call, when that is a `wait` that has begun, or works on a server's task."""
     pending: Pending | None = None
     """How far the next call is that its server has not finished."""
-    wordy: int = 0
+    text_only_replies: int = 0
     """Replies without a tool call in a row."""
-    may_demand: bool = True
+    can_require_call: bool = True
     """Whether requests may require a tool call; false once the endpoint has refused that."""
     clarification: Clarification = Field(default_factory=Clarification)
     approval: Approval | None = None
@@ -234,35 +234,35 @@ class JobRecord(Data):
     """Those that were decided, the newest, with arguments cut."""
     context: int = 0
     """Tokens of the next request."""
-    compacted: int = 0
+    compacted_context: int = 0
     """The same right after the last compaction: below that nothing is to be had."""
-    squeezed: int = 0
+    hard_compactions: int = 0
     """Compactions in a row because the endpoint said that the request was too long."""
-    run: str = ""
+    run_id: str = ""
     """Run id of the workflow."""
-    began: str = ""
+    started_at: str = ""
     """When its first run began, as ISO 8601."""
-    noted: int = 0
+    trace_count: int = 0
     """How many traces there were."""
     traces: list[Trace] = Field(default_factory=list)
     """Not yet in the store, oldest first."""
     deferred_traces: int = 0
     """How many of them the store did not take when they were handed to it."""
-    waiting: Waiting | None = None
+    waiting: WaitState | None = None
     paused_from: WaitReason | None = None
     """What the job waited for when a person paused it."""
-    inbox: list[Letter] = Field(default_factory=list)
+    inbox: list[ReceivedSignal] = Field(default_factory=list)
     notices: list[str] = Field(default_factory=list)
     result: JobResult | None = None
 
     @classmethod
-    def begin(cls, made: Prepared, now: float) -> JobRecord:
+    def begin(cls, prepared: PrepareReply, now: float) -> JobRecord:
         """The record of a job that was just prepared."""
         return cls(
-            **{name: getattr(made, name) for name in Prepared.model_fields},
-            step=made.state.step,
-            last_phase=made.state.phase.number,
-            phases={made.state.phase.number: made.commit},
+            **{name: getattr(prepared, name) for name in PrepareReply.model_fields},
+            step=prepared.state.step,
+            last_phase=prepared.state.phase.number,
+            phases={prepared.state.phase.number: prepared.commit},
             clock=now,
         )
 
@@ -284,15 +284,15 @@ class JobRecord(Data):
     @property
     def next_correction(self) -> str | None:
         """All that the model is told with its next turn: before a rewind, the one thing."""
-        if self.course.narrowed and self.advice:
+        if self.course.narrowed_issue and self.advice:
             return self.advice
         return " ".join(filter(None, [self.correction, self.advice])) or None
 
-    def correct(self, text: str) -> None:
+    def add_correction(self, text: str) -> None:
         """Add to what the model is told with its next turn."""
         self.correction = f"{self.correction} {text}" if self.correction else text
 
-    def spend(self, usage: Usage) -> None:
+    def add_usage(self, usage: Usage) -> None:
         """Settle what a call used."""
         self.usage.add(usage)
         self.phase_usage.add(usage)
@@ -314,11 +314,11 @@ class JobRecord(Data):
         self.phase_usage, self.phase_seconds = Usage(), 0.0
         self.calls, self.next_call, self.timer, self.pending = [], 0, None, None
         self.correction, self.advice = None, ""
-        self.failed_call, self.unread, self.handed_over = "", "", False
+        self.failed_call, self.failed_command, self.handed_over = "", "", False
         self.course = self.course.in_new_phase
-        self.wordy, self.compacted, self.squeezed = 0, 0, 0
+        self.text_only_replies, self.compacted_context, self.hard_compactions = 0, 0, 0
         self.review = None
-        self.judgement, self.judged_no = None, 0
+        self.judgement, self.judge_refusals = None, 0
 
     def drop_review(self) -> None:
         """End the review of a completion that does not come."""
@@ -329,12 +329,14 @@ class JobRecord(Data):
     def settle_reply(self, refusal: str) -> None:
         """Note of the newest reply whether it was accepted, that is without a refusal."""
         first = self.step - RECENT_CHECKPOINTS
-        held = {step: why for step, why in self.refused_replies.items() if first < step < self.step}
-        self.refused_replies = {**held, self.step: refusal} if refusal else held
+        earlier = {
+            step: why for step, why in self.refused_replies.items() if first < step < self.step
+        }
+        self.refused_replies = {**earlier, self.step: refusal} if refusal else earlier
 
-    def move_to(self, commit: str, at: int | None = None) -> None:
+    def advance_to(self, commit: str, timestamp: int | None = None) -> None:
         """Stand on a new checkpoint, made at that time; None where the one before still counts."""
-        self.at = self.at if at is None else at
+        self.at = self.at if timestamp is None else timestamp
         if commit != self.commit:
             self.commit = commit
-            self.recent = [*self.recent, commit][-RECENT_CHECKPOINTS:]
+            self.recent_checkpoints = [*self.recent_checkpoints, commit][-RECENT_CHECKPOINTS:]

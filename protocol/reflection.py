@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from protocol.requests import At, Moved, Usage
+from protocol.requests import CheckpointReply, JobPosition, Usage
 
 
-class ReflectRequest(At):
+class ReflectRequest(JobPosition):
     issue: str = ""
     """What made it fail; empty where the call at hand says it."""
     call: int | None = None
     """Place of the call of `todo_rewind` whose issue it is."""
 
 
-class Reflected(Moved):
+class ReflectReply(CheckpointReply):
     assumption: str = ""
     """Which assumption failed, in the model's words, bounded."""
     prevention: str = ""
@@ -25,5 +25,5 @@ class Reflected(Moved):
     context: int = 0
     """Tokens of the next request."""
     usage: Usage = Field(default_factory=Usage)
-    failed: str = ""
+    failure: str = ""
     """Why there is none, although some of it was paid for."""

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 
 from protocol.state import Data, JobState, Remark, ScopeItem
 
-Verdict = Literal["", "asks", "claims", "reports"]
+ReplyVerdict = Literal["", "asks", "claims", "reports"]
 """What a reply without a tool call amounts to: it asks a person something, says in words that work
 is complete, or only tells. Empty for a reply with calls."""
 
@@ -63,7 +63,7 @@ class Usage(Data):
             setattr(self, name, round(getattr(self, name) + getattr(other, name), 9))
 
 
-class At(Data):
+class JobPosition(Data):
     """A place in a job: where an activity starts from."""
 
     root: str
@@ -85,18 +85,18 @@ class Reply(Data):
     model_config = ConfigDict(extra="ignore")
 
 
-class Done(Reply):
+class EmptyReply(Reply):
     """Nothing but that it is done."""
 
 
-class Shown(Reply):
+class FolderReply(Reply):
     """The folder was brought up to date."""
 
     moved_aside: list[str] = Field(default_factory=list)
     """Files of a person that were in its way, now in lost+found."""
 
 
-class Moved(Reply):
+class CheckpointReply(Reply):
     """The checkpoint an activity made."""
 
     commit: str
@@ -104,12 +104,12 @@ class Moved(Reply):
     """Epoch seconds at which the server scheduled this activity (regular activities only)."""
 
 
-class ModelRequest(At):
+class ModelRequest(JobPosition):
     correction: str | None = None
     """What was wrong with the reply before; shown to the model once, never kept."""
     must_call: bool = False
     """Whether the endpoint is told that the reply has to call a tool."""
-    squeezed: bool = False
+    compaction_exhausted: bool = False
     """Whether the conversation was compacted as often as it is on an endpoint's word."""
 
 
@@ -122,7 +122,7 @@ class Call(Data):
     """One tool call of a reply. Its arguments are in the checkpoint's conversation."""
 
     tool: str
-    mark: str = ""
+    fingerprint: str = ""
     """Fingerprint of the arguments."""
     path: str | None = None
     """The file it names, in at most `MAX_PATH` characters."""
@@ -132,7 +132,7 @@ class Call(Data):
     """For `wait`: epoch seconds of its end, if a time was named."""
 
 
-class ModelReply(Moved):
+class ModelReply(CheckpointReply):
     finish: str
     calls: list[Call] = Field(default_factory=list)
     dropped: int = 0
@@ -142,7 +142,7 @@ class ModelReply(Moved):
     """Tokens of the next request, for a reply without calls; else their results say it."""
     model: str = ""
     """Name of the fallback that answered; empty for the model itself."""
-    verdict: Verdict = ""
+    verdict: ReplyVerdict = ""
     guard: str = ""
     """The guard that does not accept it."""
     refusal: str = ""
@@ -153,14 +153,14 @@ class ModelReply(Moved):
     """Why the remote lacks the checkpoint that the call started from; empty: it has it."""
 
 
-class CompactRequest(At):
+class CompactRequest(JobPosition):
     limit: int
     """Tokens that a request may have."""
     hard: bool = False
     """The endpoint said that the request was too long, whatever our count."""
 
 
-class Compacted(Moved):
+class CompactReply(CheckpointReply):
     context: int
     """Tokens of the next request."""
     cleared: int
@@ -198,16 +198,16 @@ class Pending(Data):
     """Those to earlier questions of the same turn, as the server takes them."""
 
 
-class ToolRequest(At):
+class ToolRequest(JobPosition):
     call: int
     """Place of the call in the reply, from 0."""
     refusal: str | None = None
     """Set when a gate or phase rule refused the call: recorded as its result, not run."""
     answer: str | None = None
     """Set when a person or the system has answered the call: recorded as its result, not run."""
-    waited: int | None = None
+    waited_seconds: int | None = None
     """For `wait`: how many seconds it was."""
-    judged: bool = False
+    guards_passed: bool = False
     """For `wait`: whether guards and hooks let it pass before the time went by."""
     approved: bool = False
     """Whether a person approved the call: what asks lets it pass."""
@@ -219,7 +219,7 @@ class ToolRequest(At):
     """Nobody wants the task any more: its server is told."""
 
 
-class Guarded(Reply):
+class GuardOutcome(Reply):
     """What guards and hooks made of a call; what the workflow has to know of it."""
 
     guard: str = ""
@@ -230,7 +230,7 @@ class Guarded(Reply):
     """Whether who refused failed itself, such as a verifier that did not end in time."""
     asks: str = ""
     """What a person is asked; the call was neither run nor recorded."""
-    bypassed: str = ""
+    bypassed_guard: str = ""
     """The guard whose refusal was passed over."""
     trials: list[str] = Field(default_factory=list)
     """Guards on trial that would have refused it."""
@@ -238,15 +238,15 @@ class Guarded(Reply):
     """What else was decided, a line each, for people."""
 
 
-class ToolReply(Moved, Guarded):
+class ToolReply(CheckpointReply, GuardOutcome):
     ok: bool
-    instead: dict[str, str] = Field(default_factory=dict)
+    rewritten_arguments: dict[str, str] = Field(default_factory=dict)
     """Of a call about which a person is asked: the arguments that guards rewrote, as text."""
     pending: Pending | None = None
     """The call is not finished, and nothing of it is recorded yet."""
-    mark: str = ""
+    fingerprint: str = ""
     """Fingerprint of the result."""
-    error_mark: str = ""
+    error_fingerprint: str = ""
     """The same of an error without its numbers and names."""
     changed: bool = False
     """Whether a file changed."""
@@ -254,13 +254,13 @@ class ToolReply(Moved, Guarded):
     """Tokens of the next request, by our own count."""
     error: str | None = None
     """First line of what went wrong, bounded."""
-    trouble: str = ""
+    command_failure: str = ""
     """How a command ended that did not succeed."""
     scope: list[ScopeItem] = Field(default_factory=list)
     """Scope items that the call added or changed."""
 
 
-class TellRequest(At):
+class RemarksRequest(JobPosition):
     """What people say to the agent, to be kept with its instructions."""
 
     remarks: list[Remark]
@@ -268,7 +268,7 @@ class TellRequest(At):
     """Those of them that are one more thing to cover."""
 
 
-class Told(Moved):
+class RemarksReply(CheckpointReply):
     remarks: list[Remark]
     """All that people have said to the job."""
     scope: list[ScopeItem] = Field(default_factory=list)
@@ -279,11 +279,11 @@ class Told(Moved):
     """Tokens of the next request."""
 
 
-class ShowCallRequest(At):
+class ShowCallRequest(JobPosition):
     call: int
 
 
-class ShownCall(Reply):
+class ShowCallReply(Reply):
     """What a call of the newest reply asks for, for people."""
 
     arguments: dict[str, str] = Field(default_factory=dict)
@@ -299,20 +299,20 @@ class RecoverRequest(Data):
     """Commit ids, newest first."""
 
 
-class Recovered(Moved):
+class RecoverReply(CheckpointReply):
     state: JobState
     calls: list[Call] = Field(default_factory=list)
     """Of the newest reply, if one of them is still to be made or the phase may end with it."""
     next_call: int = 0
-    failed: int | None = None
+    failed_call: int | None = None
     """Place of the first of them that failed."""
-    why: str = ""
+    failure: str = ""
     """Of what it failed."""
     handed_over: bool = False
     """Whether the running phase has written the next list."""
 
 
-class ErrorNote(At):
+class WriteErrorRequest(JobPosition):
     """What went wrong in the machinery, for `errors/`."""
 
     text: str
@@ -322,7 +322,7 @@ class ErrorNote(At):
     """What was raised, and what had raised that, a line each."""
 
 
-class Imported(Moved):
+class ImportReply(CheckpointReply):
     """What a person's edits of a paused job became."""
 
     notes: list[str] = Field(default_factory=list)

@@ -15,55 +15,56 @@ from protocol.text import first_few
 MOST_NAMED = 10
 
 
-def problems(routing: Routing, frame: RoutingFrame) -> list[str]:
+def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
     """What is wrong with a division, a sentence each; empty when it can be carried out."""
-    found: list[str] = []
+    problems: list[str] = []
     ids = [group.id for group in routing.groups]
-    if twice := [*_twice(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
-        found.append(f"Each group needs an id of its own; these are taken: {_named(twice)}.")
+    if twice := [*_duplicates(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
+        problems.append(f"Each group needs an id of its own; these are taken: {_name_list(twice)}.")
     known = {*frame.groups, *ids}
     if strange := sorted({a for group in routing.groups for a in group.after if a not in known}):
-        found.append(f"`after` names groups that do not exist: {_named(strange)}.")
-    if circle := _circle(routing):
-        found.append(f"These groups wait for one another: {_named(circle)}.")
+        problems.append(f"`after` names groups that do not exist: {_name_list(strange)}.")
+    if circle := _waiting_circle(routing):
+        problems.append(f"These groups wait for one another: {_name_list(circle)}.")
 
     named = [item for group in routing.groups for item in group.items]
     named += [item.id for item in routing.drop]
-    if twice := _twice(named):
-        found.append(f"These items are named more than once: {_named(twice)}.")
+    if twice := _duplicates(named):
+        problems.append(f"These items are named more than once: {_name_list(twice)}.")
     open_ids = {*frame.required, *frame.optional}
     may = {*open_ids, *frame.accepted}
     if strange := sorted({item for item in named if item not in may}):
-        found.append(f"These items are not in the scope, or are in work: {_named(strange)}.")
+        problems.append(f"These items are not in the scope, or are in work: {_name_list(strange)}.")
     if done := [item.id for item in routing.drop if item.id in may - open_ids]:
-        found.append(f"These items are done and cannot be dropped: {_named(done)}.")
+        problems.append(f"These items are done and cannot be dropped: {_name_list(done)}.")
     if missing := [item for item in frame.required if item not in set(named)]:
-        found.append(
-            f"These items are in no group: {_named(missing)}. Every item is in exactly one group, "
+        problems.append(
+            f"These items are in no group: {_name_list(missing)}. Every item is in "
+            "exactly one group, "
             "or under `drop` with a reason."
         )
     size = sum(len(group.model_dump_json().encode()) for group in routing.groups)
     if size > frame.room:
-        found.append(
+        problems.append(
             f"The groups have {size:,} bytes, and the project has room for {frame.room:,} more: "
             "name fewer groups, or give them shorter titles and tasks."
         )
     if routing.complete and routing.groups:
-        found.append("`complete` cannot be true while there are groups to be worked on.")
+        problems.append("`complete` cannot be true while there are groups to be worked on.")
     if routing.complete and frame.live:
-        found.append(
-            f"`complete` cannot be true: neither accepted nor blocked: {_named(frame.live)}."
+        problems.append(
+            f"`complete` cannot be true: neither accepted nor blocked: {_name_list(frame.live)}."
         )
     if not (routing.complete or routing.groups or frame.live):
-        found.append("Name the groups to be worked on next, or say `complete: true`.")
-    return found
+        problems.append("Name the groups to be worked on next, or say `complete: true`.")
+    return problems
 
 
-def _twice(names: Sequence[str]) -> list[str]:
+def _duplicates(names: Sequence[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def _circle(routing: Routing) -> list[str]:
+def _waiting_circle(routing: Routing) -> list[str]:
     """Groups of which none could begin before the others."""
     waiting = {group.id: set(group.after) for group in routing.groups}
     while free := [id_ for id_, after in waiting.items() if not after & waiting.keys()]:
@@ -72,5 +73,5 @@ def _circle(routing: Routing) -> list[str]:
     return list(waiting)
 
 
-def _named(names: Sequence[str]) -> str:
+def _name_list(names: Sequence[str]) -> str:
     return first_few(names, MOST_NAMED)

@@ -70,11 +70,11 @@ def only_unticked(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> bool:
     """Whether there are open boxes, and each is that of an item which is completed."""
     done = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
     done -= Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if ticked)
-    left = Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if not ticked)
-    return bool(left) and left <= done
+    unticked = Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if not ticked)
+    return bool(unticked) and unticked <= done
 
 
-def standing(items: Sequence[ScopeItem]) -> dict[str, int]:
+def scope_counts(items: Sequence[ScopeItem]) -> dict[str, int]:
     """The ledger in figures; `completed` of the original items."""
     return {
         "original": sum(item.original for item in items),
@@ -85,13 +85,13 @@ def standing(items: Sequence[ScopeItem]) -> dict[str, int]:
     }
 
 
-def line(items: Sequence[ScopeItem]) -> str:
+def scope_line(items: Sequence[ScopeItem]) -> str:
     """`3 of 5 items completed; of 1 added 0; dropped 1`: for the model, and for people."""
-    told = standing(items)
-    text = f"{told['completed']} of {told['original']} items completed"
-    if told["added"]:
+    counts = scope_counts(items)
+    text = f"{counts['completed']} of {counts['original']} items completed"
+    if counts["added"]:
         done = sum(not item.original and item.status == "completed" for item in items)
-        text += f"; of {told['added']} added {done}"
-    if told["dropped"]:
-        text += f"; dropped {told['dropped']}"
+        text += f"; of {counts['added']} added {done}"
+    if counts["dropped"]:
+        text += f"; dropped {counts['dropped']}"
     return text

@@ -6,17 +6,17 @@ from typing import Any
 
 from pydantic import Field
 
-from protocol.course import StuckFigures
+from protocol.course import StuckThresholds
 from protocol.handoffs import ProjectLink
 from protocol.limits import Budget, Price
 from protocol.notifying import Notifying
 from protocol.payloads import Fork
-from protocol.requests import At, Moved
+from protocol.requests import CheckpointReply, JobPosition
 from protocol.state import Data, JobState, PhaseKind
 from protocol.tools import ToolRoute
 
 
-class Cancelling(Data):
+class CancelStartRequest(Data):
     """Asks for the cancellation of a job that has not begun; also what comes back."""
 
     reason: str
@@ -81,10 +81,10 @@ class JobLimits(Data):
     judge: JudgeLimits | None = None
     price: Price | None = None
     """The model's; None when it is not known, and then there is no limit on cost."""
-    stuck: StuckFigures = Field(default_factory=StuckFigures)
+    stuck: StuckThresholds = Field(default_factory=StuckThresholds)
 
 
-class Prepared(Moved):
+class PrepareReply(CheckpointReply):
     root: str
     remote: str = ""
     """Where checkpoints are pushed to."""
@@ -103,14 +103,14 @@ class Prepared(Moved):
     """Names of ours that the server has registered; only those may be set."""
 
 
-class SetModel(At):
+class SetModelRequest(JobPosition):
     """What a person gives a job that waits."""
 
     set: dict[str, Any]
     """Values by dotted key."""
 
 
-class ModelSet(Moved):
+class SetModelReply(CheckpointReply):
     """The model's settings as they are now."""
 
     model: str

@@ -158,7 +158,7 @@ class Remark(Data):
         return f"From {self.by or 'a person'}{where}: {self.text.strip()}"
 
 
-class Deferred(Data):
+class DeferredWrite(Data):
     """A write to a shared store that did not answer, to be made when it does."""
 
     kind: str
@@ -180,10 +180,10 @@ class JobState(Data):
     rewinds: int = 0
     phase: Phase
     scope: list[ScopeItem] = Field(default_factory=list)
-    found: list[str] = Field(default_factory=list)
+    found_tools: list[str] = Field(default_factory=list)
     """Deferred tools that were found in this phase, in that order. Kept in checkpoints, not in
     workflow memory."""
-    unused: list[str] = Field(default_factory=list)
+    unused_tools: list[str] = Field(default_factory=list)
     """Tools that this phase does not offer, since the job has no use for them. Kept in checkpoints,
     not in workflow memory."""
     issue: str = ""
@@ -191,7 +191,7 @@ class JobState(Data):
     checkpoints, not in workflow memory."""
     remarks: list[Remark] = Field(default_factory=list)
     """Of people, oldest first. No rewind takes them back."""
-    deferred: list[Deferred] = Field(default_factory=list)
+    deferred_writes: list[DeferredWrite] = Field(default_factory=list)
     """Writes to shared stores that are still to be made. Kept in checkpoints, not in workflow
     memory."""
 
@@ -269,15 +269,15 @@ class JobState(Data):
     def take_items(self, changed: Sequence[ScopeItem]) -> None:
         """Take over what an activity reports that it added to the ledger or changed in it."""
         news = {item.id: item for item in changed}
-        kept = [news.pop(item.id, item) for item in self.scope]
-        self.scope = [*kept, *news.values()]
+        existing = [news.pop(item.id, item) for item in self.scope]
+        self.scope = [*existing, *news.values()]
 
     def items_changed_since(self, before: Sequence[ScopeItem]) -> list[ScopeItem]:
         """The items that differ from the ledger before, for such a report."""
-        held = {item.id: item for item in before}
-        return [item for item in self.scope if held.get(item.id) != item]
+        earlier = {item.id: item for item in before}
+        return [item for item in self.scope if earlier.get(item.id) != item]
 
-    def copied(self) -> JobState:
+    def deep_copy(self) -> JobState:
         """A copy that shares nothing with this one. By way of JSON, a fifth of a deep copy's."""
         return JobState.model_validate_json(self.model_dump_json(exclude_defaults=True))
 
@@ -287,10 +287,10 @@ class JobState(Data):
         for todo in slim.phase.todos:
             todo.notes = ""
             todo.done_when = None
-        slim.found = []
-        slim.unused = []
+        slim.found_tools = []
+        slim.unused_tools = []
         slim.issue = ""
-        slim.deferred = []
+        slim.deferred_writes = []
         return slim
 
 

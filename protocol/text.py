@@ -13,7 +13,7 @@ def one_line(text: str, limit: int) -> str:
     return start_of(" ".join(text.split()), limit)
 
 
-def sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
     """Closed by a full stop unless it ends in a mark of its own, so that another can follow."""
     text = text.rstrip()
     return text if text.endswith((".", "!", "?", "…", ":", ";")) else f"{text}."

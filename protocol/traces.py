@@ -12,7 +12,7 @@ TraceType = Literal["violation", "correction", "decision", "approval", "outcome"
 Source = Literal["guard", "gate", "hook", "person", "detector", "agent"]
 MOST_CHARACTERS = 400
 """Of each text of a trace."""
-ASKED = "The agent asked: "
+QUESTION_PREFIX = "The agent asked: "
 """With which the trace of an answer begins; its question follows."""
 MOST_AT_A_TIME = 25
 """Traces that are handed over together."""
@@ -47,7 +47,7 @@ class Trace(Data):
     """Epoch seconds."""
 
 
-class StoreTraces(Data):
+class StoreTracesRequest(Data):
     """What a job hands to the store at a time."""
 
     root: str
@@ -59,7 +59,7 @@ class StoreTraces(Data):
     traces: list[Trace] = Field(default_factory=list)
 
 
-class Stored(Data):
+class StoreTracesReply(Data):
     """How many were new to the store."""
 
     count: int

@@ -25,9 +25,9 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from activities.catalogue import all_activities
 from activities.rehearsal import RehearsalTransport, rehearse
 from cli.demo import DOCUMENT, INSTRUCTIONS
-from cli.report.gather import gather
-from cli.report.page import page as report_page
-from cli.starting import job_input, start
+from cli.report.gather import gather_report
+from cli.report.page import render_page as report_page
+from cli.starting import job_input, start_workflow
 from engine.connection import ui_link
 from engine.development import server
 from engine.process import leave
@@ -60,7 +60,7 @@ async def main() -> None:
                 link = ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
                 report = Path(folder) / "report.html"
-                report.write_text(report_page(await gather(running.client, JOB)))
+                report.write_text(report_page(await gather_report(running.client, JOB)))
                 await _take(browser, f"{link}/{run}", report)
                 await handle.signal("cancel", {"reason": "the pictures are taken"})
                 with suppress(WorkflowFailureError):
@@ -80,7 +80,9 @@ def _slow_model() -> AsyncOpenAI:
 async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]:
     # One run to the end, so that no picture is taken of one that has been continued.
     settings = ["limits.history_events=10000"]
-    await start(client, JOB, job_input("creator", INSTRUCTIONS, [str(DOCUMENT)], [], settings))
+    await start_workflow(
+        client, JOB, job_input("creator", INSTRUCTIONS, [str(DOCUMENT)], [], settings)
+    )
     handle = client.get_workflow_handle(JOB)
     while True:
         status = await handle.query("status")

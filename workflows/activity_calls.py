@@ -20,7 +20,7 @@ from temporalio.workflow import ActivityCancellationType
 from protocol.errors import Interruption
 from protocol.record import JobRecord
 from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
-from protocol.starting import Cancelling
+from protocol.starting import CancelStartRequest
 from protocol.state import Data
 from workflows.parking import StepFailed
 
@@ -29,13 +29,13 @@ HEARTBEAT = timedelta(seconds=5)
 TEN_MINUTES = 10 * 60
 GONE = "it has ended"
 """Why a signal did not reach a workflow that is closed."""
-_NOT_WANTED = RetryState.CANCEL_REQUESTED
+_CANCEL_REQUESTED = RetryState.CANCEL_REQUESTED
 """The failure would have been retried, such as that of a lost worker, had the call not been
 cancelled meanwhile: it is as cancelled as one whose worker lived to say so."""
 R = TypeVar("R", bound=Data)
 
 
-class Interrupted(Interruption):
+class StepInterrupted(Interruption):
     """The step in flight was given up for a signal; nothing of it counts."""
 
 
@@ -52,7 +52,7 @@ class ActivityCalls:
         self._given_up: asyncio.Task[Any] | None = None
         """The step that was last given up. What it waits for may end well all the same."""
 
-    async def regular(
+    async def run_activity(
         self,
         name: str,
         request: Data,
@@ -62,7 +62,7 @@ class ActivityCalls:
         attempts: int,
     ) -> R:
         """Run an activity; with 0 attempts as often as it takes."""
-        self._check_wanted()
+        self._check_not_given_up()
         try:
             reply: R = await workflow.execute_activity(
                 name,
@@ -84,16 +84,16 @@ class ActivityCalls:
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
-            if isinstance(error, ActivityError) and error.retry_state == _NOT_WANTED:
+            if isinstance(error, ActivityError) and error.retry_state == _CANCEL_REQUESTED:
                 raise asyncio.CancelledError from error
             raise StepFailed(name, error) from error
         finally:
             self.may_continue_as_new = True
 
-    async def local(
+    async def run_local_activity(
         self, name: str, request: ToolRequest, summary: str, seconds: int, attempts: int
     ) -> ToolReply:
-        self._check_wanted()
+        self._check_not_given_up()
         self.may_continue_as_new = False
         try:
             reply: ToolReply = await workflow.execute_local_activity(
@@ -111,7 +111,7 @@ class ActivityCalls:
                 raise
             raise StepFailed(name, error) from error
 
-    async def interruptible(
+    async def run_interruptible(
         self, step: Coroutine[Any, Any, Any], urgent: Callable[[], bool]
     ) -> None:
         """Carry a step out, but give it up at once when something urgent comes.
@@ -132,10 +132,10 @@ class ActivityCalls:
             task.result()
         except (FailureError, asyncio.CancelledError) as error:
             if given_up and is_cancelled_exception(error):
-                raise Interrupted from None
+                raise StepInterrupted from None
             raise
 
-    async def tell(self, other: str, signal: str, payload: dict[str, Any]) -> str | None:
+    async def send_signal(self, other: str, signal: str, payload: dict[str, Any]) -> str | None:
         """Send a signal to another workflow; why it did not arrive."""
         handle: Any = workflow.get_external_workflow_handle(other)
         try:
@@ -146,11 +146,16 @@ class ActivityCalls:
             return GONE if is_gone(error) else str(error)
         return None
 
-    async def cancel_start(self, reason: str) -> Cancelling:
+    async def cancel_start(self, reason: str) -> CancelStartRequest:
         """Have the server cancel what has not begun."""
-        request = Cancelling(reason=reason[:2000])
-        return await self.regular(
-            "cancel_start", request, Cancelling, "cancelled before it began", seconds=60, attempts=4
+        request = CancelStartRequest(reason=reason[:2000])
+        return await self.run_activity(
+            "cancel_start",
+            request,
+            CancelStartRequest,
+            "cancelled before it began",
+            seconds=60,
+            attempts=4,
         )
 
     async def _give_up(self, step: asyncio.Task[Any]) -> None:
@@ -161,7 +166,7 @@ class ActivityCalls:
         if not step.cancelled():
             step.exception()  # looked at, or it is logged as one that nobody saw
 
-    def _check_wanted(self) -> None:
+    def _check_not_given_up(self) -> None:
         """A step that was given up begins nothing more: what follows could be the job's end."""
         if self._given_up is not None and asyncio.current_task() is self._given_up:
             raise asyncio.CancelledError
@@ -172,17 +177,17 @@ def is_gone(error: FailureError) -> bool:
     return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
 
 
-def root(job: JobRecord) -> dict[str, str]:
+def checkpoint_fields(job: JobRecord) -> dict[str, str]:
     """The fields of a request that say where the job's checkpoints are."""
     return {"root": job.root, **({"remote": job.remote} if job.remote else {})}
 
 
-def position(job: JobRecord) -> dict[str, Any]:
+def position_fields(job: JobRecord) -> dict[str, Any]:
     """The fields of a request that say where the job stands."""
-    return {**root(job), "commit": job.commit, "at": job.at, "step": job.step}
+    return {**checkpoint_fields(job), "commit": job.commit, "at": job.at, "step": job.step}
 
 
-def story(job: JobRecord, what: str) -> str:
+def step_summary(job: JobRecord, what: str) -> str:
     """A line for Temporal Web: `phase 2 · todo 3 · write_file notes/a.md`."""
     phase = job.state.phase
     todo = f" · todo {phase.current.id}" if phase.current else ""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from protocol.endings import MOST_LOOK_UPS
+from protocol.endings import MAX_LOOK_UPS
 from protocol.limits import Budget, Price
-from protocol.record import JobRecord, Waiting
+from protocol.record import JobRecord, WaitState
 from protocol.requests import Usage
 from protocol.starting import JobLimits
-from workflows.parking import quoted
+from workflows.parking import shell_quoted
 
-Scope = Literal["job", "phase"]
+LimitScope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)
 SUMMARY_TOKENS = 20_000
 """The most that is sent for a phase's archive summary, about."""
@@ -43,7 +43,7 @@ TOOL_CALL = Reservation(tool_calls=1)
 
 def model_call(prompt: int, completion: int, price: Price | None) -> Reservation:
     """For a call that sends and receives at most so many tokens, at the dearest rates."""
-    cost = price.most(prompt, completion) if price else 0.0
+    cost = price.max_cost(prompt, completion) if price else 0.0
     return Reservation(model_calls=1, tokens=prompt + completion, cost=cost)
 
 
@@ -56,18 +56,18 @@ def next_call(job: JobRecord) -> Reservation:
     """For whatever the job does next."""
     if job.review and not job.review.verdict:
         return review_call(job)
-    if job.judgement and not job.judgement.asked:
+    if job.judgement and not job.judgement.decided:
         return judge_call(job)
     if job.review or job.next_call < len(job.calls):
         return TOOL_CALL
-    return compaction(job) if compaction_is_due(job) else next_model_call(job)
+    return compaction_calls(job) if compaction_is_due(job) else next_model_call(job)
 
 
 def review_call(job: JobRecord) -> Reservation:
     """For the next reply of the reviewer, and what it looks up."""
     prompt = max(job.review.context if job.review else 0, REVIEW_TOKENS)
-    asked = model_call(prompt, job.limits.output_tokens, job.limits.price)
-    return replace(asked, tool_calls=MOST_LOOK_UPS)
+    reservation = model_call(prompt, job.limits.output_tokens, job.limits.price)
+    return replace(reservation, tool_calls=MAX_LOOK_UPS)
 
 
 def judge_call(job: JobRecord) -> Reservation:
@@ -81,44 +81,44 @@ def summary_call(job: JobRecord) -> Reservation:
     return model_call(prompt, job.limits.output_tokens, job.limits.price)
 
 
-def reflection(job: JobRecord) -> Reservation:
+def reflection_calls(job: JobRecord) -> Reservation:
     """For the two questions of a reflection, each of which may be asked twice."""
-    one = summary_call(job)
-    return Reservation(model_calls=4, tokens=4 * one.tokens, cost=4 * one.cost)
+    call = summary_call(job)
+    return Reservation(model_calls=4, tokens=4 * call.tokens, cost=4 * call.cost)
 
 
 def compaction_is_due(job: JobRecord) -> bool:
     """Whether the next request would be too large, and compacting again can make it smaller."""
-    grown = job.context - job.compacted
+    grown = job.context - job.compacted_context
     return job.context >= job.context_limit and grown > job.context_limit // 10
 
 
-def compaction(job: JobRecord) -> Reservation:
+def compaction_calls(job: JobRecord) -> Reservation:
     """For a summary of the older conversation, which may be asked for twice."""
-    one = model_call(job.context, job.limits.output_tokens, job.limits.price)
-    return Reservation(model_calls=2, tokens=2 * one.tokens, cost=2 * one.cost)
+    call = model_call(job.context, job.limits.output_tokens, job.limits.price)
+    return Reservation(model_calls=2, tokens=2 * call.tokens, cost=2 * call.cost)
 
 
 @dataclass(frozen=True)
-class Spent:
+class Consumption:
     """What a job, or one of its phases, has used."""
 
     usage: Usage
     seconds: float
 
-    def figure(self, key: str) -> float:
+    def amount(self, key: str) -> float:
         """The figure that a limit of this key is held against."""
         if key == "tokens":
             return self.usage.prompt_tokens + self.usage.completion_tokens
-        found: float = self.seconds if key == "seconds" else getattr(self.usage, key)
-        return found
+        amount: float = self.seconds if key == "seconds" else getattr(self.usage, key)
+        return amount
 
 
 @dataclass(frozen=True)
-class Over:
+class ExceededLimit:
     """A limit that the next call would pass."""
 
-    scope: Scope
+    scope: LimitScope
     key: str
     limit: float
     spent: float
@@ -127,10 +127,12 @@ class Over:
     @property
     def message(self) -> str:
         """`The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.`"""
-        limit, spent, needed = (figure(self.key, n) for n in (self.limit, self.spent, self.needed))
+        limit, spent, needed = (
+            format_amount(self.key, n) for n in (self.limit, self.spent, self.needed)
+        )
         # A summary may be asked for twice: then there is room for a call, and not for the step.
         more = f" and the next step may make {needed}" if self.needed > 1 else ""
-        told = {
+        sentences = {
             "model_calls": f"limit is {limit} model calls; {spent} are made{more}.",
             "tool_calls": f"limit is {limit} tool calls; {spent} are made{more}.",
             "tokens": f"limit is {limit} tokens; {spent} are used and the next call may use "
@@ -139,67 +141,68 @@ class Over:
             f"{needed}.",
             "seconds": f"limit is {limit} seconds; {spent} have passed.",
         }
-        return f"The {self.scope}'s {told[self.key]}"
+        return f"The {self.scope}'s {sentences[self.key]}"
 
     def remedy(self, job_id: str) -> str:
         """What a person does about it."""
         name = self.key if self.scope == "job" else f"phase.{self.key}"
         enough = max(2 * self.limit, self.spent + self.needed)
-        value = figure(self.key, enough, up=True).replace(",", "")
+        value = format_amount(self.key, enough, up=True).replace(",", "")
         return (
-            f"Raise it with the signal limit, such as `starter.py limit {quoted(job_id)} "
+            f"Raise it with the signal limit, such as `starter.py limit {shell_quoted(job_id)} "
             f"{name}={value}`, or cancel the job."
         )
 
-    def waiting(self, job_id: str) -> Waiting:
+    def wait_state(self, job_id: str) -> WaitState:
         """How a job waits because of it."""
-        return Waiting(reason="budget", message=self.message, remedy=self.remedy(job_id))
+        return WaitState(reason="budget", message=self.message, remedy=self.remedy(job_id))
 
 
-def over(job: JobRecord, reservation: Reservation) -> Over | None:
+def exceeded_limit(job: JobRecord, reservation: Reservation) -> ExceededLimit | None:
     """The first limit that a call with this reservation would pass, the job's before the phase's.
 
     A limit may be reached exactly. A call passes only a limit on something that it uses.
     """
-    for scope, budget, spent in scopes(job):
+    for scope, budget, spent in limit_scopes(job):
         for key in KEYS:
             limit = getattr(budget, key)
             if limit is None:
                 continue
-            used, needed = spent.figure(key), getattr(reservation, key, 0)
+            used, needed = spent.amount(key), getattr(reservation, key, 0)
             passed = used >= limit if key == "seconds" else round(used + needed, 9) > limit
             if passed and (needed or key == "seconds"):
-                return Over(scope, key, limit, used, needed)
+                return ExceededLimit(scope, key, limit, used, needed)
     return None
 
 
-def scopes(job: JobRecord) -> list[tuple[Scope, Budget, Spent]]:
+def limit_scopes(job: JobRecord) -> list[tuple[LimitScope, Budget, Consumption]]:
     """The job's limits and those of its running phase, with what was used of them."""
     return [
-        ("job", job.limits.job, Spent(job.usage, job.seconds)),
-        ("phase", job.limits.phase, Spent(job.phase_usage, job.phase_seconds)),
+        ("job", job.limits.job, Consumption(job.usage, job.seconds)),
+        ("phase", job.limits.phase, Consumption(job.phase_usage, job.phase_seconds)),
     ]
 
 
 def seconds_left(job: JobRecord) -> float:
     """How long the job may be at work until a limit is reached."""
-    left = [
+    remaining = [
         budget.seconds - spent.seconds
-        for _, budget, spent in scopes(job)
+        for _, budget, spent in limit_scopes(job)
         if budget.seconds is not None
     ]
-    return max(0.001, min(left, default=float("inf")))
+    return max(0.001, min(remaining, default=float("inf")))
 
 
 def running_low(job: JobRecord) -> str:
     """What is left of each limit of which less than a fifth is; empty where there is more."""
     low = [
-        f"{figure(key, max(0, limit - used))} of {figure(key, limit)} {key.replace('_', ' ')} "
+        f"{format_amount(key, max(0, limit - used))} of {format_amount(key, limit)} "
+        f"{key.replace('_', ' ')} "
         f"of the {scope}"
-        for scope, budget, spent in scopes(job)
+        for scope, budget, spent in limit_scopes(job)
         for key in KEYS
         if (limit := getattr(budget, key)) is not None
-        and (used := spent.figure(key)) > limit * (1 - LOW)
+        and (used := spent.amount(key)) > limit * (1 - LOW)
     ]
     return f"Left are {', '.join(low)}: finish what matters most." if low else ""
 
@@ -221,38 +224,38 @@ class Used:
 
     @property
     def figures(self) -> str:
-        return f"{figure(self.key, self.spent)} of {figure(self.key, self.limit)}"
+        return f"{format_amount(self.key, self.spent)} of {format_amount(self.key, self.limit)}"
 
     @property
     def raised(self) -> str:
         """A limit that leaves room again."""
-        return figure(self.key, 2 * self.limit, up=True).replace(",", "")
+        return format_amount(self.key, 2 * self.limit, up=True).replace(",", "")
 
 
-def mostly_used(scope: Scope, limits: Budget, spent: Spent) -> list[Used]:
+def mostly_used(scope: LimitScope, limits: Budget, spent: Consumption) -> list[Used]:
     """The limits of which no more than a fifth is left."""
     return [
         Used(key if scope == "job" else f"phase.{key}", key, limit, used)
         for key in KEYS
         if (limit := getattr(limits, key)) is not None
-        and (used := spent.figure(key)) >= limit * (1 - LOW)
+        and (used := spent.amount(key)) >= limit * (1 - LOW)
     ]
 
 
 def nearly_used(job: JobRecord) -> list[Used]:
     """The limits of the job and of its phase that people should know of before they are reached."""
-    return [used for scope in scopes(job) for used in mostly_used(*scope)]
+    return [used for scope in limit_scopes(job) for used in mostly_used(*scope)]
 
 
-def standing(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
+def limits_with_usage(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     """The limits that are set, each with what was used of it: for people and programs."""
     return {
         scope: {
-            key: {"limit": limit, "spent": spent.figure(key)}
+            key: {"limit": limit, "spent": spent.amount(key)}
             for key in KEYS
             if (limit := getattr(budget, key)) is not None
         }
-        for scope, budget, spent in scopes(job)
+        for scope, budget, spent in limit_scopes(job)
     }
 
 
@@ -274,7 +277,7 @@ def with_model(limits: JobLimits, model: str, of_model: JobLimits) -> JobLimits 
     return limits.model_copy(update={key: getattr(of_model, key) for key in keys})
 
 
-def changed(limits: JobLimits, model: str, payload: dict[str, Any]) -> JobLimits | str:
+def changed_limits(limits: JobLimits, model: str, payload: dict[str, Any]) -> JobLimits | str:
     """The limits after a signal `limit`, or why they stay as they are.
 
     Args:
@@ -297,7 +300,7 @@ def changed(limits: JobLimits, model: str, payload: dict[str, Any]) -> JobLimits
     )
 
 
-def figure(key: str, value: float, *, up: bool = False) -> str:
+def format_amount(key: str, value: float, *, up: bool = False) -> str:
     """A figure for people: money with two decimals, or more where it is small."""
     if key != "cost":
         return f"{int(value) + (up and value > int(value)):,}"
@@ -305,5 +308,5 @@ def figure(key: str, value: float, *, up: bool = False) -> str:
     if up and round(value, decimals) < value:
         value += 10.0**-decimals
     text = f"{value:,.{decimals}f}"
-    whole, _, fraction = text.partition(".")
-    return f"{whole}.{fraction.rstrip('0').ljust(2, '0')}"
+    integer, _, fraction = text.partition(".")
+    return f"{integer}.{fraction.rstrip('0').ljust(2, '0')}"

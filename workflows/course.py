@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol.course import Course, Deed, StuckFigures
+from protocol.course import CallRecord, Course, StuckThresholds
 from protocol.requests import MAX_CALLS, Call, ToolReply
 
 WAIT = "wait"
@@ -16,7 +16,7 @@ MAX_POLLED = 20
 
 
 @dataclass(frozen=True)
-class Happened:
+class CallOutcome:
     """A tool call and what came of it."""
 
     call: Call
@@ -33,66 +33,76 @@ def after_reply(course: Course, calls: Sequence[Call]) -> Course:
     only_waits = bool(calls) and all(call.tool == WAIT for call in calls)
     return course.model_copy(
         update={
-            "silent": 0 if calls else course.silent + 1,
-            "replies": course.replies + (not only_waits),
-            "unread": [],
+            "text_only_replies": 0 if calls else course.text_only_replies + 1,
+            "replies_since_todo": course.replies_since_todo + (not only_waits),
+            "unread_nudges": [],
         }
     )
 
 
-def after_call(course: Course, happened: Happened, figures: StuckFigures) -> Course:
+def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -> Course:
     """The course after a tool call."""
-    call, reply = happened.call, happened.reply
-    if happened.completed:
+    call, reply = outcome.call, outcome.reply
+    if outcome.completed:
         # What lies before a completed todo is no loop any more; what was seen is still not new.
         return course.in_new_phase.model_copy(
-            update={"seen": _latest(course.seen, _news(call, reply))}
+            update={"seen_results": _append_latest(course.seen_results, _novelty_key(call, reply))}
         )
     if call.tool == WAIT and reply.ok:
-        return course.model_copy(update={"waited": True})
-    key, mark = f"{call.tool} {call.mark}", _news(call, reply)
-    result = reply.error_mark or reply.mark
-    if happened.polling and reply.ok and (course.waited or course.polled.get(key) != result):
-        return _polled(course, call, key, result)
-    news = reply.changed or (reply.ok and mark not in course.seen)
-    changes: dict[str, object] = {"waited": False, "stale": 0 if news else course.stale + 1}
+        return course.model_copy(update={"after_wait": True})
+    key, mark = f"{call.tool} {call.fingerprint}", _novelty_key(call, reply)
+    result = reply.error_fingerprint or reply.fingerprint
+    if (
+        outcome.polling
+        and reply.ok
+        and (course.after_wait or course.polled_results.get(key) != result)
+    ):
+        return _after_poll(course, call, key, result)
+    news = reply.changed or (reply.ok and mark not in course.seen_results)
+    changes: dict[str, object] = {
+        "after_wait": False,
+        "calls_without_news": 0 if news else course.calls_without_news + 1,
+    }
     if reply.ok:
-        changes["seen"] = _latest(course.seen, mark)
-    if happened.polling:
-        changes["polled"] = _with(course.polled, key, result)
-    if call.tool == "job_complete" and not happened.denied:
-        changes["completions"] = course.completions + 1
-    elif call.tool == "todo_complete" and not happened.denied:
-        same = reply.mark == course.refusal and not course.waited
-        changes |= {"refusal": reply.mark, "refusals": course.refusals + 1 if same else 1}
+        changes["seen_results"] = _append_latest(course.seen_results, mark)
+    if outcome.polling:
+        changes["polled_results"] = _with_poll(course.polled_results, key, result)
+    if call.tool == "job_complete" and not outcome.denied:
+        changes["completion_refusals"] = course.completion_refusals + 1
+    elif call.tool == "todo_complete" and not outcome.denied:
+        same = reply.fingerprint == course.todo_refusal and not course.after_wait
+        changes |= {
+            "todo_refusal": reply.fingerprint,
+            "todo_refusals": course.todo_refusals + 1 if same else 1,
+        }
     else:
-        deed = Deed(
+        record = CallRecord(
             tool=call.tool,
-            arguments=call.mark,
-            result=reply.mark,
-            error=reply.error_mark,
+            arguments=call.fingerprint,
+            result=reply.fingerprint,
+            error=reply.error_fingerprint,
             news=news,
         )
         # After a wait the same call looks again, whatever tool it is; `stale` goes on.
-        kept = _others(course, call) if course.waited else course.deeds
-        changes["deeds"] = [*kept, deed][-window(figures) :]
+        earlier = _other_calls(course, call) if course.after_wait else course.recent_calls
+        changes["recent_calls"] = [*earlier, record][-window_size(figures) :]
     return course.model_copy(update=changes)
 
 
-def completion_tried(course: Course, deliverables: str) -> Course:
+def after_completion_attempt(course: Course, deliverables: str) -> Course:
     """The course when `job_complete` is called: refusals before a change of what it delivers are
     no repetition."""
     if not deliverables or deliverables == course.deliverables:
         return course
-    return course.model_copy(update={"completions": 0, "deliverables": deliverables})
+    return course.model_copy(update={"completion_refusals": 0, "deliverables": deliverables})
 
 
-def _news(call: Call, reply: ToolReply) -> str:
+def _novelty_key(call: Call, reply: ToolReply) -> str:
     """What makes a result new. Two files that hold the same are still two things read."""
-    return f"{call.mark}{reply.mark}" if call.tool in READERS else reply.mark
+    return f"{call.fingerprint}{reply.fingerprint}" if call.tool in READERS else reply.fingerprint
 
 
-def window(figures: StuckFigures) -> int:
+def window_size(figures: StuckThresholds) -> int:
     """How many calls the longest pattern needs, and a reply more: a count must be able to rise when
     the model has read that it was told.
     """
@@ -105,30 +115,34 @@ def window(figures: StuckFigures) -> int:
     return longest + MAX_CALLS
 
 
-def _polled(course: Course, call: Call, key: str, result: str) -> Course:
+def _after_poll(course: Course, call: Call, key: str, result: str) -> Course:
     """After a poll that is no repetition: its result changed, or the agent waited before it."""
-    changed = course.polled.get(key) != result
+    changed = course.polled_results.get(key) != result
     return course.model_copy(
         update={
-            "waited": False,
-            "polled": _with(course.polled, key, result),
-            "seen": _latest(course.seen, result),
-            "stale": 0 if changed else course.stale,
-            "replies": 0 if changed else course.replies,
+            "after_wait": False,
+            "polled_results": _with_poll(course.polled_results, key, result),
+            "seen_results": _append_latest(course.seen_results, result),
+            "calls_without_news": 0 if changed else course.calls_without_news,
+            "replies_since_todo": 0 if changed else course.replies_since_todo,
             # No run goes on over a change of the result; nor do polls, over a wait.
-            "deeds": [] if changed else _others(course, call),
+            "recent_calls": [] if changed else _other_calls(course, call),
         }
     )
 
 
-def _others(course: Course, call: Call) -> list[Deed]:
-    return [d for d in course.deeds if (d.tool, d.arguments) != (call.tool, call.mark)]
+def _other_calls(course: Course, call: Call) -> list[CallRecord]:
+    return [
+        call_record
+        for call_record in course.recent_calls
+        if (call_record.tool, call_record.arguments) != (call.tool, call.fingerprint)
+    ]
 
 
-def _latest(seen: list[str], mark: str) -> list[str]:
-    return [*[other for other in seen if other != mark], mark][-MAX_SEEN:]
+def _append_latest(results: list[str], mark: str) -> list[str]:
+    return [*[other for other in results if other != mark], mark][-MAX_SEEN:]
 
 
-def _with(polled: dict[str, str], key: str, result: str) -> dict[str, str]:
-    kept = {other: last for other, last in polled.items() if other != key}
-    return dict([*kept.items(), (key, result)][-MAX_POLLED:])
+def _with_poll(polled: dict[str, str], key: str, result: str) -> dict[str, str]:
+    others = {other: last for other, last in polled.items() if other != key}
+    return dict([*others.items(), (key, result)][-MAX_POLLED:])

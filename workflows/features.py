@@ -11,23 +11,23 @@ end         none is pending                  every feature is tested or blocked
 
 from __future__ import annotations
 
-from protocol.handoffs import SETUP, FoundFeature
-from protocol.project import PROOF, Ended, Feature, ProjectRecord, Running
-from protocol.project_requests import Work
-from protocol.proof import Accepted, Proof, in_repository
+from protocol.handoffs import SETUP, FeatureEntry
+from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
+from protocol.project_requests import ChildWork
+from protocol.proof import AcceptedRun, Proof, in_repository
 from protocol.text import first_few, one_line
 from workflows.moves import (
-    Assign,
-    End,
+    AssignJob,
+    EndProject,
     Move,
-    Wait,
-    assign,
-    block,
-    collision,
-    problems,
-    remember,
-    said,
-    still_wrong,
+    WaitForJobs,
+    assign_job,
+    block_unit,
+    conflict_findings,
+    job_report,
+    remaining_findings,
+    remember_fork_point,
+    work_problems,
 )
 
 SET_UP = """\
@@ -73,109 +73,123 @@ MOST_LINES = 40
 def next_moves(project: ProjectRecord) -> list[Move]:
     """What the state asks for."""
     if project.running:
-        return [Wait()]
+        return [WaitForJobs()]
     if not project.features:
-        if project.planning < project.start.attempts:
-            return [_initializer(project)]
-        return [End("failed")]
+        if project.planning_attempts < project.start.attempts:
+            return [_assign_initializer(project)]
+        return [EndProject("failed")]
     feature = next((f for f in project.features if f.status == "in_progress"), None)
     feature = feature or next((f for f in project.features if f.status == "pending"), None)
     if feature is None:
-        return [End("completed")]
-    return [_tester(project, feature) if feature.turn == "tester" else _coder(project, feature)]
+        return [EndProject("completed")]
+    return [
+        _assign_tester(project, feature)
+        if feature.turn == "tester"
+        else _assign_coder(project, feature)
+    ]
 
 
-def begun(project: ProjectRecord, move: Assign) -> None:
+def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Mark what a job is begun for."""
-    feature = _feature(project, move.unit)
+    feature = _find_feature(project, move.unit)
     if feature is None:
-        project.planning += 1
+        project.planning_attempts += 1
         return
     feature.status = "in_progress"
     if move.role == "coder":
         feature.attempts += 1
-        feature.doubts = 0
+        feature.untested_attempts = 0
 
 
-def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None) -> str:
+def settle_job(
+    project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
+) -> str:
     """Take in what came of a job; the commit that is to be merged, or nothing."""
-    feature = _feature(project, run.unit)
-    why = problems(ended, work)
+    feature = _find_feature(project, run.unit)
+    why = work_problems(ended, work)
     if feature is None:
-        project.findings = still_wrong(ended, why, project.findings)
+        project.findings = remaining_findings(ended, why, project.findings)
         if work is None or why or work.features is None:
             return ""
-        project.features = [_from_report(project, report) for report in work.features.features]
-        project.planning = 0
+        project.features = [
+            _feature_from_report(project, report) for report in work.features.features
+        ]
+        project.planning_attempts = 0
         return work.commit
     if run.role == "tester":
-        return _tested(project, feature, why, work)
-    remember(feature, ended)
+        return _settle_test(project, feature, why, work)
+    remember_fork_point(feature, ended)
     if why or work is None:
         if work:
             feature.commit = work.commit
             feature.evidence = work.proofs[:MOST_PROOFS]
-        _again(project, feature, still_wrong(ended, why, feature.reasons))
+        _retry_or_block(project, feature, remaining_findings(ended, why, feature.reasons))
     else:
         feature.commit, feature.turn, feature.reasons = work.commit, "tester", []
-        feature.said = said(work)
-        _prove(feature, work)
+        feature.coder_report = job_report(work)
+        _keep_evidence(feature, work)
     return ""
 
 
-def merged(project: ProjectRecord, run: Running, conflicts: list[str], commit: str) -> None:
+def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
     """Take in what came of merging it."""
-    feature = _feature(project, run.unit)
+    feature = _find_feature(project, run.unit)
     if feature is None:
         if conflicts:
-            project.features, project.findings = [], collision(conflicts)
+            project.features, project.findings = [], conflict_findings(conflicts)
     elif conflicts:
         feature.tested, feature.commit = False, commit
-        _again(project, feature, collision(conflicts))
+        _retry_or_block(project, feature, conflict_findings(conflicts))
     else:
         feature.status, feature.reasons, feature.merged = "completed", [], commit
 
 
-def _tested(project: ProjectRecord, feature: Feature, why: list[str], work: Work | None) -> str:
+def _settle_test(
+    project: ProjectRecord, feature: Feature, why: list[str], work: ChildWork | None
+) -> str:
     verdict = work.verdict if work else None
     if why or work is None or verdict is None:
-        feature.doubts += 1
-        if feature.doubts >= project.start.attempts:
-            block(feature, ["It could not be tested.", *why])
+        feature.untested_attempts += 1
+        if feature.untested_attempts >= project.start.attempts:
+            block_unit(feature, ["It could not be tested.", *why])
         return ""
     feature.commit = work.commit or feature.commit
-    _prove(feature, work)
+    _keep_evidence(feature, work)
     if not verdict.passed:
-        found = verdict.findings or [c.detail for c in verdict.checks if not c.passed and c.detail]
-        feature.found = found or ["The tester did not pass it and gave no finding."]
+        findings = verdict.findings or [
+            c.detail for c in verdict.checks if not c.passed and c.detail
+        ]
+        feature.test_findings = findings or ["The tester did not pass it and gave no finding."]
         shown_by = SHOWN_BY.format(
             folder=project.start.product, paths=first_few(work.tests, MOST_LINES)
         )
-        _again(project, feature, [*feature.found, *([shown_by] if work.tests else [])])
+        _retry_or_block(
+            project, feature, [*feature.test_findings, *([shown_by] if work.tests else [])]
+        )
         return ""
     feature.tested = True
     return feature.commit
 
 
-def _prove(feature: Feature, work: Work) -> None:
+def _keep_evidence(feature: Feature, work: ChildWork) -> None:
     """Keep what the system ran, and how many tests that were: no later run may have fewer."""
     if not work.proofs:
         return
     feature.evidence = work.proofs[:MOST_PROOFS]
-    least = {each.command: each for each in feature.least}
+    least = {each.command: each for each in feature.test_minimums}
     for run in work.proofs:
         if run.tests is None or run.check not in feature.tests:
             continue
-        made = _accepted(feature, run)
+        accepted = _accepted_run(feature, run)
         before = least.get(run.ran)
-        if before is None or before.tests <= made.tests:
-            least[run.ran] = made
-    feature.least = list(least.values())
+        if before is None or before.tests <= accepted.tests:
+            least[run.ran] = accepted
+    feature.test_minimums = list(least.values())
 
 
-def _accepted(feature: Feature, run: Proof) -> Accepted:
+def _accepted_run(feature: Feature, run: Proof) -> AcceptedRun:
     command = feature.tests[run.check]
-    return Accepted(
+    return AcceptedRun(
         command=run.ran,
         tests=run.tests or 0,
         skipped=run.skipped,
@@ -185,34 +199,34 @@ def _accepted(feature: Feature, run: Proof) -> Accepted:
     )
 
 
-def proved_before(project: ProjectRecord, feature: Feature) -> list[Accepted]:
+def proved_before(project: ProjectRecord, feature: Feature) -> list[AcceptedRun]:
     """What the commands of accepted features ran, and those of this one so far."""
-    held: dict[str, Accepted] = {}
+    accepted: dict[str, AcceptedRun] = {}
     for other in project.features:
         if other.status == "completed":
             for run in other.evidence:
                 if run.tests is not None and run.check in other.tests:
-                    held[run.ran] = _accepted(other, run)
-    for least in feature.least:
-        before = held.get(least.command)
+                    accepted[run.ran] = _accepted_run(other, run)
+    for least in feature.test_minimums:
+        before = accepted.get(least.command)
         if before is None or before.tests <= least.tests:
-            held[least.command] = least
-    return list(held.values())
+            accepted[least.command] = least
+    return list(accepted.values())
 
 
-def _again(project: ProjectRecord, feature: Feature, why: list[str]) -> None:
+def _retry_or_block(project: ProjectRecord, feature: Feature, why: list[str]) -> None:
     """Back to the coder, or no further."""
     feature.turn, feature.reasons = "coder", why
     if feature.attempts >= project.start.attempts:
-        block(feature, why)
+        block_unit(feature, why)
 
 
-def _initializer(project: ProjectRecord) -> Assign:
+def _assign_initializer(project: ProjectRecord) -> AssignJob:
     fixed = project.start.tests
     commands = "; ".join(f"{check}: `{each.command}`" for check, each in fixed.items())
     tests = "" if {"unit", "api", "db"} <= fixed.keys() else COMMANDS.format()
     tests += SETTLED.format(commands=commands) if fixed else ""
-    return assign(
+    return assign_job(
         project,
         SETUP,
         "initializer",
@@ -226,15 +240,15 @@ def _initializer(project: ProjectRecord) -> Assign:
     )
 
 
-def _coder(project: ProjectRecord, feature: Feature) -> Assign:
-    return assign(
+def _assign_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
+    return assign_job(
         project,
         feature.id,
         "coder",
-        _told(CODE, project, feature),
+        _task_text(CODE, project, feature),
         commit=feature.commit,
         # A fork has been told that already.
-        results=[] if feature.job else _before(project),
+        results=[] if feature.job else _earlier_features(project),
         findings=feature.reasons,
         again=feature,
         tests=feature.tests,
@@ -245,38 +259,38 @@ def _coder(project: ProjectRecord, feature: Feature) -> Assign:
     )
 
 
-def _before(project: ProjectRecord) -> list[str]:
+def _earlier_features(project: ProjectRecord) -> list[str]:
     """A line on each feature that is accepted, or blocked; and on the set-up."""
     lines = []
     for feature in project.features:
         if feature.status == "completed":
-            lines.append(f"{feature.id} (accepted): {one_line(feature.said, MOST_LINE)}")
+            lines.append(f"{feature.id} (accepted): {one_line(feature.coder_report, MOST_LINE)}")
         elif feature.status == "blocked":
             why = one_line(" ".join(feature.reasons), MOST_LINE)
             nothing = f"{project.start.product}/ has nothing of it"
             lines.append(f"{feature.id} (blocked, and {nothing}): {why}")
     set_up = [
-        f"set-up (accepted): {one_line(told.summary, MOST_LINE)}"
-        for told in project.told
-        if told.unit == SETUP and told.status == "accepted"
+        f"set-up (accepted): {one_line(summary.summary, MOST_LINE)}"
+        for summary in project.job_summaries
+        if summary.unit == SETUP and summary.status == "accepted"
     ]
     return [*set_up[-1:], *lines[-MOST_LINES:]]
 
 
-def _tester(project: ProjectRecord, feature: Feature) -> Assign:
+def _assign_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
     tools = {**PROOF, **project.start.proof}
-    return assign(
+    return assign_job(
         project,
         feature.id,
         "tester",
-        _told(TEST, project, feature),
+        _task_text(TEST, project, feature),
         commit=feature.commit,
         # What its coder said, who is told to say what the tester should know.
         results=[
-            *([feature.said] if feature.said else []),
+            *([feature.coder_report] if feature.coder_report else []),
             *(RUN.format(run=run.line) for run in feature.evidence),
         ],
-        findings=feature.found,
+        findings=feature.test_findings,
         report="verdict",
         checks=feature.checks,
         tests=feature.tests,
@@ -293,7 +307,7 @@ def _tester(project: ProjectRecord, feature: Feature) -> Assign:
     )
 
 
-def _told(text: str, project: ProjectRecord, feature: Feature) -> str:
+def _task_text(text: str, project: ProjectRecord, feature: Feature) -> str:
     coverage = f", with a coverage of at least {feature.coverage:g} %" if feature.coverage else ""
     return text.format(
         id=feature.id,
@@ -301,30 +315,30 @@ def _told(text: str, project: ProjectRecord, feature: Feature) -> str:
         description=feature.task,
         checks=", ".join(feature.checks),
         coverage=coverage,
-        before=ONCE_MORE if feature.found else "",
+        before=ONCE_MORE if feature.test_findings else "",
     )
 
 
-def _from_report(project: ProjectRecord, found: FoundFeature) -> Feature:
-    text, start = found.description, project.start
-    named = {**found.tests, **start.tests}
+def _feature_from_report(project: ProjectRecord, entry: FeatureEntry) -> Feature:
+    text, start = entry.description, project.start
+    named = {**entry.tests, **start.tests}
     tests = {
         check: named[check].model_copy(
             update={"command": in_repository(named[check].command, start.product)}
         )
-        for check in found.checks
+        for check in entry.checks
         if check in named
     }
     return Feature(
-        id=found.id,
+        id=entry.id,
         title=text if len(text) <= MOST_TITLE else f"{text[: MOST_TITLE - 1]}…",
-        task=found.description,
-        items=found.items,
-        checks=found.checks,
+        task=entry.description,
+        items=entry.items,
+        checks=entry.checks,
         tests=tests,
-        coverage=found.coverage,
+        coverage=entry.coverage,
     )
 
 
-def _feature(project: ProjectRecord, unit: str) -> Feature | None:
+def _find_feature(project: ProjectRecord, unit: str) -> Feature | None:
     return next((feature for feature in project.features if feature.id == unit), None)

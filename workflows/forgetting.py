@@ -9,8 +9,8 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
-from protocol.forgetting import Forget, Forgotten
-from protocol.payloads import Refused, read
+from protocol.forgetting import ForgetRequest, ForgetResult
+from protocol.payloads import InvalidPayload, read_object
 from protocol.requests import LOST_WORKERS
 from workflows.activity_calls import HEARTBEAT
 
@@ -18,23 +18,23 @@ ATTEMPTS = 4 + LOST_WORKERS
 
 
 @workflow.defn(name="Forget")
-class Forgetting:
+class ForgetWorkflow:
     """Removes what closed jobs left. Input: {"job": "…"}, or nothing for those that are due."""
 
     @workflow.run
-    async def run(self, *given: Any) -> dict[str, Any]:
+    async def run(self, *payload: Any) -> dict[str, Any]:
         """Its result names the jobs that were forgotten, and what stays."""
         try:
-            asked = read(Forget, given[0] if given else {}, "forget")
-        except Refused as refusal:
+            request = read_object(ForgetRequest, payload[0] if payload else {}, "forget")
+        except InvalidPayload as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
-        done: Forgotten = await workflow.execute_activity(
+        result: ForgetResult = await workflow.execute_activity(
             "forget",
-            asked,
-            result_type=Forgotten,
+            request,
+            result_type=ForgetResult,
             start_to_close_timeout=timedelta(minutes=30),
             heartbeat_timeout=HEARTBEAT,
             retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
-            summary=f"forget {asked.job[:100] or 'what is due'}",
+            summary=f"forget {request.job[:100] or 'what is due'}",
         )
-        return done.model_dump()
+        return result.model_dump()

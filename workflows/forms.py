@@ -4,35 +4,37 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from protocol.project import Ended, ProjectRecord, Running
-from protocol.project_requests import Work
+from protocol.project import EndedJob, ProjectRecord, RunningJob
+from protocol.project_requests import ChildWork
 from protocol.project_start import FormName
 from workflows import features, groups, pipeline
-from workflows.moves import Assign, Move
+from workflows.moves import AssignJob, Move
 
 
-class Form(Protocol):
+class ProjectForm(Protocol):
     """The functions that each of the three modules has."""
 
     def next_moves(self, project: ProjectRecord) -> list[Move]:
         """What the state asks for."""
 
-    def begun(self, project: ProjectRecord, move: Assign) -> None:
+    def mark_begun(self, project: ProjectRecord, move: AssignJob) -> None:
         """Mark what a job is begun for."""
 
-    def settle(self, project: ProjectRecord, run: Running, ended: Ended, work: Work | None) -> str:
+    def settle_job(
+        self, project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
+    ) -> str:
         """Take in what came of a job; the commit that is to be merged, or nothing."""
 
-    def merged(
-        self, project: ProjectRecord, run: Running, conflicts: list[str], commit: str
+    def mark_merged(
+        self, project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
     ) -> None:
         """Take in what came of merging it."""
 
 
-OF_FORM = (
+FORM_FIELDS = (
     *("features", "groups", "stages", "scope"),
-    *("wave", "planning", "planned", "finished", "findings"),
+    *("wave", "planning_attempts", "planned", "finished", "findings"),
 )
-"""Fields of the record that `settle` and `merged` may change: the other ones can meanwhile, by what
-children tell and people send."""
-FORMS: dict[FormName, Form] = {"features": features, "groups": groups, "pipeline": pipeline}
+"""Fields of the record that `settle_job` and `mark_merged` may change: the other ones can
+meanwhile, by what children tell and people send."""
+FORMS: dict[FormName, ProjectForm] = {"features": features, "groups": groups, "pipeline": pipeline}

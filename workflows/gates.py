@@ -42,7 +42,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Next:
+class NextPhase:
     """The gate passed; a phase of this purpose follows."""
 
     purpose: Purpose
@@ -50,7 +50,7 @@ class Next:
     """Ids of the todos that are done with it."""
 
 
-def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Next:
+def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | NextPhase:
     """Whether the phase may end on the completion of its last todo, and what follows it."""
     phase = state.phase
     if facts.arguments_error:
@@ -59,17 +59,17 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
         return Refusal(facts.unmet)
     completes = tuple(todo.id for todo in phase.open_todos)
     if phase.kind == "tactical":
-        return Next("final" if limits.single_list else "transition", completes)
+        return NextPhase("final" if limits.single_list else "transition", completes)
     if phase.purpose == "final" and facts.todos_file == "missing":
         return Refusal(
             "This todo is done by calling job_complete, which ends the job; if there is still work "
             "to do, hand it over with todo_write."
         )
-    outcome = _planned(state, facts, limits)
-    return Next(outcome, completes) if isinstance(outcome, str) else outcome
+    outcome = _following_purpose(state, facts, limits)
+    return NextPhase(outcome, completes) if isinstance(outcome, str) else outcome
 
 
-def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Next:
+def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | NextPhase:
     """Whether a strategic phase is over that has handed over the next list.
 
     It is with every other todo completed, or seen to be done by a change of its file.
@@ -82,27 +82,27 @@ def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refus
         # The last todo of any other list hands over; the final one's ends the job.
         if todo.updates in facts.updated or (todo is phase.todos[-1] and not last)
     ]
-    left = [todo for todo in phase.open_todos if todo not in completes]
+    remaining = [todo for todo in phase.open_todos if todo not in completes]
     # Before the end there is work again: what was to be verified comes up with the next end.
-    if left and not last:
-        wanted = "; ".join(_wanted(todo) for todo in left)
+    if remaining and not last:
+        todo_texts = "; ".join(_open_todo_text(todo) for todo in remaining)
         return Refusal(
             "The next list is handed over. The phase is over once these todos are done as well: "
-            f"{wanted}. Do them and call todo_complete for each."
+            f"{todo_texts}. Do them and call todo_complete for each."
         )
-    outcome = _planned(state, facts, limits)
+    outcome = _following_purpose(state, facts, limits)
     if isinstance(outcome, Refusal):
         return outcome
-    return Next(outcome, tuple(todo.id for todo in completes))
+    return NextPhase(outcome, tuple(todo.id for todo in completes))
 
 
-def _wanted(todo: Todo) -> str:
+def _open_todo_text(todo: Todo) -> str:
     """`2. Bring workspace.md up to date (no change of workspace.md was seen)`."""
-    seen = f" (no change of {todo.updates} was seen in this phase)" if todo.updates else ""
-    return f"{todo.id}. {one_line(todo.content.rstrip('.'), 80)}{seen}"
+    unseen_change = f" (no change of {todo.updates} was seen in this phase)" if todo.updates else ""
+    return f"{todo.id}. {one_line(todo.content.rstrip('.'), 80)}{unseen_change}"
 
 
-def _planned(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Purpose:
+def _following_purpose(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Purpose:
     """What follows a strategic phase whose todos are done, as its plan and list have it."""
     phase = state.phase
     if facts.workspace_tokens > limits.workspace_tokens:
@@ -110,7 +110,7 @@ def _planned(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | 
             f"workspace.md has {facts.workspace_tokens:,} tokens; shorten it to at most "
             f"{limits.workspace_tokens:,} and move details into notes/."
         )
-    if unread := _unread(facts):
+    if unread := _refuse_unreadable_plan(facts):
         return unread
     if facts.plan_phases == 0:
         return Refusal(
@@ -132,8 +132,8 @@ def _planned(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | 
         known |= {f"P{number}" for number in range(1, facts.plan_steps + 1)}
     least = fewest_todos(phase.purpose, facts.plan_phases, limits.min_todos)
     if facts.todos_file == "missing" and phase.purpose != "bootstrap":
-        return _unticked(facts, least, limits.max_todos) or "final"
-    return _todos(facts, least, limits.max_todos, known) or "work"
+        return _refuse_missing_list(facts, least, limits.max_todos) or "final"
+    return _check_todos(facts, least, limits.max_todos, known) or "work"
 
 
 def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
@@ -146,70 +146,71 @@ def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal 
     """
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
-    refusal = _unfinished(state, facts, rewinds) or _unplanned(state, facts, rewinds)
-    if wrong := _not_as_expected(facts):
+    refusal = _refuse_unfinished(state, facts, rewinds) or _refuse_unplanned(state, facts, rewinds)
+    if wrong := _delivery_problems(facts):
         # With what else is in the way: a few refusals in a row have the job wait for a person.
         return Refusal(" ".join([*wrong, refusal.reason] if refusal else wrong))
     return refusal
 
 
-def _not_as_expected(facts: GateFacts) -> list[str]:
+def _delivery_problems(facts: GateFacts) -> list[str]:
     """What the call names, the stores and the project have to say, each in a sentence or two."""
-    told = []
+    problems = []
     if facts.missing_deliverables:
         listed = "; ".join(facts.missing_deliverables)
-        told.append(
+        problems.append(
             f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
         )
-    if facts.unstored and not facts.store_away:
+    if facts.unstored and not facts.store_unavailable:
         # For one that does not answer the job waits: the model cannot bring it back.
-        told.append(
+        problems.append(
             f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend this, then "
             "call job_complete again."
         )
     if facts.uncovered:
-        told.append(
+        problems.append(
             f"The text is not covered: {' '.join(facts.uncovered)} Cite each with add_requirement "
             "or add_citation, or set it aside with set_sentences_aside, in bulk where a rule fits; "
             "collect_requirements lists them all. Then call job_complete again."
         )
     if facts.badly_read:
-        told.append(
+        problems.append(
             f"Not all was read as it is: {'; '.join(facts.badly_read)}. Of such a document nothing "
             "is complete: say in `unresolved`, by its path, what was not read, then call "
             "job_complete again."
         )
     if facts.handoff:
-        told.append(
+        problems.append(
             f"The project cannot take your work over yet. {' '.join(facts.handoff)} Mend this, "
             "then call job_complete again."
         )
-    return told
+    return problems
 
 
-def _unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+def _refuse_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
     """What plan, scope and refused writes have open, whatever the call itself says."""
-    if unread := _unread(facts):
+    if unread := _refuse_unreadable_plan(facts):
         return unread
     open_items = state.open_items
     if not (facts.plan_open or open_items or facts.refused_writes):
         return None
     ticks = facts.only_unticked and not (open_items or facts.refused_writes)
     if ticks and (not rewinds or facts.unexplained_phases):
-        return Refusal(f"{_left(facts, [])} {TICK} Then call job_complete again.")
+        return Refusal(f"{_open_work_text(facts, [])} {TICK} Then call job_complete again.")
     if not rewinds:
-        return Refusal(f"{_left(facts, open_items)} {DO_THE_WORK} {GIVING_UP}")
+        return Refusal(f"{_open_work_text(facts, open_items)} {DO_THE_WORK} {GIVING_UP}")
     if facts.unexplained_phases or facts.unexplained_items or facts.unexplained_writes:
         named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
         named += facts.unexplained_items + facts.unexplained_writes
         return Refusal(
-            f"{_left(facts, open_items)} {DO_THE_WORK} What cannot be done needs an entry of its "
+            f"{_open_work_text(facts, open_items)} {DO_THE_WORK} What cannot be done "
+            "needs an entry of its "
             f"own in `unresolved`, with its id and the reason: {'; '.join(named)}."
         )
     return None
 
 
-def _unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
+def _refuse_unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
     """A job of which nobody has said yet what there is to do has not done it.
 
     One that cannot even be planned may be given up after a rewind.
@@ -223,7 +224,7 @@ def _unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | Non
     )
 
 
-def _unread(facts: GateFacts) -> Refusal | None:
+def _refuse_unreadable_plan(facts: GateFacts) -> Refusal | None:
     """What is open where nobody looks would be left out without a word."""
     if not facts.plan_unread:
         return None
@@ -234,43 +235,44 @@ def _unread(facts: GateFacts) -> Refusal | None:
     )
 
 
-def _unticked(facts: GateFacts, least: int, most: int) -> Refusal | None:
+def _refuse_missing_list(facts: GateFacts, least: int, most: int) -> Refusal | None:
     """No list was handed over: the plan goes on, or nobody ticked in it what is done."""
     if facts.plan_open == 0:
         return None
     if facts.only_unticked:
-        return Refusal(f"{_left(facts, [])} {TICK} Then call todo_complete again.")
+        return Refusal(f"{_open_work_text(facts, [])} {TICK} Then call todo_complete again.")
     return Refusal(
-        f"todos.yaml does not exist, and {_left(facts, [])} If that work is done, tick its boxes "
+        f"todos.yaml does not exist, and {_open_work_text(facts, [])} If that work is "
+        "done, tick its boxes "
         "and call todo_complete again; else hand over the next phase with todo_write "
         f"({least} to {most} todos)."
     )
 
 
-def _left(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
+def _open_work_text(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     """What is open, in a sentence or two."""
-    told = []
+    parts = []
     if facts.plan_open:
         phases = f"{facts.plan_open} open phase{'s' if facts.plan_open > 1 else ''}"
         boxes = f" (such as {'; '.join(facts.plan_boxes)})" if facts.plan_boxes else ""
-        told.append(f"plan.md has {phases}{boxes}")
+        parts.append(f"plan.md has {phases}{boxes}")
     if items:
-        named = "; ".join(_named(items))
-        told.append(f"{len(items)} scope item{'s are' if len(items) > 1 else ' is'} open: {named}")
+        named = "; ".join(_item_names(items))
+        parts.append(f"{len(items)} scope item{'s are' if len(items) > 1 else ' is'} open: {named}")
     if refused := facts.refused_writes:
         listed = "; ".join(why.rstrip(".") for why in refused)
-        told.append(f"writes that were deferred are refused by their store: {listed}")
-    return f"{', and '.join(told)}."
+        parts.append(f"writes that were deferred are refused by their store: {listed}")
+    return f"{', and '.join(parts)}."
 
 
-def _named(items: Sequence[ScopeItem]) -> list[str]:
+def _item_names(items: Sequence[ScopeItem]) -> list[str]:
     """`S2 Cover water`, of the first few."""
     named = [f"{item.id} {item.text[:80]}" for item in items[:MOST_OPEN]]
     more = len(items) - MOST_OPEN
     return [*named, f"and {more} more"] if more > 0 else named
 
 
-def _todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Refusal | None:
+def _check_todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Refusal | None:
     """What is wrong with the list handed over in `todos.yaml`."""
     if facts.todos_file == "missing":
         over = "" if facts.plan_open else " If all of the plan is done, call job_complete instead."
@@ -290,15 +292,15 @@ def _todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Refusal 
             f"todos.yaml holds {facts.todos_count} todos, at most {most} may be in a "
             "phase. Split the phase in two and hand over the first."
         )
-    seen: set[int] = set()
+    used_ids: set[int] = set()
     for place, todo in enumerate(facts.todos, 1):
         if todo.id is None:
             return Refusal(
                 f"todos.yaml: the id of entry {place} is not a whole number under a million."
             )
-        if todo.id in seen:
+        if todo.id in used_ids:
             return Refusal(f"todos.yaml: the id {todo.id} is used twice. Give each todo its own.")
-        seen.add(todo.id)
+        used_ids.add(todo.id)
         if todo.content is None:
             return Refusal(f"todos.yaml: the content of todo {todo.id} is not a text with words.")
         if todo.done_when_error:
@@ -308,12 +310,12 @@ def _todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Refusal 
         if unknown := [item for item in todo.items if item not in items]:
             return Refusal(
                 f"todos.yaml: todo {todo.id} names items that do not exist: {', '.join(unknown)}. "
-                f"The items are: {_ids(items)}."
+                f"The items are: {_item_ids_text(items)}."
             )
     return None
 
 
-def _ids(items: set[str]) -> str:
+def _item_ids_text(items: set[str]) -> str:
     """In their order, the first of them."""
     ordered = sorted(items, key=lambda item: (item[:1], len(item), item))
     return first_few(ordered, MOST_NAMED) or "none"

@@ -7,25 +7,25 @@ counts only with the ledger complete (`protocol.routing`).
 
 from __future__ import annotations
 
-from protocol.handoffs import SCOPE, FoundGroup, Routing, RoutingFrame
-from protocol.project import Ended, Group, ProjectRecord, Running
-from protocol.project_requests import Work
+from protocol.handoffs import SCOPE, GroupEntry, Routing, RoutingFrame
+from protocol.project import EndedJob, Group, ProjectRecord, RunningJob
+from protocol.project_requests import ChildWork
 from protocol.state import ScopeItem
 from workflows.moves import (
-    Assign,
-    End,
+    AssignJob,
+    EndProject,
     Move,
-    Park,
-    Wait,
-    assign,
-    block,
-    collision,
-    problems,
-    remember,
-    still_wrong,
+    ParkProject,
+    WaitForJobs,
+    assign_job,
+    block_unit,
+    conflict_findings,
+    remaining_findings,
+    remember_fork_point,
+    work_problems,
 )
 
-MOST_TOLD = 60
+MAX_LISTED = 60
 MOST_PLANNED = 1_500_000
 """Bytes of a record in which there is room for more groups; the rest is for what comes of them."""
 DIVIDE = """\
@@ -58,82 +58,88 @@ Other agents work on other groups at the same time: change only what these items
 def next_moves(project: ProjectRecord) -> list[Move]:
     """What the state asks for."""
     if project.finished:
-        return [End("completed")]
+        return [EndProject("completed")]
     if not project.planned:
         if project.running:
-            return [Wait()]
-        if project.planning >= project.start.attempts:
-            return [Park(f"The manager has not managed: {' '.join(project.findings)[:800]}")]
-        return [_manager(project)]
+            return [WaitForJobs()]
+        if project.planning_attempts >= project.start.attempts:
+            return [ParkProject(f"The manager has not managed: {' '.join(project.findings)[:800]}")]
+        return [_assign_manager(project)]
     busy = {run.unit for run in project.running.values()}
-    due = [group for group in _wave(project) if not group.settled and group.id not in busy]
+    due = [group for group in _wave_groups(project) if not group.settled and group.id not in busy]
     room = max(0, project.start.parallel - len(project.running))
-    moves: list[Move] = [_worker(project, group) for group in due[:room]]
-    return moves or [Wait()]
+    moves: list[Move] = [_assign_worker(project, group) for group in due[:room]]
+    return moves or [WaitForJobs()]
 
 
-def begun(project: ProjectRecord, move: Assign) -> None:
+def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Mark what a job is begun for."""
-    group = _group(project, move.unit)
+    group = _find_group(project, move.unit)
     if group is None:
-        project.planning += 1
+        project.planning_attempts += 1
         return
     group.status = "in_progress"
     group.attempts += 1
 
 
-def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None) -> str:
+def settle_job(
+    project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
+) -> str:
     """Take in what came of a job; the commit that is to be merged, or nothing."""
-    group = _group(project, run.unit)
-    why = problems(ended, work)
+    group = _find_group(project, run.unit)
+    why = work_problems(ended, work)
     if group is None:
-        project.findings = still_wrong(ended, why, project.findings)
+        project.findings = remaining_findings(ended, why, project.findings)
         if work and work.routing and not why:
             _take_routing(project, work.routing)
         return ""
-    remember(group, ended)
+    remember_fork_point(group, ended)
     if work:
         group.commit = work.commit
-        group.left = {
-            item.id: work.left[place]
-            for place, item in enumerate(_items(project, group))
-            if place in work.left
+        group.left_items = {
+            item.id: work.left_items[place]
+            for place, item in enumerate(_group_items(project, group))
+            if place in work.left_items
         }
     if why or work is None:
-        _again(project, group, still_wrong(ended, why, group.reasons))
+        _retry_or_block(project, group, remaining_findings(ended, why, group.reasons))
         return ""
     return work.commit
 
 
-def merged(project: ProjectRecord, run: Running, conflicts: list[str], commit: str) -> None:
+def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
     """Take in what came of merging it."""
-    group = _group(project, run.unit)
+    group = _find_group(project, run.unit)
     if group is None:
         return
     if conflicts:
         group.commit = commit
-        _again(project, group, collision(conflicts))
+        _retry_or_block(project, group, conflict_findings(conflicts))
         return
     group.status, group.reasons = "completed", []
     for item in project.scope:
         if item.id in group.items and item.status == "open":
-            if item.id in group.left:
+            if item.id in group.left_items:
                 # Whether it may be left out is for the manager to say.
-                item.reason = f"left out by {group.id}: {group.left[item.id]}"
+                item.reason = f"left out by {group.id}: {group.left_items[item.id]}"
             else:
                 item.status, item.reason = "completed", ""
     _end_wave(project)
 
 
-def frame(project: ProjectRecord) -> RoutingFrame:
+def routing_frame(project: ProjectRecord) -> RoutingFrame:
     """What the manager's next division is held against."""
-    held = {item: group for group in project.groups for item in group.items}
+    groups_by_item = {item: group for group in project.groups for item in group.items}
     # An item that the last group to have it left out is nobody's.
-    held = {item: group for item, group in held.items() if group.status != "completed"}
+    groups_by_item = {
+        item: group for item, group in groups_by_item.items() if group.status != "completed"
+    }
     open_ids = [item.id for item in project.scope if item.status == "open"]
     return RoutingFrame(
-        required=[item for item in open_ids if item not in held],
-        optional=[i for i in open_ids if i in held and held[i].status == "blocked"],
+        required=[item for item in open_ids if item not in groups_by_item],
+        optional=[
+            i for i in open_ids if i in groups_by_item and groups_by_item[i].status == "blocked"
+        ],
         accepted=[item.id for item in project.scope if item.status == "completed"],
         groups=[group.id for group in project.groups],
         live=[group.id for group in project.groups if not group.settled],
@@ -149,8 +155,8 @@ def _take_routing(project: ProjectRecord, routing: Routing) -> None:
             item.status, item.reason = "dropped", reasons[item.id]
         elif item.id in again:
             item.status = "open"
-    project.groups = [*project.groups, *map(_from_report, routing.groups)]
-    project.planning, project.findings = 0, []
+    project.groups = [*project.groups, *map(_group_from_report, routing.groups)]
+    project.planning_attempts, project.findings = 0, []
     if routing.complete:
         project.finished = True
         return
@@ -167,50 +173,50 @@ def _open_wave(project: ProjectRecord) -> None:
 
 
 def _end_wave(project: ProjectRecord) -> None:
-    if all(group.settled for group in _wave(project)):
+    if all(group.settled for group in _wave_groups(project)):
         project.planned = False
 
 
-def _again(project: ProjectRecord, group: Group, why: list[str]) -> None:
+def _retry_or_block(project: ProjectRecord, group: Group, why: list[str]) -> None:
     """Back to the group's agent, or no further."""
     group.reasons = why
     if group.attempts >= project.start.attempts:
-        block(group, why)
+        block_unit(group, why)
     _end_wave(project)
 
 
-def _manager(project: ProjectRecord) -> Assign:
+def _assign_manager(project: ProjectRecord) -> AssignJob:
     text = COMPARE if project.groups else DIVIDE
     task = text.format(
         folder=project.start.product,
-        groups="\n".join(_told_group(group) for group in project.groups[-MOST_TOLD:]),
-        items=_told_items([item for item in project.scope if item.status == "open"]),
+        groups="\n".join(_group_text(group) for group in project.groups[-MAX_LISTED:]),
+        items=_items_text([item for item in project.scope if item.status == "open"]),
     )
     if not project.groups:
-        task += f"\n\nThe scope:\n{_told_items(project.scope)}"
-    return assign(
+        task += f"\n\nThe scope:\n{_items_text(project.scope)}"
+    return assign_job(
         project,
         SCOPE,
         "manager",
         task,
         findings=project.findings,
         report="groups",
-        routing=frame(project),
+        routing=routing_frame(project),
         next_agent=project.start.agent("worker"),
         documents=project.start.documents,
     )
 
 
-def _worker(project: ProjectRecord, group: Group) -> Assign:
-    of_group = _items(project, group)
+def _assign_worker(project: ProjectRecord, group: Group) -> AssignJob:
+    of_group = _group_items(project, group)
     task = WORK.format(
         id=group.id,
         folder=project.start.product,
         title=group.title,
         task=group.task,
-        items=_listed([item.text[:200] for item in of_group]),
+        items=_bullet_list([item.text[:200] for item in of_group]),
     )
-    return assign(
+    return assign_job(
         project,
         group.id,
         "worker",
@@ -227,13 +233,13 @@ def _worker(project: ProjectRecord, group: Group) -> Assign:
     )
 
 
-def _items(project: ProjectRecord, group: Group) -> list[ScopeItem]:
+def _group_items(project: ProjectRecord, group: Group) -> list[ScopeItem]:
     """In the order of the scope, in which its jobs have them: a manager names them in any."""
     return [item for item in project.scope if item.id in group.items]
 
 
-def _told_items(items: list[ScopeItem]) -> str:
-    return _listed(
+def _items_text(items: list[ScopeItem]) -> str:
+    return _bullet_list(
         [
             f"{item.id}: {item.text[:200]}" + (f" ({item.reason[:200]})" if item.reason else "")
             for item in items
@@ -241,27 +247,27 @@ def _told_items(items: list[ScopeItem]) -> str:
     )
 
 
-def _listed(items: list[str]) -> str:
-    lines = [f"- {item[:450]}" for item in items[:MOST_TOLD]]
-    if (more := len(items) - MOST_TOLD) > 0:
+def _bullet_list(items: list[str]) -> str:
+    lines = [f"- {item[:450]}" for item in items[:MAX_LISTED]]
+    if (more := len(items) - MAX_LISTED) > 0:
         lines.append(f"- and {more} more, in documents/groups.json")
     return "\n".join(lines) or "- none"
 
 
-def _told_group(group: Group) -> str:
+def _group_text(group: Group) -> str:
     why = f": {' '.join(group.reasons)[:300]}" if group.status == "blocked" else ""
     return f"- {group.id} ({group.status}) {', '.join(group.items[:20])}{why}"
 
 
-def _from_report(found: FoundGroup) -> Group:
+def _group_from_report(entry: GroupEntry) -> Group:
     return Group(
-        id=found.id, title=found.title, task=found.task, items=found.items, after=found.after
+        id=entry.id, title=entry.title, task=entry.task, items=entry.items, after=entry.after
     )
 
 
-def _wave(project: ProjectRecord) -> list[Group]:
+def _wave_groups(project: ProjectRecord) -> list[Group]:
     return [group for group in project.groups if group.wave and group.wave == project.wave]
 
 
-def _group(project: ProjectRecord, unit: str) -> Group | None:
+def _find_group(project: ProjectRecord, unit: str) -> Group | None:
     return next((group for group in project.groups if group.id == unit), None)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from protocol.record import JobRecord, Waiting
-from protocol.requests import Guarded
+from protocol.record import JobRecord, WaitState
+from protocol.requests import GuardOutcome
 from protocol.traces import Source
 from workflows import parking, traces
 
@@ -20,32 +20,34 @@ MOST_UNDECIDED = 3
 REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
-def refused(
+def note_refusal(
     job: JobRecord, guard: str, what: str, why: str, *, path: str | None = None, hook: bool = False
 ) -> str:
     """Count and note a refusal; gives the line that people see.
 
     The caller counts the refusal as one of the job's where the call is recorded.
     """
-    job.refused = {**job.refused, guard: job.refused.get(guard, 0) + 1}
+    job.guard_refusals = {**job.guard_refusals, guard: job.guard_refusals.get(guard, 0) + 1}
     source: Source = "hook" if hook else "guard"
     happened = f"{what} was refused"
-    traces.note(job, "violation", source, guard, happened, why=why, tool=what, path=path)
+    traces.note_trace(job, "violation", source, guard, happened, why=why, tool=what, path=path)
     return f"step {job.step}: guard {guard} refused {what}: {' '.join(why.split())[:200]}"
 
 
-def heed(job: JobRecord, told: Guarded, what: str, why: str, path: str | None = None) -> list[str]:
+def apply_guard_outcome(
+    job: JobRecord, outcome: GuardOutcome, what: str, why: str, path: str | None = None
+) -> list[str]:
     """Take in what the guards of a call decided; gives the lines that people see."""
-    lines = [f"step {job.step}: {remark}" for remark in told.remarks]
-    if told.bypassed:
-        lines.append(passed_over(job, told.bypassed, what, path))
-    if told.guard:
-        lines.append(refused(job, told.guard, what, why, path=path, hook=told.hook))
-    tried(job, told.trials, what, path)
+    lines = [f"step {job.step}: {remark}" for remark in outcome.remarks]
+    if outcome.bypassed_guard:
+        lines.append(use_bypass(job, outcome.bypassed_guard, what, path))
+    if outcome.guard:
+        lines.append(note_refusal(job, outcome.guard, what, why, path=path, hook=outcome.hook))
+    note_trials(job, outcome.trials, what, path)
     return lines
 
 
-def count_undecided(job: JobRecord, told: Guarded, tool: str, why: str) -> Waiting | None:
+def count_undecided(job: JobRecord, told: GuardOutcome, tool: str, why: str) -> WaitState | None:
     """Count refusals in a row by who failed itself; how the job waits once they are too many.
 
     The first go to the model, whose work may be why a check does not end.
@@ -61,26 +63,28 @@ def count_undecided(job: JobRecord, told: Guarded, tool: str, why: str) -> Waiti
     return parking.without_verdict(told.guard, tool, why, count)
 
 
-def tried(job: JobRecord, trials: Sequence[str], what: str, path: str | None = None) -> None:
+def note_trials(job: JobRecord, trials: Sequence[str], what: str, path: str | None = None) -> None:
     """Note what guards on trial would have refused; it was not."""
     for guard in trials:
         happened = f"{what} would have been refused"
-        traces.note(job, "violation", "guard", guard, happened, tool=what, path=path, trial=True)
+        traces.note_trace(
+            job, "violation", "guard", guard, happened, tool=what, path=path, trial=True
+        )
 
 
-def passed_over(job: JobRecord, guard: str, what: str, path: str | None = None) -> str:
+def use_bypass(job: JobRecord, guard: str, what: str, path: str | None = None) -> str:
     """A bypass is used up; gives the line that people see."""
     reason = job.bypasses.get(guard, "")
     job.bypasses = {name: why for name, why in job.bypasses.items() if name != guard}
     happened = f"{what} was let through"
-    traces.note(job, "approval", "person", guard, happened, why=reason, tool=what, path=path)
+    traces.note_trace(job, "approval", "person", guard, happened, why=reason, tool=what, path=path)
     return f"step {job.step}: bypass of {guard} let {what} through" + (
         f" ({reason[:200]})" if reason else ""
     )
 
 
 @contextmanager
-def passed_by(job: JobRecord, before: dict[str, str]) -> Iterator[None]:
+def restoring_bypasses(job: JobRecord, before: dict[str, str]) -> Iterator[None]:
     """Around the end of a phase or job whose guards have let it pass. Where it does not come they
     will be asked again, and the bypasses that they took since `before` hold again.
     """
@@ -93,11 +97,11 @@ def passed_by(job: JobRecord, before: dict[str, str]) -> Iterator[None]:
             job.bypasses = {**used, **job.bypasses}
 
 
-def bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:
+def grant_bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:
     """Let the next refusal of a guard be passed over; or why there is nothing to pass over."""
     guard = payload["guard"]
-    if guard not in job.refused:
-        known = ", ".join(sorted(job.refused)) or "none"
+    if guard not in job.guard_refusals:
+        known = ", ".join(sorted(job.guard_refusals)) or "none"
         return f"guard {guard} has refused nothing; those that have are: {known}"
     job.bypasses = {**job.bypasses, guard: payload.get("reason") or "no reason given"}
     job.correction = (

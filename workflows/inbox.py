@@ -6,16 +6,16 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from protocol.payloads import Refused, read_signal
-from protocol.record import Letter
+from protocol.payloads import InvalidPayload, read_signal
+from protocol.record import ReceivedSignal
 
 MAX_NOTICES = 20
-MAX_LETTERS = 1000
+MAX_SIGNALS = 1000
 MAX_BYTES = 500_000
 """Of all unopened letters together: they must fit into one payload when carried over."""
 
 
-Read = Callable[[str, tuple[Any, ...]], dict[str, Any]]
+PayloadReader = Callable[[str, tuple[Any, ...]], dict[str, Any]]
 """Checks a signal's payload; raises Refused."""
 
 
@@ -28,8 +28,8 @@ def read_payload(signal: str, values: tuple[Any, ...]) -> dict[str, Any]:
 class Inbox:
     """Handlers only put in; the job takes out when it attends."""
 
-    read: Read = read_payload
-    letters: list[Letter] = field(default_factory=list)
+    read: PayloadReader = read_payload
+    signals: list[ReceivedSignal] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     """What was refused or went otherwise than asked, newest last, for people."""
     refused: int = 0
@@ -38,15 +38,15 @@ class Inbox:
         """Take a signal in. One that cannot be used becomes a visible refusal."""
         try:
             payload = self.read(signal, values)
-        except Refused as refusal:
+        except InvalidPayload as refusal:
             self.refuse(str(refusal))
             return
-        letter = Letter(signal=signal, payload=payload)
-        held = "".join(str(other.payload) for other in (*self.letters, letter)).encode()
-        if len(self.letters) >= MAX_LETTERS or len(held) > MAX_BYTES:
+        received = ReceivedSignal(signal=signal, payload=payload)
+        payloads = "".join(str(other.payload) for other in (*self.signals, received)).encode()
+        if len(self.signals) >= MAX_SIGNALS or len(payloads) > MAX_BYTES:
             self.refuse(f"signal {signal}: too many signals are waiting; send it again later")
             return
-        self.letters.append(letter)
+        self.signals.append(received)
 
     def refuse(self, why: str) -> None:
         self.refused += 1
@@ -59,18 +59,18 @@ class Inbox:
         for path in paths:
             self.notice(f"moved to lost+found: {path}")
 
-    def cancels(self) -> bool:
+    def has_cancel(self) -> bool:
         """Whether the job is to be cancelled: no other letter is worth waiting for."""
-        return any(letter.signal == "cancel" for letter in self.letters)
+        return any(received.signal == "cancel" for received in self.signals)
 
-    def urgent(self, phases: Container[int]) -> bool:
+    def has_urgent(self, phases: Container[int]) -> bool:
         """Whether a letter must not wait for the step in flight.
 
         Args:
             phases: Numbers there are; a rewind to another one will only be refused.
         """
-        for letter in self.letters:
-            phase = letter.payload.get("phase")
-            if letter.signal == "rewind" and (phase is None or phase in phases):
+        for received in self.signals:
+            phase = received.payload.get("phase")
+            if received.signal == "rewind" and (phase is None or phase in phases):
                 return True
-        return self.cancels()
+        return self.has_cancel()

@@ -12,10 +12,10 @@ NAME = "judge"
 WHAT = "the end of the phase"
 
 
-class Judging(Completion):
+class PhaseJudge(Completion):
     """Asks the judge where one is configured."""
 
-    async def _judged(self, call: Call, route: ToolRoute) -> bool:
+    async def _blocked_by_judge(self, call: Call, route: ToolRoute) -> bool:
         """Whether the judge keeps the phase from ending, or the limits the judge from judging.
 
         What it said is asked for once: while the checkpoint is the same, it stands.
@@ -23,31 +23,31 @@ class Judging(Completion):
         job, limits = self.job, self.job.limits.judge
         if limits is None or job.state.phase.kind not in limits.phases:
             return False
-        held = job.judgement
-        if held is None or held.commit != job.commit:
-            held = job.judgement = Judgement(commit=job.commit)
-        if not held.asked:
-            if self._parked(budget.judge_call(job)):
+        judgement = job.judgement
+        if judgement is None or judgement.commit != job.commit:
+            judgement = job.judgement = Judgement(commit=job.commit)
+        if not judgement.decided:
+            if self._park_without_room(budget.judge_call(job)):
                 return True
-            held = job.judgement = await self._ask_judge()
-        if not held.refusal:
+            judgement = job.judgement = await self._ask_judge()
+        if not judgement.refusal:
             return False
-        if await self._run(call, route, held.refusal):
+        if await self._run_call(call, route, judgement.refusal):
             job.judgement = None
-            job.judged_no += 1
-            if job.judged_no >= limits.attempts:
-                job.waiting = parking.JUDGED
+            job.judge_refusals += 1
+            if job.judge_refusals >= limits.attempts:
+                job.waiting = parking.JUDGE
         return True
 
     async def _ask_judge(self) -> Judgement:
         job = self.job
         judged = await self.steps.judge_phase(job)
-        job.move_to(judged.commit, judged.at)
-        job.spend(judged.usage)
+        job.advance_to(judged.commit, judged.at)
+        job.add_usage(judged.usage)
         refusal = judged.refusal
         if refusal and NAME in job.bypasses:
-            self.notice(guards.passed_over(job, NAME, WHAT))
+            self.notice(guards.use_bypass(job, NAME, WHAT))
             refusal = ""
         elif refusal:
-            self.notice(guards.refused(job, NAME, WHAT, refusal))
-        return Judgement(commit=job.commit, asked=True, refusal=refusal)
+            self.notice(guards.note_refusal(job, NAME, WHAT, refusal))
+        return Judgement(commit=job.commit, decided=True, refusal=refusal)

@@ -8,7 +8,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 
-from protocol.learning import Learnt
+from protocol.learning import LearningResult
 from workflows.activity_calls import HEARTBEAT
 
 ATTEMPTS = 8
@@ -16,18 +16,18 @@ ATTEMPTS = 8
 
 
 @workflow.defn(name="Learning")
-class Learning:
+class LearningWorkflow:
     """Makes proposals from traces, and moves guards as their figures say. No input."""
 
     @workflow.run
-    async def run(self, *given: Any) -> dict[str, Any]:
+    async def run(self, *payload: Any) -> dict[str, Any]:
         """One pass; its result is a line for each thing that was done."""
-        learnt: Learnt = await workflow.execute_activity(
+        result: LearningResult = await workflow.execute_activity(
             "learn",
-            result_type=Learnt,
+            result_type=LearningResult,
             start_to_close_timeout=timedelta(minutes=30),
             heartbeat_timeout=HEARTBEAT,
             retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
             summary="learn from traces",
         )
-        return learnt.model_dump()
+        return result.model_dump()

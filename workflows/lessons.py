@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from protocol.record import JobRecord
-from protocol.reflection import Reflected
+from protocol.reflection import ReflectReply
 from protocol.traces import MOST_AT_A_TIME
 from workflows import budget, parking, traces
 from workflows.parking import StepFailed
-from workflows.steps import Steps
+from workflows.steps import JobSteps
 
 
-async def keep_traces(job: JobRecord, steps: Steps, notice: Callable[[str], None]) -> bool:
+async def store_pending_traces(
+    job: JobRecord, steps: JobSteps, notice: Callable[[str], None]
+) -> bool:
     """Hand over what was noted; whether the store took it.
 
     What it does not take stays in the record and goes again with the next.
@@ -32,35 +34,39 @@ async def keep_traces(job: JobRecord, steps: Steps, notice: Callable[[str], None
     return True
 
 
-async def reflect(
+async def reflect_on_failure(
     job: JobRecord,
-    steps: Steps,
+    steps: JobSteps,
     notice: Callable[[str], None],
     issue: str,
     call: int | None = None,
 ) -> None:
     """Learn from an attempt that failed; one that cannot be reflected on goes by without."""
-    again = job.reflected == job.step + 1
-    if again or not job.limits.reflection or budget.over(job, budget.reflection(job)):
+    again = job.reflected_step == job.step + 1
+    if (
+        again
+        or not job.limits.reflection
+        or budget.exceeded_limit(job, budget.reflection_calls(job))
+    ):
         return
     try:
-        made = await steps.reflect(job, issue, call)
+        reflection = await steps.reflect_on_failure(job, issue, call)
     except StepFailed as failed:
-        made = Reflected(commit=job.commit, at=job.at, failed=failed.message)
-    job.spend(made.usage)
-    if made.failed:
-        notice(f"step {job.step}: no reflection. {made.failed}")
+        reflection = ReflectReply(commit=job.commit, at=job.at, failure=failed.message)
+    job.add_usage(reflection.usage)
+    if reflection.failure:
+        notice(f"step {job.step}: no reflection. {reflection.failure}")
         return
-    job.move_to(made.commit, made.at)
-    job.context = made.context
-    job.reflected = job.step + 1
-    by = "generic reflection" if made.generic else "reflection"
-    traces.note(
+    job.advance_to(reflection.commit, reflection.at)
+    job.context = reflection.context
+    job.reflected_step = job.step + 1
+    by = "generic reflection" if reflection.generic else "reflection"
+    traces.note_trace(
         job,
         "outcome",
         "agent",
         by,
-        made.assumption,
-        what_was_correct=made.prevention,
-        why=made.issue,
+        reflection.assumption,
+        what_was_correct=reflection.prevention,
+        why=reflection.issue,
     )

@@ -18,7 +18,7 @@ from temporalio.workflow import ParentClosePolicy
 
 from protocol.errors import Interruption
 from protocol.notifying import Destination, Notification, Notifying, NotifyRequest
-from protocol.payloads import check_unsealed
+from protocol.payloads import check_decrypted
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord
 from workflows import parking
@@ -35,30 +35,30 @@ SUMMARY_CHARACTERS = 95
 """The server takes 400 bytes."""
 
 
-class CancelAsked(Interruption):
+class CancelRequested(Interruption):
     """A person sent the signal `cancel`."""
 
 
 class Lifecycle(Signals):
     """The frame around the moves: results, cancellation, new runs, what people see."""
 
-    _shown: tuple[dict[str, str], dict[str, str]] = ({}, {})
-    _began = ""
+    _last_display: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    _started_at = ""
     """When the first run began, which the server forgets before the last one is closed."""
 
     async def _advance(self) -> None:
         """One move."""
         raise NotImplementedError
 
-    async def _cancelled(self, reason: str, *, by_signal: bool) -> None:
+    async def _close_cancelled(self, reason: str, *, by_signal: bool) -> None:
         """Write down that it was cancelled; only the server can then close it so."""
         raise NotImplementedError
 
-    async def _let_see(self) -> None:
+    async def _publish_status(self) -> None:
         """Show how it stands."""
         raise NotImplementedError
 
-    async def _write_down(
+    async def _finish_cancellation(
         self,
         record: JobRecord | ProjectRecord,
         close: Callable[[], Awaitable[None]],
@@ -72,7 +72,7 @@ class Lifecycle(Signals):
         it without a result.
         """
         while True:
-            self._inbox.letters.clear()
+            self._inbox.signals.clear()
             try:
                 await close()
                 break
@@ -80,37 +80,37 @@ class Lifecycle(Signals):
                 self._inbox.notice(f"the result is not written: {failed.message}")
                 if not by_signal or is_cancelled():
                     break
-                record.waiting = parking.not_closed(failed)
-            await self._let_see()
+                record.waiting = parking.wait_for_closing(failed)
+            await self._publish_status()
             with suppress(asyncio.CancelledError):
-                await workflow.wait_condition(lambda: is_cancelled() or bool(self._inbox.letters))
+                await workflow.wait_condition(lambda: is_cancelled() or bool(self._inbox.signals))
             if is_cancelled():
                 break
             record.waiting = None
-            await self._let_see()
+            await self._publish_status()
         record.waiting = None
-        await self._let_see()
+        await self._publish_status()
         if by_signal:
             await workflow.wait_condition(is_cancelled)
 
-    async def _until_result(self, record: JobRecord | ProjectRecord) -> dict[str, Any]:
+    async def _run_until_result(self, record: JobRecord | ProjectRecord) -> dict[str, Any]:
         try:
             while (result := record.result) is None:
                 await self._advance()
-            if self._inbox.letters:
-                for letter in self._inbox.letters:
+            if self._inbox.signals:
+                for received in self._inbox.signals:
                     self._inbox.refuse(
-                        f"signal {letter.signal}: it came too late, the result was written"
+                        f"signal {received.signal}: it came too late, the result was written"
                     )
-                await self._let_see()
+                await self._publish_status()
             return result.model_dump()
-        except CancelAsked as asked:
-            await self._cancelled(str(asked), by_signal=True)
+        except CancelRequested as request:
+            await self._close_cancelled(str(request), by_signal=True)
             raise asyncio.CancelledError from None
         except BaseException as error:
             if not is_cancelled_exception(error):
                 raise
-            await self._cancelled("cancelled through Temporal", by_signal=False)
+            await self._close_cancelled("cancelled through Temporal", by_signal=False)
             raise
 
     async def _call_people(self, due: Sequence[Notification], book: Notifying | None) -> None:
@@ -138,15 +138,15 @@ class Lifecycle(Signals):
         except FailureError as error:
             self._inbox.notice(f"nobody is called for {each.event}: {error}")
 
-    def _taken_over(self, kind: type[Record], start: tuple[Any, ...]) -> Record | None:
+    def _restored_record(self, kind: type[Record], start: tuple[Any, ...]) -> Record | None:
         """The record that the run before this one handed over; None in the first run."""
         if not workflow.info().continued_run_id:
-            self._began = workflow.info().workflow_start_time.isoformat(timespec="seconds")
+            self._started_at = workflow.info().workflow_start_time.isoformat(timespec="seconds")
             return None
-        check_unsealed(start)
+        check_decrypted(start)
         record = kind.model_validate(start[0])
-        self._began = record.began
-        self._inbox.letters[:0] = record.inbox
+        self._started_at = record.started_at
+        self._inbox.signals[:0] = record.inbox
         self._inbox.notices[:0] = record.notices
         return record
 
@@ -157,32 +157,34 @@ class Lifecycle(Signals):
         its letters opened and its notes in the store it will; until then the run is longer.
         """
         info = workflow.info()
-        record.inbox = self._inbox.letters
+        record.inbox = self._inbox.signals
         return (
             info.get_current_history_length() >= events
             or info.get_current_history_size() >= MOST_HISTORY
         ) and record.fits
 
-    def _hand_over(self, record: JobRecord | ProjectRecord) -> None:
+    def _continue_as_new(self, record: JobRecord | ProjectRecord) -> None:
         """Begin a new run with the same state."""
-        record.inbox, record.notices = self._inbox.letters, self._inbox.notices
-        record.began = self._began
+        record.inbox, record.notices = self._inbox.signals, self._inbox.notices
+        record.started_at = self._started_at
         workflow.continue_as_new(args=[record.model_dump(mode="json", exclude_defaults=True)])
 
-    def _display(self, details: str, memo: dict[str, str], attributes: dict[str, str]) -> None:
+    def _update_display(
+        self, details: str, memo: dict[str, str], attributes: dict[str, str]
+    ) -> None:
         """Keep Temporal Web current; memo and attributes only when they change."""
         workflow.set_current_details(details)
-        memo = {**memo, "began": self._began}
-        if memo != self._shown[0]:
+        memo = {**memo, "began": self._started_at}
+        if memo != self._last_display[0]:
             workflow.upsert_memo(memo)
-        if attributes != self._shown[1]:
+        if attributes != self._last_display[1]:
             workflow.upsert_search_attributes(
                 [SearchAttributeKey.for_keyword(k).value_set(v) for k, v in attributes.items()]
             )
-        self._shown = (memo, attributes)
+        self._last_display = (memo, attributes)
 
 
-async def to_its_end(step: Coroutine[Any, Any, T]) -> T:
+async def run_shielded(step: Coroutine[Any, Any, T]) -> T:
     """Carry a step out although a cancellation may arrive before it ends."""
     task = asyncio.create_task(step)
     with suppress(asyncio.CancelledError):

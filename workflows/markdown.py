@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.record import Waiting
+from protocol.record import WaitState
 from protocol.requests import Usage
 
 
-def waits(waiting: Waiting) -> list[str]:
+def waiting_lines(waiting: WaitState) -> list[str]:
     """Why something stands still, and what to do about it."""
     return [
         f"**Waiting: {waiting.reason}.** {waiting.message}",
@@ -17,17 +17,17 @@ def waits(waiting: Waiting) -> list[str]:
     ]
 
 
-def listed(heading: str, entries: Sequence[str]) -> list[str]:
+def list_lines(heading: str, entries: Sequence[str]) -> list[str]:
     """A heading and a list; nothing where there are no entries."""
     return ["", f"### {heading}", "", *(f"- {entry}" for entry in entries)] if entries else []
 
 
-def cell(text: str) -> str:
+def table_cell(text: str) -> str:
     """A text that stays in its cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def spent(usage: Usage) -> str:
+def usage_line(usage: Usage) -> str:
     """`tool calls 30 (34 sent, 4 refused) · tokens 45,678 · cost 0.0123`; no cost when it is 0."""
     cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
     tokens = usage.prompt_tokens + usage.completion_tokens

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from protocol.handoffs import Handoff, Inputs
+from protocol.handoffs import Handoff, HandoffInputs
 from protocol.payloads import Fork
-from protocol.project import Attempt, Ended, Feature, ProjectRecord, Running, Unit
-from protocol.project_requests import Work
+from protocol.project import Attempt, EndedJob, Feature, ProjectRecord, RunningJob, Unit
+from protocol.project_requests import ChildWork
 from protocol.text import both_ends, commit_message, end_of, start_of
 
 MOST_TASK = 20_000
@@ -21,7 +21,7 @@ MOST_LEFT_BYTES = 300_000
 
 
 @dataclass(frozen=True)
-class Assign:
+class AssignJob:
     """Begin a child job."""
 
     unit: str
@@ -35,28 +35,28 @@ class Assign:
 
 
 @dataclass(frozen=True)
-class Wait:
+class WaitForJobs:
     """Nothing can be begun before a job at work is over."""
 
 
 @dataclass(frozen=True)
-class Park:
+class ParkProject:
     """Only a person can say how to go on."""
 
     message: str
 
 
 @dataclass(frozen=True)
-class End:
+class EndProject:
     """The project is over."""
 
     status: Literal["completed", "failed"]
 
 
-Move = Assign | Wait | Park | End
+Move = AssignJob | WaitForJobs | ParkProject | EndProject
 
 
-def assign(
+def assign_job(
     project: ProjectRecord,
     unit: str,
     role: str,
@@ -68,7 +68,7 @@ def assign(
     agent: str = "",
     again: Unit | None = None,
     **details: Any,
-) -> Assign:
+) -> AssignJob:
     """A child job for a unit.
 
     Args:
@@ -78,7 +78,7 @@ def assign(
         again: The unit whose last job it goes on from, when there is one to fork.
         details: Further fields of the handoff, or of the move.
     """
-    number = project.count.get(f"{unit}-{role}", 0) + 1
+    number = project.begun_jobs.get(f"{unit}-{role}", 0) + 1
     of_move = {name: details.pop(name) for name in ("documents", "items", "set") if name in details}
     details.setdefault("deadline", project.start.deadline)
     handoff = Handoff(
@@ -86,7 +86,7 @@ def assign(
         from_agent=details.pop("from_agent", "project"),
         to_agent=agent or project.start.agent(role),
         task=task[:MOST_TASK],
-        inputs=Inputs(
+        inputs=HandoffInputs(
             commit=commit or project.head,
             base=project.head,
             results=[*results, *(remark.line for remark in project.remarks)],
@@ -96,17 +96,17 @@ def assign(
         **details,
     )
     fork = Fork(job=again.job, phase=again.phases) if again and again.job else None
-    return Assign(unit, role, f"{project.id}.{handoff.id}", handoff, fork, **of_move)
+    return AssignJob(unit, role, f"{project.id}.{handoff.id}", handoff, fork, **of_move)
 
 
-def begin(project: ProjectRecord, move: Assign) -> None:
+def count_begun_job(project: ProjectRecord, move: AssignJob) -> None:
     """Count a job that is begun."""
     name = f"{move.unit}-{move.role}"
-    project.count = {**project.count, name: project.count.get(name, 0) + 1}
+    project.begun_jobs = {**project.begun_jobs, name: project.begun_jobs.get(name, 0) + 1}
     project.jobs += 1
 
 
-def problems(ended: Ended, work: Work | None) -> list[str]:
+def work_problems(ended: EndedJob, work: ChildWork | None) -> list[str]:
     """Why the work of a job cannot be accepted; empty when it can."""
     if ended.status == "late":
         return [f"The deadline of job {ended.job} passed."]
@@ -115,36 +115,38 @@ def problems(ended: Ended, work: Work | None) -> list[str]:
     return work.problems
 
 
-def still_wrong(ended: Ended, why: list[str], before: list[str]) -> list[str]:
+def remaining_findings(ended: EndedJob, why: list[str], before: list[str]) -> list[str]:
     """What the next job is told: one that did not get to its end mended nothing found before."""
     return why if ended.status == "completed" else [*why, *before]
 
 
-def remember(unit: Unit, ended: Ended) -> None:
+def remember_fork_point(unit: Unit, ended: EndedJob) -> None:
     """Keep the job that a later one can be forked from."""
     if ended.phases:
         unit.job, unit.phases = ended.job, ended.phases
 
 
-def keep_open(project: ProjectRecord, run: Running, ended: Ended, work: Work) -> None:
+def keep_unresolved(
+    project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork
+) -> None:
     """Keep what an accepted job leaves unresolved, in place of what one in its role did before it.
 
     Items that a group was given are left out: what becomes of them is in the project's scope.
     """
-    given = {f"S{place + 1}" for place in work.left} if project.groups else set[str]()
+    given_items = {f"S{place + 1}" for place in work.left_items} if project.groups else set[str]()
     named = [
         f"{run.job}: {entry}"
         for entry in ended.unresolved
-        if entry.partition(" ")[0].rstrip(":,.") not in given
+        if entry.partition(" ")[0].rstrip(":,.") not in given_items
     ]
     key = f"{run.unit}-{run.role}"
-    kept = {other: left for other, left in project.left_open.items() if other != key}
+    unresolved = {other: entries for other, entries in project.left_open.items() if other != key}
     if named:
-        kept[key] = named
+        unresolved[key] = named
     # The newest; the record and the result are each sent whole.
     room = MOST_LEFT_BYTES
     newest: list[tuple[str, list[str]]] = []
-    for other, left in reversed(kept.items()):
+    for other, left in reversed(unresolved.items()):
         room -= sum(len(text.encode()) for text in left)
         if room < 0:
             break
@@ -152,27 +154,31 @@ def keep_open(project: ProjectRecord, run: Running, ended: Ended, work: Work) ->
     project.left_open = dict(reversed(newest))
 
 
-def block(unit: Unit, reasons: Sequence[str]) -> None:
+def block_unit(unit: Unit, reasons: Sequence[str]) -> None:
     unit.status = "blocked"
     unit.reasons = list(reasons)
 
 
-def shortened(units: Sequence[Unit]) -> None:
+def shorten_settled(units: Sequence[Unit]) -> None:
     """Of what is settled only so much is kept that a record of many units stays small."""
     for unit in units:
         if not unit.settled:
             continue
         unit.reasons = [both_ends(reason, MOST_REASON) for reason in unit.reasons[:5]]
         if isinstance(unit, Feature):
-            unit.said = start_of(unit.said, MOST_REASON)
-            unit.found, unit.least = [], []
+            unit.coder_report = start_of(unit.coder_report, MOST_REASON)
+            unit.test_findings, unit.test_minimums = [], []
             for run in unit.evidence:
                 end = end_of(run.end, MOST_REASON)
                 run.cut, run.end = run.cut or end != run.end, end
 
 
 def note_attempt(
-    project: ProjectRecord, run: Running, ended: Ended, work: Work | None, why: Sequence[str]
+    project: ProjectRecord,
+    run: RunningJob,
+    ended: EndedJob,
+    work: ChildWork | None,
+    why: Sequence[str],
 ) -> None:
     """Keep what came of a job on its unit, for whoever asks why it took several."""
     unit = project.unit(run.unit)
@@ -196,19 +202,19 @@ def note_attempt(
     unit.history = [*unit.history, attempt][-MOST_ATTEMPTS:]
 
 
-def said(work: Work) -> str:
+def job_report(work: ChildWork) -> str:
     """What a job says of its work, without what the system adds."""
     return work.summary.partition("\nFiles changed: ")[0].strip()
 
 
-def merge_message(project: ProjectRecord, run: Running, work: Work) -> str:
+def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> str:
     """The message of the commit that accepted work becomes: what was done, by whom, how proved."""
     unit = project.unit(run.unit)
     trailers: dict[str, str | Sequence[str]] = {"Job": run.job}
-    story = said(work)
+    story = job_report(work)
     if isinstance(unit, Feature):
         # Whose work it is says what was done; the tester has shown that it is so.
-        story = unit.said or story
+        story = unit.coder_report or story
         trailers |= {"Job": unit.job or run.job, "Feature": unit.id}
         trailers |= {"Tested-by": run.job, "Evidence": [each.line for each in unit.evidence]}
     elif unit:
@@ -216,7 +222,7 @@ def merge_message(project: ProjectRecord, run: Running, work: Work) -> str:
     return commit_message(story or f"Work of {run.handoff.id}", trailers)
 
 
-def collision(conflicts: Sequence[str]) -> list[str]:
+def conflict_findings(conflicts: Sequence[str]) -> list[str]:
     """What whoever has to mend a merge conflict is told."""
     return [
         "The work collides with what others have had accepted meanwhile. A text has both versions, "

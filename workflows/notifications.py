@@ -11,10 +11,10 @@ from typing import Any
 
 from protocol.notifying import MOST_CONTENT, Notification, Notifying, Occasion
 from protocol.project import ProjectRecord
-from protocol.record import JobRecord, Waiting
+from protocol.record import JobRecord, WaitState
 from protocol.text import start_of
 from workflows import budget, project_status, shares
-from workflows.parking import quoted
+from workflows.parking import shell_quoted
 
 NOT_CALLED_FOR = ("paused",)
 """A person did that."""
@@ -51,15 +51,15 @@ def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
     if (book := project.notifying) is None:
         return []
     mark = f"{chain[:8]}.{project.state[:8]}"
-    agent, word = f"project ({project.start.form})", project_status.word(project)
+    agent, word = f"project ({project.start.form})", project_status.status_word(project)
     draft = _Draft(book, project.id, agent, word, mark)
     made = _of_waiting(draft, project.waiting, project.id, title=project.title)
     # While the project itself waits it is that which a person sees to.
     for run in project.running.values() if project.waiting is None else ():
         stands = None
-        if run.seen.waiting and run.waits:
+        if run.last_report.waiting and run.person_wait:
             stands = project_status.waiting_of(project, run)
-        since = str(run.waits.since) if run.waits else ""
+        since = str(run.person_wait.since) if run.person_wait else ""
         made += _of_waiting(draft, stands, run.job, title=project.title, since=since)
     book.waits = {
         job: mark for job, mark in book.waits.items() if job in {project.id, *project.running}
@@ -77,14 +77,14 @@ def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
                     text=f"{project.id}: the {kind} {unit.id} is blocked after {unit.attempts} "
                     "attempts.",
                     remedy="`starter.py show` says why, and what can be done about it.",
-                    command=f"starter.py show {quoted(project.id)}",
+                    command=f"starter.py show {shell_quoted(project.id)}",
                     content=f"{unit.title}\n{' '.join(unit.reasons)}",
                 )
             )
     book.blocked = [unit.id for unit in blocked]
     if project.result and not book.ended:
         book.ended = True
-        text = f"{project.id} has ended: {project_status.line(project)}"
+        text = f"{project.id} has ended: {project_status.progress_line(project)}"
         content = f"{project.title}\n{project.result.summary}"
         made.append(_end(draft, project.id, project.result.status, text, content))
     return made
@@ -115,7 +115,7 @@ class _Draft:
 
 
 def _of_waiting(
-    draft: _Draft, waiting: Waiting | None, job: str, *, title: str, since: str = ""
+    draft: _Draft, waiting: WaitState | None, job: str, *, title: str, since: str = ""
 ) -> list[Notification]:
     """For a wait that nobody was called for yet."""
     book = draft.book
@@ -154,7 +154,7 @@ def _of_limits(draft: _Draft, used: list[budget.Used], *, parked: bool) -> Itera
         # Of one that is reached, the call for the wait says it.
         if each.name in before or parked:
             continue
-        command = f"starter.py limit {quoted(draft.owner)} {each.name}={each.raised}"
+        command = f"starter.py limit {shell_quoted(draft.owner)} {each.name}={each.raised}"
         yield draft.make(
             "limit",
             reason=each.name,
@@ -165,20 +165,20 @@ def _of_limits(draft: _Draft, used: list[budget.Used], *, parked: bool) -> Itera
 
 
 def _end(draft: _Draft, job: str, status: str, text: str, content: str) -> Notification:
-    command = f"starter.py show {quoted(job)}"
+    command = f"starter.py show {shell_quoted(job)}"
     return draft.make(
         "end", status=status, reason=status, text=f"{text}.", command=command, content=content
     )
 
 
-def command_of(waiting: Waiting, job: str) -> str:
+def command_of(waiting: WaitState, job: str) -> str:
     """What a person types who wants the job to go on."""
     # In code marks; one that lacks a value is shown with an ellipsis.
     for piece in waiting.remedy.split("`")[1::2]:
         if piece.startswith("starter.py ") and "…" not in piece:
-            return piece.replace(" JOB", f" {quoted(job)}")
-    return f"starter.py {'show' if waiting.trying else 'resume'} {quoted(job)}"
+            return piece.replace(" JOB", f" {shell_quoted(job)}")
+    return f"starter.py {'show' if waiting.trying else 'resume'} {shell_quoted(job)}"
 
 
-def _waits_for(waiting: Waiting | None, reason: str) -> bool:
+def _waits_for(waiting: WaitState | None, reason: str) -> bool:
     return waiting is not None and waiting.reason == reason

@@ -9,7 +9,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from protocol.notifying import Destination, NotifyRequest, Sending, Sent
-from protocol.payloads import Refused, read
+from protocol.payloads import InvalidPayload, read_object
 from workflows.activity_calls import ActivityCalls
 from workflows.parking import StepFailed
 
@@ -28,8 +28,8 @@ class Notify:
     async def run(self, *given: Any) -> dict[str, Any]:
         """Its result says what each destination answered."""
         try:
-            asked = read(NotifyRequest, given[0] if given else None, "notify")
-        except Refused as refusal:
+            asked = read_object(NotifyRequest, given[0] if given else None, "notify")
+        except InvalidPayload as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         sent = await asyncio.gather(
             *(self._send(asked, number, to) for number, to in enumerate(asked.to))
@@ -43,7 +43,7 @@ class Notify:
         what = f"{asked.notification.event} to {to.name or to.url_variable or 'the address'}"
         seconds = int(to.timeout) + 60
         try:
-            return await self._calls.regular(
+            return await self._calls.run_activity(
                 "send_notification", request, Sent, what, seconds, ATTEMPTS
             )
         except StepFailed as failed:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
 from protocol.errors import Interruption
-from protocol.record import Waiting, WaitReason
+from protocol.record import WaitReason, WaitState
 from protocol.text import one_line
 
 REMEDIES: dict[str, tuple[WaitReason, str]] = {
@@ -38,28 +38,28 @@ OTHERWISE: tuple[WaitReason, str] = (
     "tool",
     "Look into errors/ in the workspace; resume tries again, rewind starts the phase anew.",
 )
-PAUSED = Waiting(
+PAUSED = WaitState(
     reason="paused",
     message="Paused by a person.",
     remedy="Edit files if you like, then send the signal resume.",
 )
-REWINDS = Waiting(
+REWINDS = WaitState(
     reason="rewinds",
     message="The agent wants to rewind once more and has used up its rewinds.",
     remedy="Resume grants one more; rewind with an issue of your own; or cancel.",
 )
-STORE = Waiting(
+STORE = WaitState(
     reason="dependency",
     message="The store does not answer, and the job's last traces are not in it.",
     remedy="Bring back the store (LONGHAUL_STORE_URL), then resume the job.",
 )
-REVIEW = Waiting(
+REVIEW = WaitState(
     reason="review",
     message="The review has not accepted the job.",
     remedy="Read its findings with starter.py log; resume lets the agent go on, rewind with an "
     "issue of your own tells it how, or cancel.",
 )
-JUDGED = Waiting(
+JUDGE = WaitState(
     reason="review",
     message="The judge does not let the phase end.",
     remedy="Read its findings with starter.py log; resume lets the agent go on, bypass judge and "
@@ -75,7 +75,7 @@ LONGEST = timedelta(minutes=10)
 """Between two attempts of a start: a day of them has to fit into its history."""
 
 
-def quoted(job_id: str) -> str:
+def shell_quoted(job_id: str) -> str:
     """The id as a shell takes it."""
     if job_id.translate(dict.fromkeys(map(ord, "-_.:"))).isalnum():
         return job_id
@@ -117,10 +117,10 @@ def _causes(error: BaseException | None) -> list[str]:
     return found
 
 
-def waiting_for(failed: StepFailed) -> Waiting:
+def wait_after_failure(failed: StepFailed) -> WaitState:
     """How the job waits after this failure."""
     reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
-    return Waiting(reason=reason, message=str(failed), remedy=remedy)
+    return WaitState(reason=reason, message=str(failed), remedy=remedy)
 
 
 def store_away(lacking: str) -> StepFailed:
@@ -128,9 +128,9 @@ def store_away(lacking: str) -> StepFailed:
     return StepFailed("job_complete", ApplicationError(f"{lacking}.", type="StoreAway"))
 
 
-def without_verdict(guard: str, tool: str, why: str, count: int) -> Waiting:
+def without_verdict(guard: str, tool: str, why: str, count: int) -> WaitState:
     """How the job waits for a verifier or hook that failed itself, time after time."""
-    return Waiting(
+    return WaitState(
         reason="dependency",
         message=f"{guard} has kept {tool} back {count} times without a verdict. "
         f"{one_line(why, MOST_SAID)}",
@@ -139,16 +139,16 @@ def without_verdict(guard: str, tool: str, why: str, count: int) -> Waiting:
     )
 
 
-def not_closed(failed: StepFailed) -> Waiting:
+def wait_for_closing(failed: StepFailed) -> WaitState:
     """How what was cancelled waits whose result could not be written."""
     remedy = (
         "Mend what it names, then resume: closing is tried again. To end it without a result, "
         "cancel the workflow through Temporal."
     )
-    return waiting_for(failed).model_copy(update={"remedy": remedy})
+    return wait_after_failure(failed).model_copy(update={"remedy": remedy})
 
 
-def not_there(failed: StepFailed) -> Waiting:
+def wait_for_start(failed: StepFailed) -> WaitState:
     """How a start waits for what it cannot do without, while it goes on trying."""
     mend = {
         "WrongRoot": "Start a worker on that root",
@@ -156,12 +156,12 @@ def not_there(failed: StepFailed) -> Waiting:
     }.get(failed.kind, "Bring it back")
     remedy = f"{mend}; the start tries again by itself, resume tries at once, cancel ends it."
     reason, _ = REMEDIES[failed.kind]
-    return Waiting(reason=reason, message=str(failed), remedy=remedy, trying=True)
+    return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
 
 
-def trying(failed: StepFailed) -> Waiting:
+def wait_for_endpoint(failed: StepFailed) -> WaitState:
     """How the job waits for an endpoint or a store that is away, while it goes on trying."""
     reason, remedy = REMEDIES[failed.kind]
     mend = remedy.partition(",")[0]
     remedy = f"{mend}; the job goes on trying by itself, resume tries at once."
-    return Waiting(reason=reason, message=str(failed), remedy=remedy, trying=True)
+    return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)

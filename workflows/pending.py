@@ -6,7 +6,7 @@ of the agent; or it works on a task, for which a durable timer runs until it is 
 
 from __future__ import annotations
 
-from protocol.record import JobRecord, Question, Timer, Waiting
+from protocol.record import JobRecord, Question, WaitState, WaitTimer
 from protocol.requests import Pending
 from workflows import questions
 
@@ -15,12 +15,12 @@ def take_reply(job: JobRecord, told: Pending, now: float) -> None:
     """Note how far the call is now."""
     before, question = job.pending, job.clarification.pending
     job.pending = told
-    job.timer = None if told.question else Timer(begun=now, ends=now + told.seconds)
+    job.timer = None if told.question else WaitTimer(started=now, ends=now + told.seconds)
     if question is None:
         return
     if before and told.question and told.turn == before.turn:
         # One more of its turn, or one that was not answered yet: for the rest of its time.
-        question.id = f"{questions.id_of(job)}-{job.clarification.used}.{len(told.answers)}"
+        question.id = f"{questions.question_id(job)}-{job.clarification.used}.{len(told.answers)}"
         question.question, question.default = told.question, told.default
         question.answer = None if now < question.until else ""
     else:
@@ -34,7 +34,7 @@ def settle(job: JobRecord) -> None:
         _resolve(job)
 
 
-def waits_for_answer(job: JobRecord, job_id: str, now: float) -> Waiting | None:
+def waits_for_answer(job: JobRecord, job_id: str, now: float) -> WaitState | None:
     """How the job waits for a person to answer the server; None once there is something to say.
 
     Where no question can be put to people any more, the server hears at once that nobody answers.
@@ -45,7 +45,7 @@ def waits_for_answer(job: JobRecord, job_id: str, now: float) -> Waiting | None:
     if asked.pending is None and asked.used < job.limits.clarifications:
         asked.used += 1
         asked.pending = Question(
-            id=f"{questions.id_of(job)}-{asked.used}",
+            id=f"{questions.question_id(job)}-{asked.used}",
             question=told.question,
             default=told.default,
             until=int(now + job.limits.clarification_hours * 3600 + 0.5),

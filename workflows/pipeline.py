@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from protocol.project import Ended, ProjectRecord, Running, Stage
-from protocol.project_requests import Work
+from protocol.project import EndedJob, ProjectRecord, RunningJob, Stage
+from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.text import one_line
 from workflows.moves import (
-    Assign,
-    End,
+    AssignJob,
+    EndProject,
     Move,
-    Wait,
-    assign,
-    block,
-    collision,
-    problems,
-    remember,
-    still_wrong,
+    WaitForJobs,
+    assign_job,
+    block_unit,
+    conflict_findings,
+    remaining_findings,
+    remember_fork_point,
+    work_problems,
 )
 
 
-def stages(start: ProjectStart) -> list[Stage]:
+def pipeline_stages(start: ProjectStart) -> list[Stage]:
     """The units of a pipeline."""
     return [
         Stage(
@@ -35,60 +35,62 @@ def stages(start: ProjectStart) -> list[Stage]:
 def next_moves(project: ProjectRecord) -> list[Move]:
     """What the state asks for."""
     if project.running:
-        return [Wait()]
+        return [WaitForJobs()]
     stage = next((stage for stage in project.stages if stage.status != "completed"), None)
     if stage is None:
-        return [End("completed")]
+        return [EndProject("completed")]
     if stage.status == "blocked":
-        return [End("failed")]
-    return [_move(project, stage)]
+        return [EndProject("failed")]
+    return [_assign_stage(project, stage)]
 
 
-def begun(project: ProjectRecord, move: Assign) -> None:
+def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
     """Mark what a job is begun for."""
-    stage = _stage(project, move.unit)
+    stage = _find_stage(project, move.unit)
     stage.status = "in_progress"
     stage.attempts += 1
 
 
-def settle(project: ProjectRecord, run: Running, ended: Ended, work: Work | None) -> str:
+def settle_job(
+    project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
+) -> str:
     """Take in what came of a job; the commit that is to be merged, or nothing."""
-    stage = _stage(project, run.unit)
-    remember(stage, ended)
+    stage = _find_stage(project, run.unit)
+    remember_fork_point(stage, ended)
     if work:
         stage.commit = work.commit
-    if (why := problems(ended, work)) or work is None:
-        _again(project, stage, still_wrong(ended, why, stage.reasons))
+    if (why := work_problems(ended, work)) or work is None:
+        _retry_or_block(project, stage, remaining_findings(ended, why, stage.reasons))
         return ""
     return work.commit
 
 
-def merged(project: ProjectRecord, run: Running, conflicts: list[str], commit: str) -> None:
+def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
     """Take in what came of merging it."""
-    stage = _stage(project, run.unit)
+    stage = _find_stage(project, run.unit)
     if conflicts:
         stage.commit = commit
-        _again(project, stage, collision(conflicts))
+        _retry_or_block(project, stage, conflict_findings(conflicts))
     else:
         stage.status, stage.reasons = "completed", []
 
 
-def _again(project: ProjectRecord, stage: Stage, why: list[str]) -> None:
+def _retry_or_block(project: ProjectRecord, stage: Stage, why: list[str]) -> None:
     """Once more, or no further."""
     start = project.start.stages[stage.number]
     stage.reasons = why
     # What it was before: whoever begins it next finds it as this one did.
     stage.status = "pending"
     if start.on_failure == "block" or stage.attempts >= project.start.attempts:
-        block(stage, why)
+        block_unit(stage, why)
 
 
-def _move(project: ProjectRecord, stage: Stage) -> Assign:
+def _assign_stage(project: ProjectRecord, stage: Stage) -> AssignJob:
     starts = project.start.stages
     start = starts[stage.number]
     following = starts[stage.number + 1].agent if stage.number + 1 < len(starts) else ""
     details = {"deadline": start.deadline} if start.deadline else {}
-    return assign(
+    return assign_job(
         project,
         stage.id,
         start.agent,
@@ -112,5 +114,5 @@ def _move(project: ProjectRecord, stage: Stage) -> Assign:
     )
 
 
-def _stage(project: ProjectRecord, unit: str) -> Stage:
+def _find_stage(project: ProjectRecord, unit: str) -> Stage:
     return next(stage for stage in project.stages if stage.id == unit)

@@ -8,17 +8,17 @@ from typing import Any
 from protocol import scope
 from protocol.project import (
     Attempt,
-    Ended,
+    EndedJob,
     Feature,
     Group,
+    JobSummary,
     ProjectOutcome,
     ProjectRecord,
     ProjectResult,
-    Running,
-    Told,
+    RunningJob,
     Unit,
 )
-from protocol.record import MOST_BYTES, Waiting
+from protocol.record import MOST_BYTES, WaitState
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
 from protocol.text import start_of
@@ -31,32 +31,34 @@ MOST_RESULT_BYTES = MOST_BYTES * 2 // 5
 NAMES = {"features": "feature", "groups": "group", "pipeline": "stage"}
 
 
-def waiting(project: ProjectRecord) -> Waiting | None:
+def current_wait(project: ProjectRecord) -> WaitState | None:
     """Why the project stands still: itself, or because all its children do."""
     if project.waiting:
         return project.waiting
     runs = list(project.running.values())
-    if not runs or project.ended or any(run.seen.waiting is None for run in runs):
+    if not runs or project.ended_jobs or any(run.last_report.waiting is None for run in runs):
         return None
     return waiting_of(project, runs[0])
 
 
-def waiting_of(project: ProjectRecord, run: Running) -> Waiting:
+def waiting_of(project: ProjectRecord, run: RunningJob) -> WaitState:
     """Why a job stands still, and what a person does about it in a project."""
-    seen = run.seen
+    seen = run.last_report
     # A job knows of its share alone; raised by itself it would take what the others are to have.
     shared = next((key for key in run.share if f" {key}=" in seen.remedy), None)
-    return Waiting(
+    return WaitState(
         reason=seen.waiting or "tool",
         message=f"Job {seen.job}: {seen.message}",
-        remedy=shares.remedy(project, shared, len(project.running)) if shared else seen.remedy,
+        remedy=shares.limit_remedy(project, shared, len(project.running))
+        if shared
+        else seen.remedy,
     )
 
 
-def status(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
+def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
     """The answer of the query, which `starter.py show --json` prints."""
-    stands = waiting(project)
-    usage = used(project)
+    stands = current_wait(project)
+    usage = total_usage(project)
     return {
         "project": True,
         "form": project.start.form,
@@ -64,19 +66,22 @@ def status(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         "title": project.title,
         "root": project.root,
         "repository": project.repository,
-        "status": word(project),
+        "status": status_word(project),
         "waiting_for": stands.reason if stands else None,
         "waiting": stands.model_dump() if stands else None,
-        "line": line(project),
+        "line": progress_line(project),
         "wave": project.wave,
         "units": project.result.units
         if project.result
-        else [unit_told(unit) for unit in project.units],
-        "running": [_running(run) for run in at_work(project)],
-        "jobs": [*(told.model_dump() for told in project.told), *map(_over, ended(project))],
+        else [unit_data(unit) for unit in project.units],
+        "running": [_running_data(run) for run in runs_at_work(project)],
+        "jobs": [
+            *(summary.model_dump() for summary in project.job_summaries),
+            *map(_ended_data, ended_runs(project)),
+        ],
         "usage": usage.model_dump(),
-        "limits": {"project": shares.standing(project)},
-        "scope": scope.standing(project.scope),
+        "limits": {"project": shares.limits_with_usage(project)},
+        "scope": scope.scope_counts(project.scope),
         "items": [
             {"id": item.id, "text": item.text[:200], "status": item.status}
             for item in project.scope[:200]
@@ -90,7 +95,7 @@ def status(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
     }
 
 
-def preparing(inbox: Inbox, stands: Waiting | None) -> dict[str, Any]:
+def preparing_status(inbox: Inbox, stands: WaitState | None) -> dict[str, Any]:
     """The same before there is a project to speak of: the keys that scripts may rely on."""
     return {
         "project": True,
@@ -104,14 +109,14 @@ def preparing(inbox: Inbox, stands: Waiting | None) -> dict[str, Any]:
         "running": [],
         "jobs": [],
         "usage": Usage().model_dump(),
-        "scope": scope.standing([]),
+        "scope": scope.scope_counts([]),
         "refusals": inbox.refused,
         "notices": inbox.notices,
         "result": None,
     }
 
 
-def unit_told(unit: Unit, most: int | None = None) -> dict[str, Any]:
+def unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
     """A feature, group or stage for people and programs.
 
     Args:
@@ -120,37 +125,37 @@ def unit_told(unit: Unit, most: int | None = None) -> dict[str, Any]:
     reasons = unit.reasons
     if most is not None and reasons:
         reasons = [" ".join(reasons)[:most]]
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "id": unit.id,
         "title": unit.title[:most],
         "status": unit.status,
         "attempts": unit.attempts,
         "reasons": reasons,
-        "history": [_attempt(each, most) for each in unit.history],
+        "history": [_attempt_data(each, most) for each in unit.history],
         "commit": unit.merged,
     }
     if unit.status == "blocked":
-        told["unblock"] = unblock(unit)
+        data["unblock"] = unblock_advice(unit)
     if isinstance(unit, Feature):
-        told |= {"checks": unit.checks, "tested": unit.tested, "turn": unit.turn}
-        told["tests"] = {check: each.command for check, each in unit.tests.items()}
-        told["evidence"] = [
+        data |= {"checks": unit.checks, "tested": unit.tested, "turn": unit.turn}
+        data["tests"] = {check: each.command for check, each in unit.tests.items()}
+        data["evidence"] = [
             run.model_dump(exclude_defaults=True, exclude=None if most is None else {"end"})
             for run in unit.evidence
         ]
     if isinstance(unit, Group):
-        told |= {"items": unit.items, "wave": unit.wave}
-    return told
+        data |= {"items": unit.items, "wave": unit.wave}
+    return data
 
 
-def _attempt(attempt: Attempt, most: int | None) -> dict[str, Any]:
-    told = attempt.model_dump(exclude_defaults=True)
+def _attempt_data(attempt: Attempt, most: int | None) -> dict[str, Any]:
+    data = attempt.model_dump(exclude_defaults=True)
     if most is not None and attempt.why:
-        told["why"] = [start_of(" ".join(attempt.why), most)]
-    return told
+        data["why"] = [start_of(" ".join(attempt.why), most)]
+    return data
 
 
-def unblock(unit: Unit) -> str:
+def unblock_advice(unit: Unit) -> str:
     """What a person can do about a unit that is blocked."""
     if not unit.job:
         return "None of its jobs made anything: mend what its reasons name and start it anew."
@@ -161,70 +166,71 @@ def unblock(unit: Unit) -> str:
     )
 
 
-def used(project: ProjectRecord) -> Usage:
+def total_usage(project: ProjectRecord) -> Usage:
     """What all children have used, as far as they have told."""
     usage = project.usage.model_copy()
     for run in project.running.values():
-        usage.add(run.seen.usage)
+        usage.add(run.last_report.usage)
     return usage
 
 
-def word(project: ProjectRecord) -> str:
+def status_word(project: ProjectRecord) -> str:
     if project.result:
         return project.result.status
-    return "waiting" if waiting(project) else "running"
+    return "waiting" if current_wait(project) else "running"
 
 
-def at_work(project: ProjectRecord) -> list[Running]:
+def runs_at_work(project: ProjectRecord) -> list[RunningJob]:
     """The jobs that have not ended."""
-    over = [run.job for run in ended(project)]
+    over = [run.job for run in ended_runs(project)]
     return [run for run in project.running.values() if run.job not in over]
 
 
-def ended(project: ProjectRecord) -> list[Running]:
+def ended_runs(project: ProjectRecord) -> list[RunningJob]:
     """The jobs whose work is looked into, or will be once the project goes on."""
-    return [project.running[each.job] for each in project.ended if each.job in project.running]
+    return [project.running[each.job] for each in project.ended_jobs if each.job in project.running]
 
 
-def line(project: ProjectRecord) -> str:
+def progress_line(project: ProjectRecord) -> str:
     """`3 of 12 features; coder on brew`: how far the project is."""
     units = project.units
     kind = f"{NAMES[project.start.form]}s"
     done = sum(unit.status == "completed" for unit in units)
-    told = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
+    text = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
     blocked = sum(unit.status == "blocked" for unit in units)
-    told += f", {blocked} blocked" if blocked else ""
-    over = [run.job for run in ended(project)]
+    text += f", {blocked} blocked" if blocked else ""
+    over = [run.job for run in ended_runs(project)]
     if runs := [
         f"{run.role} on {run.unit}{' (ended)' if run.job in over else ''}"
         for run in project.running.values()
     ]:
-        told += f"; {', '.join(runs)}"
-    return told
+        text += f"; {', '.join(runs)}"
+    return text
 
 
-def story(project: ProjectRecord, run: Running, over: Ended) -> str:
+def outcome_line(project: ProjectRecord, run: RunningJob, over: EndedJob) -> str:
     """`brew-tester-1: completed; brew is blocked`: what came of a job, for the log."""
     unit = project.unit(run.unit)
     return f"{run.handoff.id}: {over.status}" + (f"; {unit.id} is {unit.status}" if unit else "")
 
 
-def result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> ProjectResult:
+def project_result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> ProjectResult:
     """How a project ends that ends now. Its texts are cut as far as one payload wants it: the
     server ends a run whose result is larger, and the jobs' own results have them whole."""
     for most in (None, 300, 100):
-        made = _result(project, status, reason, most)
-        if len(made.model_dump_json().encode()) <= MOST_RESULT_BYTES:
-            return made
-    return _result(project, status, reason, 20)
+        shortened = _cut_result(project, status, reason, most)
+        if len(shortened.model_dump_json().encode()) <= MOST_RESULT_BYTES:
+            return shortened
+    return _cut_result(project, status, reason, 20)
 
 
-def _result(
+def _cut_result(
     project: ProjectRecord, status: ProjectOutcome, reason: str, most: int | None
 ) -> ProjectResult:
     unresolved = [
         start_of(
-            f"{unit.id} ({unit.status}): {(' '.join(unit.reasons) or _unfinished(unit))[:most]}",
+            f"{unit.id} ({unit.status}): "
+            f"{(' '.join(unit.reasons) or _unfinished_word(unit))[:most]}",
             500,
         )
         for unit in project.units
@@ -232,104 +238,110 @@ def _result(
     ]
     if status == "failed" and not project.units:
         unresolved += project.findings
-    for left in project.left_open.values():
-        unresolved += left
+    for entries in project.left_open.values():
+        unresolved += entries
     by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
     return ProjectResult(
         status=status,
-        summary=f"{reason + ': ' if reason else ''}{line(project)}, by {by}.",
-        units=[unit_told(unit, most) for unit in project.units],
+        summary=f"{reason + ': ' if reason else ''}{progress_line(project)}, by {by}.",
+        units=[unit_data(unit, most) for unit in project.units],
         unresolved=unresolved,
         dropped=[f"{i.id}: {i.reason[:most]}" for i in project.scope if i.status == "dropped"],
         waits=project.waits,
-        usage=used(project),
+        usage=total_usage(project),
         jobs=project.jobs,
     )
 
 
-def details(project: ProjectRecord, notices: list[str]) -> str:
+def web_details(project: ProjectRecord, notices: list[str]) -> str:
     """Temporal Web's current details, in Markdown."""
     lines = [
         f"## {project.title}",
         "",
-        f"**{word(project)}** · project of {NAMES[project.start.form]}s"
+        f"**{status_word(project)}** · project of {NAMES[project.start.form]}s"
         + (f" · wave {project.wave}" if project.wave else ""),
         "",
     ]
-    if stands := waiting(project):
-        lines += [*markdown.waits(stands), ""]
-    lines += [f"### {line(project)}", ""]
+    if stands := current_wait(project):
+        lines += [*markdown.waiting_lines(stands), ""]
+    lines += [f"### {progress_line(project)}", ""]
     if project.units:
         heading = NAMES[project.start.form]
         lines += [f"| | {heading} | | attempts | |", "|---|---|---|---|---|"]
     for unit in project.units:
-        why = markdown.cell(" ".join(unit.reasons))[:200]
-        title = markdown.cell(unit.title)
+        why = markdown.table_cell(" ".join(unit.reasons))[:200]
+        title = markdown.table_cell(unit.title)
         shown = f"**{title}**" if unit.status == "in_progress" else title
         lines.append(
             f"| {MARKS[unit.status]}\N{NO-BREAK SPACE} | {unit.id} | {shown} | {unit.attempts} "
             f"| {why} |"
         )
-    lines += markdown.listed("Jobs at work", [_at_work(run) for run in at_work(project)])
-    over = [f"`{run.job}` ({run.handoff.to_agent})" for run in ended(project)]
-    lines += markdown.listed("Jobs that have ended, to be looked into", over)
-    usage = used(project)
-    told = f"Jobs {project.jobs} · model calls {usage.model_calls} · {markdown.spent(usage)}"
-    lines += ["", told]
+    lines += markdown.list_lines(
+        "Jobs at work", [_running_line(run) for run in runs_at_work(project)]
+    )
+    over = [f"`{run.job}` ({run.handoff.to_agent})" for run in ended_runs(project)]
+    lines += markdown.list_lines("Jobs that have ended, to be looked into", over)
+    usage = total_usage(project)
+    usage_line = (
+        f"Jobs {project.jobs} · model calls {usage.model_calls} · {markdown.usage_line(usage)}"
+    )
+    lines += ["", usage_line]
     if project.scope:
-        lines += ["", f"Scope: {scope.line(project.scope)}"]
+        lines += ["", f"Scope: {scope.scope_line(project.scope)}"]
     if project.result:
         lines += ["", "### Result", "", project.result.summary[:2000]]
         lines += ["", *(f"- unresolved: {text[:300]}" for text in project.result.unresolved[:50])]
-    lines += markdown.listed("Notices", notices)
+    lines += markdown.list_lines("Notices", notices)
     return "\n".join(lines)
 
 
-def memo(project: ProjectRecord) -> dict[str, str]:
+def memo_fields(project: ProjectRecord) -> dict[str, str]:
     """The last state in a line, for when no worker can be asked."""
-    stands = waiting(project)
+    stands = current_wait(project)
     return {
         "title": project.title,
         "agent": f"project ({project.start.form})",
-        "status": f"waiting: {stands.reason}" if stands else word(project),
-        "state": line(project),
+        "status": f"waiting: {stands.reason}" if stands else status_word(project),
+        "state": progress_line(project),
     }
 
 
-def attributes(project: ProjectRecord, told: dict[str, str]) -> dict[str, str]:
+def attribute_values(project: ProjectRecord, memo: dict[str, str]) -> dict[str, str]:
     """Of the memo the search attributes that the server has registered."""
-    values = {AGENT: told["agent"], STATUS: told["status"], PHASE: told["state"][:100]}
+    values = {AGENT: memo["agent"], STATUS: memo["status"], PHASE: memo["state"][:100]}
     return {name: value for name, value in values.items() if name in project.search_attributes}
 
 
-def _unfinished(unit: Unit) -> str:
+def _unfinished_word(unit: Unit) -> str:
     return "not finished" if unit.status == "in_progress" else "not begun"
 
 
-def _at_work(run: Running) -> str:
-    state = f"waiting: {run.seen.waiting}" if run.seen.waiting else run.seen.phase
-    if run.seen.waiting and run.handoff.deadline is not None:
+def _running_line(run: RunningJob) -> str:
+    state = (
+        f"waiting: {run.last_report.waiting}" if run.last_report.waiting else run.last_report.phase
+    )
+    if run.last_report.waiting and run.handoff.deadline is not None:
         ends = _moment(run.since + run.handoff.deadline)
         state += f", which counts against its deadline ({ends})"
-    return f"`{run.job}` ({run.handoff.to_agent}) {markdown.cell(state)}"
+    return f"`{run.job}` ({run.handoff.to_agent}) {markdown.table_cell(state)}"
 
 
-def _over(run: Running) -> dict[str, Any]:
-    told = Told(job=run.job, agent=run.handoff.to_agent, unit=run.unit, status="ended")
-    return told.model_dump()
+def _ended_data(run: RunningJob) -> dict[str, Any]:
+    summary = JobSummary(job=run.job, agent=run.handoff.to_agent, unit=run.unit, status="ended")
+    return summary.model_dump()
 
 
-def _running(run: Running) -> dict[str, Any]:
+def _running_data(run: RunningJob) -> dict[str, Any]:
     deadline = run.since + run.handoff.deadline if run.handoff.deadline is not None else None
     return {
         "job": run.job,
         "agent": run.handoff.to_agent,
         "unit": run.unit,
         "role": run.role,
-        "status": run.seen.status,
-        "waiting": run.seen.waiting,
-        "phase": run.seen.phase,
-        "waits_since": _moment(run.waits.since) if run.waits else None,
+        "status": run.last_report.status,
+        "waiting": run.last_report.waiting,
+        "phase": run.last_report.phase,
+        "waits_since": _moment(run.person_wait.since) if run.person_wait else None,
         "deadline": _moment(deadline) if deadline is not None else None,
     }
 

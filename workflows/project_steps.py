@@ -25,27 +25,27 @@ from protocol.project import (
     MOST_UNRESOLVED,
     OTHERS_TOKENS,
     SUMMARY_TOKENS,
-    Ended,
+    EndedJob,
     ProjectRecord,
     ProjectResult,
-    Running,
+    RunningJob,
 )
 from protocol.project_requests import (
-    Merged,
+    ChildWork,
+    CloseProjectRequest,
+    MergeReply,
     MergeRequest,
-    ProjectClosing,
-    ProjectPrepared,
+    ProjectPrepareReply,
     ProjectPrepareRequest,
-    StateRequest,
-    TakeRequest,
-    Work,
+    TakeWorkRequest,
+    WriteStateRequest,
 )
-from protocol.requests import Moved
+from protocol.requests import CheckpointReply
 from protocol.text import one_line
-from protocol.traces import Stored, StoreTraces, Trace
+from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import project_status, shares
 from workflows.activity_calls import TEN_MINUTES, ActivityCalls, is_gone
-from workflows.moves import Assign
+from workflows.moves import AssignJob
 
 SUMMARY_CHARACTERS = 95
 """The server takes 400 bytes."""
@@ -55,14 +55,16 @@ Child = ChildWorkflowHandle[Any, dict[str, Any]]
 class ProjectSteps(ActivityCalls):
     """The activities and the children of one project."""
 
-    async def begin(self, request: ProjectPrepareRequest) -> ProjectPrepared:
-        return await self.regular(
-            "prepare_project", request, ProjectPrepared, "start project", TEN_MINUTES, 4
+    async def prepare_project(self, request: ProjectPrepareRequest) -> ProjectPrepareReply:
+        return await self.run_activity(
+            "prepare_project", request, ProjectPrepareReply, "start project", TEN_MINUTES, 4
         )
 
-    async def take(self, project: ProjectRecord, run: Running, ended: Ended) -> Work:
+    async def take_work(
+        self, project: ProjectRecord, run: RunningJob, ended: EndedJob
+    ) -> ChildWork:
         """Look into what a child made."""
-        request = TakeRequest(
+        request = TakeWorkRequest(
             root=project.root,
             form=project.start.form,
             job=ended.job,
@@ -72,26 +74,30 @@ class ProjectSteps(ActivityCalls):
             tokens=summary_tokens(run.role),
             head=project.head,
             success=project.start.success if run.role == "manager" else [],
-            room=shares.left_by(project, run, ended),
+            room=shares.remaining_after(project, run, ended),
         )
         # A tester's are run on what it was handed, and with the tests that it wrote.
         seconds = 300 + 2 * run.handoff.proof_seconds
-        return await self.regular("take_work", request, Work, f"look into {run.job}", seconds, 4)
+        return await self.run_activity(
+            "take_work", request, ChildWork, f"look into {run.job}", seconds, 4
+        )
 
-    async def store_handoffs(self, project: ProjectRecord, handed: list[Trace]) -> Stored:
+    async def store_handoffs(self, project: ProjectRecord, handed: list[Trace]) -> StoreTracesReply:
         """Hand notes of the project to the store, which takes each once."""
-        request = StoreTraces(
+        request = StoreTracesRequest(
             root=project.root,
             agent=f"project ({project.start.form})",
             task=project.title,
             project=project.id,
             traces=handed,
         )
-        return await self.regular("store_traces", request, Stored, "traces of handoffs", 60, 2)
+        return await self.run_activity(
+            "store_traces", request, StoreTracesReply, "traces of handoffs", 60, 2
+        )
 
-    async def merge(
-        self, project: ProjectRecord, run: Running, commit: str, message: str
-    ) -> Merged:
+    async def merge_work(
+        self, project: ProjectRecord, run: RunningJob, commit: str, message: str
+    ) -> MergeReply:
         request = MergeRequest(
             root=project.root,
             form=project.start.form,
@@ -100,27 +106,33 @@ class ProjectSteps(ActivityCalls):
             commit=commit,
             message=message,
         )
-        return await self.regular("merge_work", request, Merged, f"merge {run.job}", 300, 4)
+        return await self.run_activity(
+            "merge_work", request, MergeReply, f"merge {run.job}", 300, 4
+        )
 
     async def write_state(self, project: ProjectRecord, units: list[str], why: str) -> str:
         """Write what changed into the project's state file; the commit that has it."""
-        request = StateRequest(
+        request = WriteStateRequest(
             root=project.root,
             form=project.start.form,
             state=project.state,
             units=[
-                {**project_status.unit_told(unit), "task": unit.task}
+                {**project_status.unit_data(unit), "task": unit.task}
                 for unit in project.units
                 if unit.id in units
             ],
             scope=project.scope,
             why=why[:300],
         )
-        made = await self.regular("write_project_state", request, Moved, why[:150], 120, 4)
-        return made.commit
+        reply = await self.run_activity(
+            "write_project_state", request, CheckpointReply, why[:150], 120, 4
+        )
+        return reply.commit
 
-    async def finish(self, project: ProjectRecord, result: ProjectResult, *, cancel: bool) -> Moved:
-        request = ProjectClosing(
+    async def close_project(
+        self, project: ProjectRecord, result: ProjectResult, *, cancel: bool
+    ) -> CheckpointReply:
+        request = CloseProjectRequest(
             root=project.root,
             form=project.start.form,
             head=project.head,
@@ -129,10 +141,10 @@ class ProjectSteps(ActivityCalls):
             request_cancel=cancel,
         )
         what = f"project {result.status}"
-        return await self.regular("close_project", request, Moved, what, 120, 4)
+        return await self.run_activity("close_project", request, CheckpointReply, what, 120, 4)
 
     async def start_child(
-        self, project: ProjectRecord, move: Assign, settings: dict[str, object]
+        self, project: ProjectRecord, move: AssignJob, settings: dict[str, object]
     ) -> Child | str:
         """Begin a job; or why it could not be begun."""
         link = ProjectLink(
@@ -188,9 +200,9 @@ def summary_tokens(role: str) -> int:
     return SUMMARY_TOKENS.get(role, OTHERS_TOKENS)
 
 
-async def outcome(run: Running, child: Child) -> Ended:
+async def child_outcome(run: RunningJob, child: Child) -> EndedJob:
     """Wait for a child and say how it ended."""
-    ended = Ended(job=run.job, status="failed")
+    ended = EndedJob(job=run.job, status="failed")
     try:
         result = JobResult.model_validate(await child)
     except ChildWorkflowError as error:
@@ -203,10 +215,10 @@ async def outcome(run: Running, child: Child) -> Ended:
             while isinstance(cause, (ChildWorkflowError, ActivityError)) and cause.cause:
                 cause = cause.cause
             ended.reason = str(getattr(cause, "message", None) or cause)[:1000]
-        return _told_last(ended, run)
+        return _from_last_report(ended, run)
     except (FailureError, ValueError) as error:
         ended.reason = str(error)[:1000]
-        return _told_last(ended, run)
+        return _from_last_report(ended, run)
     ended.status = "completed" if result.status == "completed" else "failed"
     ended.reason = result.summary[:1000] if result.status != "completed" else ""
     ended.checkpoint, ended.phases, ended.usage = result.checkpoint, result.phases, result.usage
@@ -216,8 +228,8 @@ async def outcome(run: Running, child: Child) -> Ended:
     return ended
 
 
-def _told_last(ended: Ended, run: Running) -> Ended:
+def _from_last_report(ended: EndedJob, run: RunningJob) -> EndedJob:
     """What a job told last is the most that is known: what it used, and where a fork can go on."""
-    ended.usage = run.seen.usage
-    ended.checkpoint, ended.phases = run.seen.checkpoint, run.seen.number
+    ended.usage = run.last_report.usage
+    ended.checkpoint, ended.phases = run.last_report.checkpoint, run.last_report.number
     return ended

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from protocol.record import Approval, JobRecord, Letter, Question, Waiting, WaitReason
-from protocol.requests import ShownCall
+from protocol.record import Approval, JobRecord, Question, ReceivedSignal, WaitReason, WaitState
+from protocol.requests import ShowCallReply
 from protocol.text import one_line
-from protocol.traces import ASKED
+from protocol.traces import QUESTION_PREFIX
 from workflows import traces
-from workflows.parking import quoted
+from workflows.parking import shell_quoted
 
 SIGNALS = ("answer", "approve", "deny")
 ENOUGH = (
@@ -28,7 +28,7 @@ MOST_ARGUMENT = 200
 """Characters of an argument of a call that was decided on."""
 
 
-def id_of(job: JobRecord) -> str:
+def question_id(job: JobRecord) -> str:
     """Id of a question about the call at hand.
 
     Made of the checkpoint it stands on, so that after a reset of the workflow an old answer, which
@@ -40,11 +40,11 @@ def id_of(job: JobRecord) -> str:
 # Clarification
 
 
-def ask(job: JobRecord, shown: ShownCall, now: float) -> None:
+def ask_question(job: JobRecord, shown: ShowCallReply, now: float) -> None:
     """Put the question at hand to people."""
     job.clarification.used += 1
     job.clarification.pending = Question(
-        id=id_of(job),
+        id=question_id(job),
         question=shown.arguments["question"],
         default=shown.arguments["default"],
         until=int(now + job.limits.clarification_hours * 3600 + 0.5),
@@ -62,7 +62,7 @@ def time_left(job: JobRecord, now: float) -> float | None:
     return None if until is None else max(1.0, until - now)
 
 
-def time_out(job: JobRecord, now: float) -> str:
+def apply_default_answer(job: JobRecord, now: float) -> str:
     """Nobody has spoken in time: the default holds; gives a notice."""
     reason = job.waiting.reason if job.waiting else None
     job.waiting = None
@@ -77,14 +77,14 @@ def time_out(job: JobRecord, now: float) -> str:
     return f"question {question.id}: nobody answered in time, the agent's default holds"
 
 
-def waiting_for_answer(question: Question, job_id: str) -> Waiting:
+def waiting_for_answer(question: Question, job_id: str) -> WaitState:
     """How the job waits for the answer to a question."""
     until = datetime.fromtimestamp(question.until, UTC)
-    return Waiting(
+    return WaitState(
         reason="clarification",
         message=f"{_who(question)} asks: {one_line(question.question, SHOWN)} Without an answer it "
         f"goes on with its default at {until:%Y-%m-%d %H:%M} UTC.",
-        remedy=f'`starter.py answer {quoted(job_id)} "your answer"`, or the signal answer '
+        remedy=f'`starter.py answer {shell_quoted(job_id)} "your answer"`, or the signal answer '
         f'with `{{"id": "{question.id}", "text": "your answer"}}`.',
         about={"id": question.id, "question": question.question, "default": question.default},
     )
@@ -99,19 +99,23 @@ def _who(question: Question) -> str:
 
 def approval_at_hand(job: JobRecord) -> Approval | None:
     """The request for approval of the call at hand, if there is one."""
-    asked = job.approval
-    return asked if asked and (asked.step, asked.call) == (job.step, job.next_call) else None
+    approval = job.approval
+    return (
+        approval
+        if approval and (approval.step, approval.call_index) == (job.step, job.next_call)
+        else None
+    )
 
 
 def request_approval(
-    job: JobRecord, tool: str, shown: ShownCall, question: str, guard: str, now: float
+    job: JobRecord, tool: str, shown: ShowCallReply, question: str, guard: str, now: float
 ) -> None:
     """Ask people whether the call at hand may be carried out."""
     hours = job.limits.approve_hours
     job.approval = Approval(
-        id=id_of(job),
+        id=question_id(job),
         step=job.step,
-        call=job.next_call,
+        call_index=job.next_call,
         tool=tool,
         arguments=shown.arguments,
         question=question,
@@ -120,34 +124,42 @@ def request_approval(
     )
 
 
-def waiting_for_approval(asked: Approval, job_id: str) -> Waiting:
+def waiting_for_approval(approval: Approval, job_id: str) -> WaitState:
     """How the job waits for a person to approve a call."""
-    job = quoted(job_id)
-    message = f"The agent wants to call {asked.tool}. {one_line(asked.question, SHOWN)}"
-    if asked.until is not None:
-        until = datetime.fromtimestamp(asked.until, UTC)
+    job = shell_quoted(job_id)
+    message = f"The agent wants to call {approval.tool}. {one_line(approval.question, SHOWN)}"
+    if approval.until is not None:
+        until = datetime.fromtimestamp(approval.until, UTC)
         message += f" Without an answer it is denied at {until:%Y-%m-%d %H:%M} UTC."
-    return Waiting(
+    return WaitState(
         reason="approval",
         message=message,
-        remedy=f"`starter.py approve {job} --id {asked.id}` or `starter.py deny {job} --id "
-        f'{asked.id} --reason "why"`, or the signals approve and deny with `{{"id": "{asked.id}", '
+        remedy=f"`starter.py approve {job} --id {approval.id}` or `starter.py deny {job} --id "
+        f'{approval.id} --reason "why"`, or the signals approve and deny with '
+        f'`{{"id": "{approval.id}", '
         '"reason": "why"}`.',
-        about={"id": asked.id, "guard": asked.guard, "question": asked.question, "call": asked.tool}
-        | {f"  {name}": value for name, value in asked.arguments.items()},
+        about={
+            "id": approval.id,
+            "guard": approval.guard,
+            "question": approval.question,
+            "call": approval.tool,
+        }
+        | {f"  {name}": value for name, value in approval.arguments.items()},
     )
 
 
-def denied(asked: Approval) -> str:
+def denial_text(approval: Approval) -> str:
     """What the model is told of a call that a person did not approve."""
-    if asked.expired:
+    if approval.expired:
         return (
-            f"Nobody approved this call of {asked.tool} in time, which counts as a no. Do not try "
+            f"Nobody approved this call of {approval.tool} in time, which counts as a no. "
+            "Do not try "
             "it again in this form; do the todo in another way, or say in `unresolved` what is "
             "left undone."
         )
     return (
-        f"A person did not approve this call of {asked.tool}. Reason: {asked.reason[:1500]} Do not "
+        f"A person did not approve this call of {approval.tool}. Reason: "
+        f"{approval.reason[:1500]} Do not "
         "try it again in this form; do the todo in another way."
     )
 
@@ -163,31 +175,33 @@ def pending_reason(job: JobRecord) -> WaitReason | None:
     return "approval" if approval and approval.approved is None else None
 
 
-def take(job: JobRecord, letter: Letter, now: float) -> str | None:
+def take_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | None:
     """Enter what a person said; gives the reason when it cannot be taken."""
     approval, question = approval_at_hand(job), job.clarification.pending
-    if letter.signal == "answer":
+    if received.signal == "answer":
         is_open = question is not None and question.answer is None
-        wanted = question.id if question and is_open else None
+        open_id = question.id if question and is_open else None
     else:
-        wanted = approval.id if approval and approval.approved is None else None
-    if why := _does_not_fit(letter, wanted):
+        open_id = approval.id if approval and approval.approved is None else None
+    if why := _mismatch_reason(received, open_id):
         return why
-    if letter.signal == "answer" and question:
-        text = letter.payload["text"]
+    if received.signal == "answer" and question:
+        text = received.payload["text"]
         question.answer = (text or "decline") if question.server else f"A person answers: {text}"
-        happened = f"{ASKED}{question.question}"
-        traces.note(job, "correction", "person", "clarification", happened, what_was_correct=text)
+        happened = f"{QUESTION_PREFIX}{question.question}"
+        traces.note_trace(
+            job, "correction", "person", "clarification", happened, what_was_correct=text
+        )
     elif approval:
-        approval.approved = letter.signal == "approve"
-        approval.reason = letter.payload.get("reason", "")
-        approval.by = letter.payload.get("by", "")
+        approval.approved = received.signal == "approve"
+        approval.reason = received.payload.get("reason", "")
+        approval.by = received.payload.get("by", "")
         _keep_decision(job, approval, now)
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         said = "approved" if approval.approved else "denied"
-        happened = f"{letter.payload.get('by') or 'A person'} {said} {approval.tool}: {named}"
+        happened = f"{received.payload.get('by') or 'A person'} {said} {approval.tool}: {named}"
         # What a person does not want is a correction, from which a guard may be made.
-        traces.note(
+        traces.note_trace(
             job,
             "approval" if approval.approved else "correction",
             "person",
@@ -238,7 +252,7 @@ def _expire(job: JobRecord, approval: Approval, now: float) -> str:
     hours = f"{job.limits.approve_hours:g} hours" if job.limits.approve_hours else "time"
     approval.reason = f"nobody approved it within {hours}"
     _keep_decision(job, approval, now)
-    traces.note(
+    traces.note_trace(
         job,
         "decision",
         "gate",
@@ -250,7 +264,7 @@ def _expire(job: JobRecord, approval: Approval, now: float) -> str:
     return decision(approval)
 
 
-def drop(job: JobRecord) -> list[str]:
+def drop_questions(job: JobRecord) -> list[str]:
     """Forget what is open, since the reply that asked is gone; gives notices that say so."""
     notices = []
     if question := job.clarification.pending:
@@ -262,13 +276,14 @@ def drop(job: JobRecord) -> list[str]:
     return notices
 
 
-def _does_not_fit(letter: Letter, wanted: str | None) -> str | None:
-    given = letter.payload.get("id")
-    kind = "question" if letter.signal == "answer" else "request for approval"
-    if wanted is None:
-        return f"signal {letter.signal}: no {kind} is open"
-    if given is not None and given != wanted:
+def _mismatch_reason(received: ReceivedSignal, open_id: str | None) -> str | None:
+    sent_id = received.payload.get("id")
+    kind = "question" if received.signal == "answer" else "request for approval"
+    if open_id is None:
+        return f"signal {received.signal}: no {kind} is open"
+    if sent_id is not None and sent_id != open_id:
         return (
-            f"signal {letter.signal}: no {kind} {given[:40]!r} is open; the open one is {wanted!r}"
+            f"signal {received.signal}: no {kind} {sent_id[:40]!r} is open; the open "
+            f"one is {open_id!r}"
         )
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.record import JobRecord, Waiting
+from protocol.record import JobRecord, WaitState
 
 COMMAND = "`starter.py resume JOB --set {setting}`"
 UNKNOWN = ("not supported", "unknown", "unrecognized", "extra", "not permitted")
@@ -68,26 +68,26 @@ LEAST_REPLIES = 3
 def setting_for(message: str) -> str:
     """What helps after what the endpoint said, as the end of a sentence; empty if unknown."""
     said = message.lower()
-    if _has(said, SERVER):
+    if _contains_any(said, SERVER):
         return f"{PARSER}; or {ANOTHER}"
-    if helps := _hint(said, APIS):
+    if helps := _matching_hint(said, APIS):
         return helps
     if "tool" in said and "support" in said:
         return f"{ANOTHER}, one that calls tools"
-    if "reasoning_content" in said and _has(said, UNKNOWN):
+    if "reasoning_content" in said and _contains_any(said, UNKNOWN):
         setting = "model.send_reasoning=false"
         return f"{COMMAND.format(setting=setting)} leaves out what the model thought"
-    return _hint(said, SETTINGS)
+    return _matching_hint(said, SETTINGS)
 
 
-def _hint(said: str, hints: tuple[Hint, ...]) -> str:
+def _matching_hint(said: str, hints: tuple[Hint, ...]) -> str:
     for words, setting, effect in hints:
-        if _has(said, words):
+        if _contains_any(said, words):
             return f"{COMMAND.format(setting=setting)} {effect}"
     return ""
 
 
-def _has(text: str, words: tuple[str, ...]) -> bool:
+def _contains_any(text: str, words: tuple[str, ...]) -> bool:
     return any(word in text for word in words)
 
 
@@ -96,7 +96,7 @@ def has_never_called(job: JobRecord) -> bool:
     return not job.usage.tool_calls and not job.calls and job.usage.model_calls >= LEAST_REPLIES
 
 
-def with_settings(waiting: Waiting, job: JobRecord) -> Waiting:
+def with_settings(waiting: WaitState, job: JobRecord) -> WaitState:
     """How a job waits for its endpoint, with what helps."""
     if waiting.reason != "endpoint":
         return waiting
@@ -107,6 +107,8 @@ def with_settings(waiting: Waiting, job: JobRecord) -> Waiting:
     return waiting.model_copy(update={"remedy": remedy})
 
 
-def without_calls(issue: str) -> Waiting:
+def without_calls(issue: str) -> WaitState:
     """How a job waits whose model calls no tool at all: going back changes nothing."""
-    return Waiting(reason="endpoint", message=f"{issue} None has since the start.", remedy=NO_CALL)
+    return WaitState(
+        reason="endpoint", message=f"{issue} None has since the start.", remedy=NO_CALL
+    )

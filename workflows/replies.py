@@ -7,7 +7,7 @@ says that it is done. None of that counts; the answer says what to do instead.
 from __future__ import annotations
 
 from protocol.record import JobRecord
-from protocol.requests import Call, ModelReply, Verdict
+from protocol.requests import Call, ModelReply, ReplyVerdict
 from protocol.state import JobState
 from protocol.text import first_few, one_line
 
@@ -18,7 +18,7 @@ MAX_SQUEEZES = 4
 CUT_SHORT = (
     "Your last reply was cut at the output limit. Say less and act, in smaller pieces: {do}."
 )
-SAID: dict[Verdict, str] = {
+CORRECTIONS: dict[ReplyVerdict, str] = {
     "asks": "Nobody answers a question in a reply: you need no permission. {open} Decide and {do}.",
     "claims": "Saying that work is complete completes nothing; only calls count. {open} If todo "
     "{id} is done, call todo_complete; else {do}. Only job_complete ends the job.",
@@ -40,7 +40,7 @@ BY_CALL = "The next list is handed over. Call todo_complete for what is still op
 MOST_NAMED = 8
 
 
-def correction(reply: ModelReply, state: JobState) -> str | None:
+def reply_correction(reply: ModelReply, state: JobState) -> str | None:
     """What the model is told of a reply without a call, or with too many; else None."""
     todo = state.phase.current
     if reply.calls:
@@ -48,12 +48,12 @@ def correction(reply: ModelReply, state: JobState) -> str | None:
         return TOO_MANY.format(all=most + reply.dropped, most=most) if reply.dropped else None
     if todo is None:
         return "Your last reply called no tool. Do the next step of your list with a tool."
-    text = CUT_SHORT if reply.finish == "length" else SAID[reply.verdict or "reports"]
+    text = CUT_SHORT if reply.finish == "length" else CORRECTIONS[reply.verdict or "reports"]
     do = f"do todo {todo.id} ({one_line(todo.content.rstrip(' .'), LONGEST)}) with a tool"
-    return text.format(id=todo.id, do=do, open=_open(state))
+    return text.format(id=todo.id, do=do, open=_open_work_text(state))
 
 
-def _open(state: JobState) -> str:
+def _open_work_text(state: JobState) -> str:
     """`Open are 3 todos and the scope items S2, S3.`"""
     count = state.phase.open_count
     named = first_few([item.id for item in state.open_items], MOST_NAMED)
@@ -68,7 +68,7 @@ def failed_call(call: Call, why: str) -> str:
     return f"{named} before it failed ({one_line(why.rstrip('.'), LONGEST)})"
 
 
-def not_run(job: JobRecord, ended_by: int | None) -> str | None:
+def calls_not_run(job: JobRecord, ended_by: int | None) -> str | None:
     """What the model is told of the calls of its reply that came after the end of the phase.
 
     Args:
@@ -77,10 +77,10 @@ def not_run(job: JobRecord, ended_by: int | None) -> str | None:
     """
     if ended_by is None:
         return None
-    left = [call for call in job.calls[ended_by + 1 :] if call.tool != "todo_complete"]
-    if not left:
+    skipped = [call for call in job.calls[ended_by + 1 :] if call.tool != "todo_complete"]
+    if not skipped:
         return None
-    named = [f"{call.tool[:60]} {call.path}" if call.path else call.tool[:60] for call in left]
+    named = [f"{call.tool[:60]} {call.path}" if call.path else call.tool[:60] for call in skipped]
     return (
         f"The phase ended with {job.calls[ended_by].tool}; what came after it in your reply was "
         f"not run: {first_few(named, MOST_NAMED)}. Make those calls that are still wanted."
@@ -89,9 +89,9 @@ def not_run(job: JobRecord, ended_by: int | None) -> str | None:
 
 def must_call(job: JobRecord) -> bool:
     """Whether the next request requires a tool call."""
-    return job.may_demand and job.wordy >= DEMAND_AFTER
+    return job.can_require_call and job.text_only_replies >= DEMAND_AFTER
 
 
-def is_squeezed(job: JobRecord) -> bool:
+def is_compaction_exhausted(job: JobRecord) -> bool:
     """Whether the job was compacted as often as it is on the endpoint's word."""
-    return job.squeezed >= MAX_SQUEEZES
+    return job.hard_compactions >= MAX_SQUEEZES

@@ -9,7 +9,7 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 from protocol.payloads import SIGNALS, SignalSpec
-from workflows.inbox import Inbox, Read, read_payload
+from workflows.inbox import Inbox, PayloadReader, read_payload
 
 C = TypeVar("C", bound="type[Any]")
 
@@ -33,7 +33,7 @@ def _handler(name: str, spec: SignalSpec) -> Callable[..., None]:
 class Signals:
     """What people can send to a job; see `protocol.payloads` for what each takes."""
 
-    def __init__(self, read: Read = read_payload) -> None:
+    def __init__(self, read: PayloadReader = read_payload) -> None:
         self._inbox = Inbox(read)
 
     @workflow.signal(dynamic=True)

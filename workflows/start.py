@@ -9,30 +9,30 @@ from typing import Any, NoReturn, TypeVar
 
 from temporalio import workflow
 
-from protocol.payloads import Refused
-from protocol.record import Letter, Waiting
+from protocol.payloads import InvalidPayload
+from protocol.record import ReceivedSignal, WaitState
 from workflows import parking, status
 from workflows.activity_calls import ActivityCalls
 from workflows.inbox import Inbox
-from workflows.lifecycle import is_cancelled, to_its_end
+from workflows.lifecycle import is_cancelled, run_shielded
 from workflows.parking import StepFailed
 
 R = TypeVar("R")
 
 
-class Start:
+class StartProcedure:
     """Prepares a job or a project."""
 
     def __init__(self, steps: ActivityCalls, inbox: Inbox) -> None:
         self._steps = steps
         self._inbox = inbox
         self._memo: dict[str, str] = {}
-        self.waiting: Waiting | None = None
+        self.waiting: WaitState | None = None
         """How the start waits, if it does."""
-        self.told = ""
+        self.last_report = ""
         """What the project was told of it, if the job works for one."""
 
-    async def prepared(
+    async def prepare_until_ready(
         self, prepare: Callable[[], Coroutine[Any, Any, R]], *, project: str = "", **memo: str
     ) -> R:
         """What it begins with, once all is there that it needs.
@@ -50,89 +50,96 @@ class Start:
         pause = parking.TRY_AGAIN
         while True:
             try:
-                made = await self._attempt(prepare)
+                prepared = await self._attempt_start(prepare)
             except StepFailed as failed:
                 if not _may_pass(failed):
                     # Without the reason: it is in the failure, and a list shows all of it.
                     workflow.upsert_memo(status.preparing_memo(self._memo, "failed", ""))
                     raise
-                self.waiting = parking.not_there(failed)
-                self._show()
-                if project and self.told != f"waiting {self.waiting.message}":
-                    await self._tell(project, self.waiting)
+                self.waiting = parking.wait_for_start(failed)
+                self._show_waiting()
+                if project and self.last_report != f"waiting {self.waiting.message}":
+                    await self._report_to_project(project, self.waiting)
                 with suppress(TimeoutError):
-                    await workflow.wait_condition(lambda: bool(self._asked()), timeout=pause)
+                    await workflow.wait_condition(
+                        lambda: bool(self._start_signals()), timeout=pause
+                    )
                 pause = min(pause * 2, parking.LONGEST)
-                await self._heed()
+                await self._apply_start_signals()
             else:
                 self.waiting = None
-                return made
+                return prepared
 
-    async def _attempt(self, prepare: Callable[[], Coroutine[Any, Any, R]]) -> R:
+    async def _attempt_start(self, prepare: Callable[[], Coroutine[Any, Any, R]]) -> R:
         """One attempt; given up at once when a person cancels, since documents may take long."""
 
-        def cancels() -> Letter | None:
-            return next((one for one in self._asked() if one.signal == "cancel"), None)
+        def find_cancel() -> ReceivedSignal | None:
+            return next(
+                (received for received in self._start_signals() if received.signal == "cancel"),
+                None,
+            )
 
         attempt = asyncio.create_task(prepare())
         # Temporal's own as well is heeded once it is known whether there is something to close.
         with suppress(asyncio.CancelledError):
-            await workflow.wait_condition(lambda: attempt.done() or cancels() is not None)
+            await workflow.wait_condition(lambda: attempt.done() or find_cancel() is not None)
         if given_up := not attempt.done():
             attempt.cancel()
-            await to_its_end(workflow.wait([attempt]))
+            await run_shielded(workflow.wait([attempt]))
         if attempt.cancelled() or attempt.exception() is not None:
             if is_cancelled():
                 raise asyncio.CancelledError
-            if given_up and (letter := cancels()):
-                await self._cancel(letter)
+            if given_up and (letter := find_cancel()):
+                await self._cancel_start(letter)
         return attempt.result()
 
-    def _asked(self) -> list[Letter]:
+    def _start_signals(self) -> list[ReceivedSignal]:
         """What people want of a start; other letters are for the job once it has begun."""
         return [
-            one
-            for one in self._inbox.letters
-            if one.signal in ("resume", "cancel") and "job" not in one.payload
+            received
+            for received in self._inbox.signals
+            if received.signal in ("resume", "cancel") and "job" not in received.payload
         ]
 
-    async def _heed(self) -> None:
-        for letter in self._asked():
-            if letter.signal == "cancel":
-                await self._cancel(letter)
-            before = self._inbox.letters[: self._inbox.letters.index(letter)]
-            for pause in [one for one in before if one.signal == "pause"]:
-                self._inbox.letters.remove(pause)
-            self._inbox.letters.remove(letter)
-            if letter.payload.get("set"):
+    async def _apply_start_signals(self) -> None:
+        for request in self._start_signals():
+            if request.signal == "cancel":
+                await self._cancel_start(request)
+            before = self._inbox.signals[: self._inbox.signals.index(request)]
+            for pause in [received for received in before if received.signal == "pause"]:
+                self._inbox.signals.remove(pause)
+            self._inbox.signals.remove(request)
+            if request.payload.get("set"):
                 self._inbox.refuse(
                     "signal resume: the job has not begun; cancel it and start it with these "
                     "settings"
                 )
 
-    async def _cancel(self, letter: Letter) -> NoReturn:
+    async def _cancel_start(self, received: ReceivedSignal) -> NoReturn:
         """There is nothing to close, and only the server can end it as cancelled."""
-        reason = letter.payload.get("reason") or "by a person"
-        told = f"cancelled before it began: {reason}"
+        reason = received.payload.get("reason") or "by a person"
+        message = f"cancelled before it began: {reason}"
         self.waiting = None
-        self._inbox.notice(told)
-        workflow.set_current_details(told)
-        workflow.upsert_memo(status.preparing_memo(self._memo, "cancelled", told))
+        self._inbox.notice(message)
+        workflow.set_current_details(message)
+        workflow.upsert_memo(status.preparing_memo(self._memo, "cancelled", message))
         try:
             await self._steps.cancel_start(reason)
         except StepFailed:
-            raise Refused(told) from None
+            raise InvalidPayload(message) from None
         await workflow.wait_condition(is_cancelled)
         raise asyncio.CancelledError
 
-    async def _tell(self, project_id: str, waiting: Waiting) -> None:
+    async def _report_to_project(self, project_id: str, waiting: WaitState) -> None:
         """Tell the project, which would show its job as at work."""
-        self.told = f"waiting {waiting.message}"
-        told = status.report_of_start(waiting, workflow.info().workflow_id)
-        if why := await self._steps.tell(project_id, "report", told.model_dump(mode="json")):
+        self.last_report = f"waiting {waiting.message}"
+        report = status.report_of_start(waiting, workflow.info().workflow_id)
+        if why := await self._steps.send_signal(
+            project_id, "report", report.model_dump(mode="json")
+        ):
             self._inbox.notice(f"project {project_id} could not be told: {why}")
 
-    def _show(self) -> None:
+    def _show_waiting(self) -> None:
         assert self.waiting
         workflow.set_current_details(status.preparing_details(self.waiting, self._inbox.notices))
         word = f"waiting: {self.waiting.reason}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from protocol import scope
 from protocol.project import ChildReport
-from protocol.record import JobRecord, Timer, Waiting
+from protocol.record import JobRecord, WaitState, WaitTimer
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, MODEL, PHASE, STATUS
 from protocol.state import Todo
@@ -21,7 +21,7 @@ MOST_KNOWN = 64
 MARKS = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
 
 
-def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
+def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
     """The answer of the query; `starter.py show --json` adds what the workflow does not know."""
     phase = job.state.phase
     approval = questions.approval_at_hand(job)
@@ -30,7 +30,7 @@ def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "model": job.model,
         "title": job.title,
         "root": job.root,
-        "remote": {"url": job.remote, "behind": job.behind} if job.remote else None,
+        "remote": {"url": job.remote, "behind": job.push_failure} if job.remote else None,
         "status": job.status,
         "waiting_for": job.waiting.reason if job.waiting else None,
         "waiting": job.waiting.model_dump() if job.waiting else None,
@@ -46,15 +46,15 @@ def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
             for todo in phase.todos
         ],
         "step": job.step,
-        "waits_until": _time(job.timer) if job.timer else None,
+        "waits_until": _format_time(job.timer) if job.timer else None,
         "usage": job.usage.model_dump(),
-        "limits": budget.standing(job),
-        "scope": scope.standing(job.state.scope),
+        "limits": budget.limits_with_usage(job),
+        "scope": scope.scope_counts(job.state.scope),
         "items": [
             {"id": item.id, "text": item.text[:200], "status": item.status}
             for item in job.state.scope[:MOST_ITEMS]
         ],
-        "refused_completions": job.course.completions,
+        "refused_completions": job.course.completion_refusals,
         "reviewing": job.review is not None,
         "clarification": job.clarification.model_dump(),
         "approval": approval.model_dump() if approval else None,
@@ -64,7 +64,7 @@ def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         # A signal may be refused while a step goes on that takes long.
         "refusals": job.refusals + inbox.refused,
         "nudges": job.nudges,
-        "guards": {"refused": job.refused, "bypasses": job.bypasses},
+        "guards": {"refused": job.guard_refusals, "bypasses": job.bypasses},
         "rewinds": job.rewinds,
         "notices": inbox.notices,
         "checkpoint": job.commit,
@@ -73,7 +73,7 @@ def status(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
     }
 
 
-def preparing(inbox: Inbox, waiting: Waiting | None) -> dict[str, Any]:
+def preparing_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, Any]:
     """The same before there is a job to speak of: the keys that scripts may rely on."""
     return {
         "agent": None,
@@ -86,7 +86,7 @@ def preparing(inbox: Inbox, waiting: Waiting | None) -> dict[str, Any]:
         "todos": [],
         "step": 0,
         "usage": Usage().model_dump(),
-        "scope": scope.standing([]),
+        "scope": scope.scope_counts([]),
         "refusals": inbox.refused,
         "rewinds": 0,
         "notices": inbox.notices,
@@ -98,41 +98,41 @@ def preparing(inbox: Inbox, waiting: Waiting | None) -> dict[str, Any]:
 
 def preparing_memo(known: dict[str, str], word: str, state: str) -> dict[str, str]:
     """The memo of a start. Temporal takes 2 KB of it; a character may take four bytes."""
-    told = {key: value[:MOST_KNOWN] for key, value in known.items()}
-    return {**told, "status": word, "state": state[: MOST_STATE - MOST_KNOWN * len(told)]}
+    fields = {key: value[:MOST_KNOWN] for key, value in known.items()}
+    return {**fields, "status": word, "state": state[: MOST_STATE - MOST_KNOWN * len(fields)]}
 
 
-def preparing_details(waiting: Waiting, notices: list[str]) -> str:
+def preparing_details(waiting: WaitState, notices: list[str]) -> str:
     """Temporal Web's current details of a start that waits."""
-    return "\n".join([*markdown.waits(waiting), *markdown.listed("Notices", notices)])
+    return "\n".join([*markdown.waiting_lines(waiting), *markdown.list_lines("Notices", notices)])
 
 
-def details(job: JobRecord, notices: list[str]) -> str:
+def web_details(job: JobRecord, notices: list[str]) -> str:
     """Temporal Web's current details, in Markdown. Boxes are characters: `- [x]` stays literal."""
     lines = [f"## {job.title}", "", f"**{job.status}** · agent {job.agent} · model {job.model}", ""]
     if job.waiting:
-        lines += [*markdown.waits(job.waiting), ""]
-        lines += [*_verbatim(job.waiting.about), ""] if job.waiting.about else []
+        lines += [*markdown.waiting_lines(job.waiting), ""]
+        lines += [*_code_block(job.waiting.about), ""] if job.waiting.about else []
     if job.timer:
-        lines += [f"The agent waits until {_time(job.timer)}.", ""]
-    lines += _todos(job)
+        lines += [f"The agent waits until {_format_time(job.timer)}.", ""]
+    lines += _todo_lines(job)
     lines += [
         "",
-        f"Steps {job.step} · {markdown.spent(job.usage)} · rewinds {job.rewinds} · "
+        f"Steps {job.step} · {markdown.usage_line(job.usage)} · rewinds {job.rewinds} · "
         f"refusals {job.refusals} · nudges {job.nudges}",
     ]
-    for remark in _remarks(job):
+    for remark in _remark_lines(job):
         lines += ["", remark]
     if result := job.result:
         lines += ["", "### Result", "", result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in result.deliverables[:50]]
-        lines += markdown.listed("Unresolved", [text[:300] for text in result.unresolved[:50]])
-        lines += markdown.listed("Dropped", [text[:300] for text in result.dropped[:50]])
-    lines += markdown.listed("Notices", notices)
+        lines += markdown.list_lines("Unresolved", [text[:300] for text in result.unresolved[:50]])
+        lines += markdown.list_lines("Dropped", [text[:300] for text in result.dropped[:50]])
+    lines += markdown.list_lines("Notices", notices)
     return "\n".join(lines)
 
 
-def _todos(job: JobRecord) -> list[str]:
+def _todo_lines(job: JobRecord) -> list[str]:
     """The running phase and its list."""
     phase = job.state.phase
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
@@ -143,7 +143,7 @@ def _todos(job: JobRecord) -> list[str]:
     # no padding there, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
-        word, text = _todo_status(job, todo), markdown.cell(todo.content)
+        word, text = _todo_status(job, todo), markdown.table_cell(todo.content)
         shown = f"**{text}**" if word == "current" else text
         lines.append(
             f"| {MARKS[word]}\N{NO-BREAK SPACE} | {todo.id}.\N{NO-BREAK SPACE} | {shown} |"
@@ -151,26 +151,26 @@ def _todos(job: JobRecord) -> list[str]:
     return lines
 
 
-def _remarks(job: JobRecord) -> Iterator[str]:
+def _remark_lines(job: JobRecord) -> Iterator[str]:
     """What else there is to say of how it stands, a line each."""
     if items := job.state.scope:
-        yield f"Scope: {scope.line(items)}"
-    if job.behind:
-        yield f"The remote {job.remote} lacks checkpoints: {job.behind}"
+        yield f"Scope: {scope.scope_line(items)}"
+    if job.push_failure:
+        yield f"The remote {job.remote} lacks checkpoints: {job.push_failure}"
     if job.review:
         yield f"The completion is under review, call {job.review.calls + 1}."
-    if job.refused:
-        counts = ", ".join(f"{guard} {count}" for guard, count in job.refused.items())
+    if job.guard_refusals:
+        counts = ", ".join(f"{guard} {count}" for guard, count in job.guard_refusals.items())
         yield f"Refused by guards: {counts}"
     if job.bypasses:
         yield f"Bypassed once: {', '.join(job.bypasses)}"
 
 
-def report(job: JobRecord, job_id: str) -> ChildReport:
+def child_report(job: JobRecord, job_id: str) -> ChildReport:
     """What the project is told that the job works for."""
     waits, phase = job.waiting, job.state.phase
     # In the first phase there is nothing yet to go on from.
-    begun = job.phases.get(phase.number) if phase.number > 1 else None
+    phase_start = job.phases.get(phase.number) if phase.number > 1 else None
     return ChildReport(
         job=job_id,
         status=job.status,
@@ -179,14 +179,14 @@ def report(job: JobRecord, job_id: str) -> ChildReport:
         message=waits.message[:2000] if waits else "",
         remedy=waits.remedy[:2000] if waits else "",
         phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],
-        number=phase.number if begun else 0,
-        checkpoint=begun or "",
+        number=phase.number if phase_start else 0,
+        checkpoint=phase_start or "",
         usage=job.usage,
         seconds=job.seconds,
     )
 
 
-def report_of_start(waiting: Waiting, job_id: str) -> ChildReport:
+def report_of_start(waiting: WaitState, job_id: str) -> ChildReport:
     """The same of a job that cannot begin yet."""
     return ChildReport(
         job=job_id,
@@ -197,7 +197,7 @@ def report_of_start(waiting: Waiting, job_id: str) -> ChildReport:
     )
 
 
-def memo(job: JobRecord) -> dict[str, str]:
+def memo_fields(job: JobRecord) -> dict[str, str]:
     """The last state in a line, for when no worker can be asked."""
     phase = job.state.phase
     done = len(phase.todos) - phase.open_count
@@ -211,22 +211,22 @@ def memo(job: JobRecord) -> dict[str, str]:
     }
 
 
-def attributes(job: JobRecord, told: dict[str, str]) -> dict[str, str]:
+def attribute_values(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:
     """Of the memo and the job the search attributes that the server has registered."""
     values = {
-        AGENT: told["agent"],
-        STATUS: told["status"],
-        PHASE: told["phase"],
+        AGENT: memo["agent"],
+        STATUS: memo["status"],
+        PHASE: memo["phase"],
         MODEL: job.model[:100],
     }
     return {name: value for name, value in values.items() if name in job.search_attributes}
 
 
-def _time(timer: Timer) -> str:
+def _format_time(timer: WaitTimer) -> str:
     return datetime.fromtimestamp(timer.ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _verbatim(about: dict[str, str]) -> list[str]:
+def _code_block(about: dict[str, str]) -> list[str]:
     """What an agent wrote, as a block of code, which it cannot leave: indented, not fenced."""
     text = "\n".join(f"{name}: {value}" for name, value in about.items())
     return [f"    {line}" for line in text.splitlines()]

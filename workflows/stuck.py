@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from protocol.course import Course, Deed, Figures, StuckFigures
-from protocol.record import Waiting
+from protocol.course import CallRecord, Course, PatternThresholds, StuckThresholds
+from protocol.record import WaitState
 from workflows.course import LONGEST_CYCLE
 
 ACCEPTED = ("todo_rewind", "todo_complete")
@@ -50,14 +50,14 @@ class Wait:
     pattern: str
     issue: str
     advice: str
-    waiting: Waiting
+    waiting: WaitState
 
 
 Verdict = Nudge | Narrow | Wait
 
 
 @dataclass(frozen=True)
-class Row:
+class PatternRow:
     """One pattern: how its count is taken, what it is called, where it leads."""
 
     name: str
@@ -67,7 +67,9 @@ class Row:
     then: Then = "rewind"
 
 
-def judge(before: Course, after: Course, figures: StuckFigures, todo: int) -> Sequence[Verdict]:
+def judge_course(
+    before: Course, after: Course, figures: StuckThresholds, todo: int
+) -> Sequence[Verdict]:
     """What follows from the newest event: the gravest alone, or all that the model is to be told.
 
     Args:
@@ -76,15 +78,17 @@ def judge(before: Course, after: Course, figures: StuckFigures, todo: int) -> Se
         figures: The agent's.
         todo: Number of the current todo, for what the model is told.
     """
-    if after.narrowed:
+    if after.narrowed_issue:
         return []
-    found = [verdict for row in ROWS if (verdict := _judge(row, before, after, figures, todo))]
-    grave = [verdict for verdict in found if not isinstance(verdict, Nudge)]
+    verdicts = [
+        verdict for row in ROWS if (verdict := _judge_row(row, before, after, figures, todo))
+    ]
+    grave = [verdict for verdict in verdicts if not isinstance(verdict, Nudge)]
     waits = [verdict for verdict in grave if isinstance(verdict, Wait)]
-    return [*waits, *grave][:1] or found
+    return [*waits, *grave][:1] or verdicts
 
 
-def text(verdicts: Sequence[Verdict]) -> str:
+def advice_text(verdicts: Sequence[Verdict]) -> str:
     """What the model is told: every issue, then what to do, each advice once."""
     if isinstance(verdicts[0], Narrow):
         return verdicts[0].text
@@ -95,39 +99,39 @@ def text(verdicts: Sequence[Verdict]) -> str:
 def mark_advised(course: Course, verdicts: Sequence[Verdict]) -> Course:
     """The course once the model is to be told."""
     patterns = [verdict.pattern for verdict in verdicts]
-    return course.model_copy(update={"unread": [*course.unread, *patterns]})
+    return course.model_copy(update={"unread_nudges": [*course.unread_nudges, *patterns]})
 
 
-def narrow(course: Course, verdict: Narrow, step: int) -> Course:
+def narrow_course(course: Course, verdict: Narrow, step: int) -> Course:
     """The course once the next turn is the last before a rewind."""
-    return course.model_copy(update={"narrowed": verdict.issue, "narrowed_at": step})
+    return course.model_copy(update={"narrowed_issue": verdict.issue, "narrowed_step": step})
 
 
-def not_now(course: Course, tool: str, todo: int) -> str | None:
+def narrowed_refusal(course: Course, tool: str, todo: int) -> str | None:
     """Why a call is not accepted in a narrowed phase, or None."""
-    if not course.narrowed or tool in ACCEPTED:
+    if not course.narrowed_issue or tool in ACCEPTED:
         return None
-    return f"{tool[:60]} is not accepted now. {_last_turn(course.narrowed, todo)}"
+    return f"{tool[:60]} is not accepted now. {_last_turn(course.narrowed_issue, todo)}"
 
 
-def overdue(course: Course, step: int) -> str | None:
+def overdue_rewind(course: Course, step: int) -> str | None:
     """The issue of the rewind that must be forced before the next model call, or None."""
-    return course.narrowed if course.narrowed and step > course.narrowed_at else None
+    return course.narrowed_issue if course.narrowed_issue and step > course.narrowed_step else None
 
 
-def _judge(
-    row: Row, before: Course, after: Course, figures: StuckFigures, todo: int
+def _judge_row(
+    row: PatternRow, before: Course, after: Course, figures: StuckThresholds, todo: int
 ) -> Verdict | None:
-    allowed: Figures = getattr(figures, row.name)
+    allowed: PatternThresholds = getattr(figures, row.name)
     count = row.count(after)
-    if count < allowed.nudge or count <= row.count(before) or row.name in after.unread:
+    if count < allowed.nudge or count <= row.count(before) or row.name in after.unread_nudges:
         return None
     issue, advice = row.words(after, count), row.advice.format(todo=todo)
     if count < allowed.then:
         return Nudge(row.name, issue, advice) if count % allowed.nudge == 0 else None
     if row.then == "rewind":
         return Narrow(row.name, issue, advice, _last_turn(issue, todo))
-    waiting = Waiting(reason=row.then, message=issue, remedy=_REMEDIES[row.then])
+    waiting = WaitState(reason=row.then, message=issue, remedy=_REMEDIES[row.then])
     return Wait(row.name, issue, advice, waiting)
 
 
@@ -147,12 +151,12 @@ _REMEDIES: dict[Then, str] = {
 }
 
 
-def _run(deeds: list[Deed], same: Callable[[Deed, Deed], bool]) -> int:
+def _run_length(calls: list[CallRecord], same: Callable[[CallRecord, CallRecord], bool]) -> int:
     """How many calls at the end are the same as the last."""
-    return _leading(same(deed, deeds[-1]) for deed in reversed(deeds))
+    return _leading_count(same(call, calls[-1]) for call in reversed(calls))
 
 
-def _leading(values: Iterable[bool]) -> int:
+def _leading_count(values: Iterable[bool]) -> int:
     """How many hold before the first that does not."""
     count = 0
     for value in values:
@@ -162,129 +166,131 @@ def _leading(values: Iterable[bool]) -> int:
     return count
 
 
-def _same_call(one: Deed, other: Deed) -> bool:
-    return (one.tool, one.arguments) == (other.tool, other.arguments)
+def _same_call(call: CallRecord, other: CallRecord) -> bool:
+    return (call.tool, call.arguments) == (other.tool, other.arguments)
 
 
 def _same_result(course: Course) -> int:
-    return _run(
-        course.deeds,
-        lambda one, last: _same_call(one, last) and not one.error and one.result == last.result,
+    return _run_length(
+        course.recent_calls,
+        lambda call, last: _same_call(call, last) and not call.error and call.result == last.result,
     )
 
 
 def _same_call_error(course: Course) -> int:
-    return _run(course.deeds, lambda one, last: _same_call(one, last) and bool(one.error))
+    return _run_length(
+        course.recent_calls, lambda call, last: _same_call(call, last) and bool(call.error)
+    )
 
 
 def _same_error(course: Course) -> int:
     """Calls with the error of the last; those between that brought nothing end no run."""
-    if not course.deeds or not course.deeds[-1].error:
+    if not course.recent_calls or not course.recent_calls[-1].error:
         return 0
-    error, found = course.deeds[-1].error, []
-    for deed in reversed(course.deeds):
-        if deed.error == error:
-            found.append(deed)
-        elif deed.news or deed.error:
+    error, failures = course.recent_calls[-1].error, []
+    for call in reversed(course.recent_calls):
+        if call.error == error:
+            failures.append(call)
+        elif call.news or call.error:
             break
-    return len(found) if any(not _same_call(deed, found[0]) for deed in found) else 0
+    return len(failures) if any(not _same_call(deed, failures[0]) for deed in failures) else 0
 
 
-def _cycle(course: Course) -> tuple[int, int]:
+def _find_cycle(course: Course) -> tuple[int, int]:
     """Rounds of the cycle at the end, counted when one is complete, and the calls of a round."""
-    marks = [(deed.tool, deed.arguments, deed.result) for deed in reversed(course.deeds)]
-    found = [(_rounds(marks, length), length) for length in range(2, LONGEST_CYCLE + 1)]
-    return max(found, key=lambda one: (one[0], -one[1]))
+    marks = [(call.tool, call.arguments, call.result) for call in reversed(course.recent_calls)]
+    cycles = [(_count_rounds(marks, length), length) for length in range(2, LONGEST_CYCLE + 1)]
+    return max(cycles, key=lambda cycle: (cycle[0], -cycle[1]))
 
 
-def _rounds(marks: list[tuple[str, str, str]], length: int) -> int:
+def _count_rounds(marks: list[tuple[str, str, str]], length: int) -> int:
     """Rounds of that many calls, newest first; the same call over and over is no cycle."""
     if len(set(marks[:length])) < 2:
         return 0
     pairs = zip(marks, marks[length:], strict=False)
-    equal = _leading(one == earlier for one, earlier in pairs)
+    equal = _leading_count(mark == earlier for mark, earlier in pairs)
     rounds, part = divmod(length + equal, length)
     return 0 if part else rounds
 
 
-def _names(course: Course) -> str:
-    return ", ".join(deed.tool for deed in course.deeds[-_cycle(course)[1] :])
+def _cycle_tools(course: Course) -> str:
+    return ", ".join(call.tool for call in course.recent_calls[-_find_cycle(course)[1] :])
 
 
-def _tool(course: Course) -> str:
-    return course.deeds[-1].tool
+def _last_tool(course: Course) -> str:
+    return course.recent_calls[-1].tool
 
 
 OTHERWISE = (
     "Doing it once more changes nothing: complete todo {todo} if it is done, do it another way, or "
     "call todo_rewind with what stands in the way."
 )
-ROWS: tuple[Row, ...] = (
-    Row(
+ROWS: tuple[PatternRow, ...] = (
+    PatternRow(
         "same_result",
         _same_result,
         lambda course, n: (
-            f"{_tool(course)} was called {n} times in a row with the same arguments "
+            f"{_last_tool(course)} was called {n} times in a row with the same arguments "
             "and the same result."
         ),
         OTHERWISE,
     ),
-    Row(
+    PatternRow(
         "same_call_error",
         _same_call_error,
         lambda course, n: (
-            f"{_tool(course)} was called {n} times in a row with the same arguments "
+            f"{_last_tool(course)} was called {n} times in a row with the same arguments "
             "and failed each time."
         ),
         OTHERWISE,
     ),
-    Row(
+    PatternRow(
         "same_error",
         _same_error,
         lambda course, n: (
-            f"{n} calls, the last of {_tool(course)}, failed with the same error "
+            f"{n} calls, the last of {_last_tool(course)}, failed with the same error "
             "whatever their arguments."
         ),
         OTHERWISE,
     ),
-    Row(
+    PatternRow(
         "cycle",
-        lambda course: _cycle(course)[0],
+        lambda course: _find_cycle(course)[0],
         lambda course, n: (
-            f"The same calls went round {n} times with equal results: {_names(course)}."
+            f"The same calls went round {n} times with equal results: {_cycle_tools(course)}."
         ),
         OTHERWISE,
     ),
-    Row(
+    PatternRow(
         "no_action",
-        lambda course: course.silent,
+        lambda course: course.text_only_replies,
         lambda _, n: f"{n} replies in a row called no tool.",
         "Do todo {todo} with a tool, or call todo_complete when it is done.",
     ),
-    Row(
+    PatternRow(
         "refused_todo",
-        lambda course: course.refusals,
+        lambda course: course.todo_refusals,
         lambda _, n: f"todo_complete was refused {n} times for the same reason.",
         "Do first what the refusal asks for. If that cannot be done, call todo_rewind with what "
         "stands in the way.",
     ),
-    Row(
+    PatternRow(
         "refused_completion",
-        lambda course: course.completions,
+        lambda course: course.completion_refusals,
         lambda _, n: f"job_complete was refused {n} times, its deliverables unchanged.",
         "Do first what the refusal asks for; refused again, the job waits for a person.",
         "review",
     ),
-    Row(
+    PatternRow(
         "nothing_new",
-        lambda course: course.stale,
+        lambda course: course.calls_without_news,
         lambda _, n: f"{n} calls brought no new result, changed no file and completed no todo.",
         "Use what you have: do todo {todo}, or call todo_rewind with what stands in the way.",
         "stuck",
     ),
-    Row(
+    PatternRow(
         "no_todo",
-        lambda course: course.replies,
+        lambda course: course.replies_since_todo,
         lambda _, n: f"{n} model calls completed no todo.",
         "Bring todo {todo} to an end and call todo_complete, or call todo_rewind with what stands "
         "in the way.",

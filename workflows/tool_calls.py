@@ -8,14 +8,14 @@ from __future__ import annotations
 from temporalio import workflow
 
 from protocol.course import Course
-from protocol.endings import Point
-from protocol.record import JobRecord, Waiting
+from protocol.endings import GuardPoint
+from protocol.record import JobRecord, WaitState
 from protocol.requests import Call, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
 from workflows import budget, course, guards, pending, questions, replies, stuck, traces
 from workflows.inbox import Inbox
-from workflows.steps import Steps
+from workflows.steps import JobSteps
 
 
 class ToolCalls:
@@ -25,26 +25,26 @@ class ToolCalls:
     activity, never before, so that a step given up half way leaves nothing behind.
     """
 
-    def __init__(self, job: JobRecord, steps: Steps, inbox: Inbox) -> None:
+    def __init__(self, job: JobRecord, steps: JobSteps, inbox: Inbox) -> None:
         self.job = job
         self.job_id = workflow.info().workflow_id
         self.steps = steps
         self.inbox = inbox
         self.notice = inbox.notice
 
-    def no_room(self) -> Waiting | None:
+    def next_call_wait(self) -> WaitState | None:
         """How the job waits if the limits leave no room for its next call, else None."""
-        return self._no_room(budget.next_call(self.job))
+        return self._budget_wait(budget.next_call(self.job))
 
-    def _parked(self, reservation: budget.Reservation) -> bool:
+    def _park_without_room(self, reservation: budget.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""
-        if waiting := self._no_room(reservation):
+        if waiting := self._budget_wait(reservation):
             self.job.waiting = waiting
         return waiting is not None
 
-    def _no_room(self, reservation: budget.Reservation) -> Waiting | None:
-        over = budget.over(self.job, reservation)
-        return over.waiting(self.job_id) if over else None
+    def _budget_wait(self, reservation: budget.Reservation) -> WaitState | None:
+        over = budget.exceeded_limit(self.job, reservation)
+        return over.wait_state(self.job_id) if over else None
 
     async def ask_person(
         self,
@@ -66,41 +66,41 @@ class ToolCalls:
             instead: Arguments that guards have rewritten, as they would be run.
         """
         job = self.job
-        asked = questions.approval_at_hand(job)
-        if asked is None:
+        approval = questions.approval_at_hand(job)
+        if approval is None:
             shown = await self.steps.show_call(job)
             shown.arguments |= instead or {}
             questions.request_approval(job, call.tool, shown, question, guard, workflow.time())
-            asked = questions.approval_at_hand(job)
-        if asked and asked.approved is None:
-            job.waiting = questions.waiting_for_approval(asked, self.job_id)
-        elif asked and asked.approved is False:
-            await self._run(call, route, questions.denied(asked))
-        return bool(asked and asked.approved)
+            approval = questions.approval_at_hand(job)
+        if approval and approval.approved is None:
+            job.waiting = questions.waiting_for_approval(approval, self.job_id)
+        elif approval and approval.approved is False:
+            await self._run_call(call, route, questions.denial_text(approval))
+        return bool(approval and approval.approved)
 
-    async def _clarify(self, call: Call, route: ToolRoute) -> None:
+    async def _answer_clarification(self, call: Call, route: ToolRoute) -> None:
         """Put the agent's question to people, or give it the answer they gave."""
         job = self.job
-        asked = job.clarification
-        if asked.pending is None and await self._kept_from(call, route, []):
+        clarification = job.clarification
+        if clarification.pending is None and await self._blocked_by_guards(call, route, []):
             return
-        if asked.pending is None and asked.used < job.limits.clarifications:
+        if clarification.pending is None and clarification.used < job.limits.clarifications:
             shown = await self.steps.show_call(job)
             if shown.error:
-                await self._run(call, route, shown.error)
+                await self._run_call(call, route, shown.error)
                 return
-            questions.ask(job, shown, workflow.time())
-        if pending := asked.pending:
+            questions.ask_question(job, shown, workflow.time())
+        if pending := clarification.pending:
             if pending.answer is None:
                 job.waiting = questions.waiting_for_answer(pending, self.job_id)
                 return
-            if await self._run(call, route, answer=pending.answer):
-                asked.pending = None
-                asked.resolved += 1
+            if await self._run_call(call, route, answer=pending.answer):
+                clarification.pending = None
+                clarification.resolved += 1
         else:
-            await self._run(call, route, answer=questions.ENOUGH)
+            await self._run_call(call, route, answer=questions.ENOUGH)
 
-    async def _run(
+    async def _run_call(
         self,
         call: Call,
         route: ToolRoute,
@@ -114,40 +114,46 @@ class ToolCalls:
             False when the limits leave no room for it: the job waits, and the call comes up again.
         """
         job = self.job
-        if self._parked(budget.TOOL_CALL):
+        if self._park_without_room(budget.TOOL_CALL):
             return False
-        reply = await self.steps.tool(job, call, route, refusal, answer, approved=self._approved)
+        reply = await self.steps.call_tool(
+            job, call, route, refusal, answer, approved=self._is_approved
+        )
         if reply.asks:
             if questions.approval_at_hand(job) is None:
-                guards.tried(job, reply.trials, call.tool, call.path)
-            await self.ask_person(call, route, reply.asks, guard=reply.guard, instead=reply.instead)
+                guards.note_trials(job, reply.trials, call.tool, call.path)
+            await self.ask_person(
+                call, route, reply.asks, guard=reply.guard, instead=reply.rewritten_arguments
+            )
             return False
-        for line in guards.heed(job, reply, call.tool, reply.error or "", call.path):
+        for line in guards.apply_guard_outcome(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
         if reply.pending:
             pending.take_reply(job, reply.pending, workflow.time())
             return False
         pending.settle(job)
-        job.move_to(reply.commit, None if route.local or refusal else reply.at)
+        job.advance_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
         if refusal or reply.guard or (call.tool == "todo_complete" and not reply.ok):
             self._count_refusal()
         else:
-            job.spend(Usage(tool_calls=1, failed_calls=int(not reply.ok)))
+            job.add_usage(Usage(tool_calls=1, failed_calls=int(not reply.ok)))
         job.next_call += 1
-        if reply.trouble:
-            job.unread = replies.failed_call(call, reply.trouble)
+        if reply.command_failure:
+            job.failed_command = replies.failed_call(call, reply.command_failure)
         if not reply.ok:
             self._note_failure(call, reply.error or "")
         elif call.tool == "todo_write" or (call.path == "todos.yaml" and reply.changed):
             job.handed_over = True
         completed = reply.ok and call.tool == "todo_complete"
         if completed and (todo := job.state.phase.current):
-            self._tell_what_counts(todo)
+            self._note_covered_item(todo)
             job.state.complete_todo(todo.id)
             job.advice = ""
         job.state.take_items(reply.scope)
-        self._watch_call(course.Happened(call, reply, polling=route.polling, completed=completed))
+        self._record_call(
+            course.CallOutcome(call, reply, polling=route.polling, completed=completed)
+        )
         if not (refusal or answer or call.tool in replies.COUNTED):
             waiting = guards.count_undecided(job, reply, call.tool, reply.error or "")
             if waiting:
@@ -156,7 +162,7 @@ class ToolCalls:
                 await self._wait_for_person(waiting)
         return True
 
-    async def _wait_for_person(self, waiting: Waiting) -> None:
+    async def _wait_for_person(self, waiting: WaitState) -> None:
         """Park the job for what the model cannot mend, with the details in `errors/`."""
         await self.steps.write_error(self.job, waiting)
         self.job.waiting = waiting
@@ -168,29 +174,29 @@ class ToolCalls:
             job.waiting = waiting
             return
         if job.timer:
-            if self._parked(budget.Reservation()):
+            if self._park_without_room(budget.Reservation()):
                 return
             left = budget.seconds_left(job)
-            letters = self.inbox.letters
-            if not await self.steps.sleep(job, job.timer, left, lambda: bool(letters)):
+            letters = self.inbox.signals
+            if not await self.steps.sleep_until(job, job.timer, left, lambda: bool(letters)):
                 return
-        await self._run(call, route)
+        await self._run_call(call, route)
 
     def _note_failure(self, call: Call, why: str) -> None:
         """Remember the first call of the reply that the model has to hear of before it goes on."""
         self.job.failed_call = self.job.failed_call or replies.failed_call(call, why)
 
-    async def _hold_back(self, call: Call, route: ToolRoute, failed: str) -> None:
+    async def _hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:
         """Count no todo, and no job, that the model called complete before it knew of a failure.
 
         Stuck detection is shown the failure, and not all that it holds back.
         """
         job = self.job
-        if self._parked(budget.TOOL_CALL):
+        if self._park_without_room(budget.TOOL_CALL):
             return
         why = replies.HELD_BACK.format(failed=failed, tool=call.tool)
-        reply = await self.steps.tool(job, call, route, why)
-        job.move_to(reply.commit)
+        reply = await self.steps.call_tool(job, call, route, why)
+        job.advance_to(reply.commit)
         job.context = reply.context
         self._count_refusal()
         job.next_call += 1
@@ -198,78 +204,80 @@ class ToolCalls:
     def _count_refusal(self) -> None:
         """Count a call that was not carried out."""
         self.job.refusals += 1
-        self.job.spend(Usage(refused_calls=1))
+        self.job.add_usage(Usage(refused_calls=1))
 
-    def _tell_what_counts(self, todo: Todo) -> None:
+    def _note_covered_item(self, todo: Todo) -> None:
         """A todo that names no scope item counts for the next one: people should see that."""
         covered = self.job.state.covered_by(todo)
         if covered and not todo.items:
-            told = f"todo {todo.id} names no scope item; it counts for {covered[0]}"
-            self.notice(told)
-            traces.note(self.job, "decision", "gate", "scope", told, tool="todo_complete")
+            message = f"todo {todo.id} names no scope item; it counts for {covered[0]}"
+            self.notice(message)
+            traces.note_trace(self.job, "decision", "gate", "scope", message, tool="todo_complete")
 
-    async def _refuse(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
+    async def _refuse_call(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
         """Record that a gate refused the call at hand."""
-        if await self._run(call, route, why):
+        if await self._run_call(call, route, why):
             self._note_refusal(call, gate, why)
 
     def _note_refusal(self, call: Call, gate: str, why: str) -> None:
         tool = call.tool[:60]
         happened = f"{tool} was refused"
-        traces.note(
+        traces.note_trace(
             self.job, "violation", "gate", gate, happened, why=why, tool=tool, path=call.path
         )
 
-    async def _deny(self, call: Call, gate: str, why: str) -> None:
+    async def _deny_call(self, call: Call, gate: str, why: str) -> None:
         """Answer a call for which no tool is run."""
         job = self.job
-        reply = await self.steps.deny(job, call, why)
-        job.move_to(reply.commit)
+        reply = await self.steps.deny_call(job, call, why)
+        job.advance_to(reply.commit)
         job.context = reply.context
         self._count_refusal()
         job.next_call += 1
-        if not job.course.narrowed:
+        if not job.course.narrowed_issue:
             # Of the one turn before a rewind `todo_complete` is accepted whatever else is in it.
             self._note_failure(call, why)
         self._note_refusal(call, gate, why)
-        self._watch_call(course.Happened(call, reply, denied=True))
+        self._record_call(course.CallOutcome(call, reply, denied=True))
 
-    async def _wait(self, call: Call, route: ToolRoute) -> None:
+    async def _wait_for_timer(self, call: Call, route: ToolRoute) -> None:
         """Let time pass; people's letters are attended to meanwhile, and then it goes on."""
         job = self.job
         if job.timer is None:
-            if await self._kept_from(call, route, []):
+            if await self._blocked_by_guards(call, route, []):
                 return
             # A step of its own, so that people see for how long.
-            job.timer = self.steps.timer(call)
+            job.timer = self.steps.begin_timer(call)
             return
-        if self._parked(budget.Reservation()):
+        if self._park_without_room(budget.Reservation()):
             return
-        left = budget.seconds_left(job)
-        over = await self.steps.sleep(job, job.timer, left, lambda: bool(self.inbox.letters))
-        if over and await self._run(call, route):
+        remaining = budget.seconds_left(job)
+        over = await self.steps.sleep_until(
+            job, job.timer, remaining, lambda: bool(self.inbox.signals)
+        )
+        if over and await self._run_call(call, route):
             job.timer = None
 
     @property
-    def _todo(self) -> int:
+    def _todo_number(self) -> int:
         """Number of the current todo."""
         current = self.job.state.phase.current
         return current.id if current else 0
 
-    def _watch_call(self, happened: course.Happened) -> None:
+    def _record_call(self, happened: course.CallOutcome) -> None:
         job = self.job
-        self._watch(course.after_call(job.course, happened, job.limits.stuck))
+        self._record_course(course.after_call(job.course, happened, job.limits.stuck))
 
-    def _watch(self, now: Course) -> None:
+    def _record_course(self, now: Course) -> None:
         """Go on with this course, and do what stuck detection says of it."""
         job, before = self.job, self.job.course
         job.course = now
-        verdicts = stuck.judge(before, now, job.limits.stuck, self._todo)
+        verdicts = stuck.judge_course(before, now, job.limits.stuck, self._todo_number)
         if not verdicts:
             return
         for verdict in verdicts:
             self.notice(f"stuck: step {job.step}, {verdict.word}. {verdict.issue}")
-            traces.note(
+            traces.note_trace(
                 job,
                 "violation",
                 "detector",
@@ -283,24 +291,26 @@ class ToolCalls:
             return
         job.nudges += 1
         if isinstance(gravest, stuck.Narrow) or job.calls or job.correction is None:
-            job.advice = stuck.text(verdicts)
+            job.advice = stuck.advice_text(verdicts)
         # Else what is said of a reply without a call says more than that there were several.
         if isinstance(gravest, stuck.Narrow):
-            job.course = stuck.narrow(now, gravest, job.step)
+            job.course = stuck.narrow_course(now, gravest, job.step)
         else:
             job.course = stuck.mark_advised(now, verdicts)
 
-    async def _kept_from(self, call: Call, route: ToolRoute, points: list[Point]) -> bool:
+    async def _blocked_by_guards(
+        self, call: Call, route: ToolRoute, points: list[GuardPoint]
+    ) -> bool:
         """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""
         job = self.job
         if not route.guarded:
             return False
-        ending = await self.steps.judge_ending(job, route, points, approved=self._approved)
+        ending = await self.steps.judge_ending(job, route, points, approved=self._is_approved)
         if ending.asks:
             if questions.approval_at_hand(job) is None:
-                guards.tried(job, ending.trials, call.tool, call.path)
+                guards.note_trials(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
-        for line in guards.heed(job, ending, call.tool, ending.refusal, call.path):
+        for line in guards.apply_guard_outcome(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if "job_complete" in points:
             stopped = job.stop_hook_active or ending.stopped
@@ -311,11 +321,11 @@ class ToolCalls:
                 # The call comes up again once whoever failed is mended.
                 await self._wait_for_person(waiting)
                 return True
-            await self._run(call, route, ending.refusal)
+            await self._run_call(call, route, ending.refusal)
         return bool(ending.refusal)
 
     @property
-    def _approved(self) -> bool:
+    def _is_approved(self) -> bool:
         """Whether a person has approved the call at hand."""
-        asked = questions.approval_at_hand(self.job)
-        return bool(asked and asked.approved)
+        approval = questions.approval_at_hand(self.job)
+        return bool(approval and approval.approved)

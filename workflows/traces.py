@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.project import Ended, ProjectRecord, Running
+from protocol.project import EndedJob, ProjectRecord, RunningJob
 from protocol.record import JobRecord
 from protocol.text import one_line
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
@@ -17,7 +17,7 @@ FLUSHED_AT = 20
 """Notes that are handed over at once, wherever the phase stands."""
 
 
-def note(
+def note_trace(
     job: JobRecord,
     type: TraceType,
     source: Source,
@@ -45,9 +45,9 @@ def note(
         trial: Whether a guard on trial would have refused what was let through.
     """
     current = job.state.phase.current
-    job.noted += 1
+    job.trace_count += 1
     trace = Trace(
-        key=f"{job.run}.{job.noted}",
+        key=f"{job.run_id}.{job.trace_count}",
         type=type,
         source=source,
         guard=by,
@@ -66,8 +66,8 @@ def note(
     job.traces = [*job.traces, trace]
 
 
-def of_handoff(
-    project: ProjectRecord, run: Running, ended: Ended, why: Sequence[str], run_id: str
+def note_handoff(
+    project: ProjectRecord, run: RunningJob, ended: EndedJob, why: Sequence[str], run_id: str
 ) -> None:
     """Note what came of work that a project handed over.
 
@@ -75,11 +75,11 @@ def of_handoff(
         why: Why it was not accepted; empty if it was.
         run_id: Of the project's workflow.
     """
-    project.noted += 1
+    project.trace_count += 1
     handoff = run.handoff
     verdict = "was not accepted" if why else "was accepted"
     trace = Trace(
-        key=f"{run_id}.{project.noted}",
+        key=f"{run_id}.{project.trace_count}",
         type="outcome",
         source="gate",
         guard="handoff",
@@ -97,7 +97,7 @@ def of_handoff(
     project.traces = [*project.traces, trace]
 
 
-def due(job: JobRecord) -> bool:
+def flush_is_due(job: JobRecord) -> bool:
     """Whether notes are to be handed over now: there are many, or the job rests for a while."""
     if is_full(job) and job.waiting is None:
         return True

@@ -25,7 +25,7 @@ from activities.model.prices import priced
 from activities.model.prompt import context_tokens, fixed_tokens
 from activities.model.stream import Streamed
 from activities.tokens import encoding_of
-from protocol.requests import Compacted, CompactRequest, Usage
+from protocol.requests import CompactReply, CompactRequest, Usage
 
 SUMMARIES = 2
 """Summaries that are asked for before the system writes what they leave out."""
@@ -39,7 +39,7 @@ class Compacting:
         self._asking = Asking(root, connect)
 
     @activity.defn(name="compact")
-    async def compact(self, request: CompactRequest) -> Compacted:
+    async def compact(self, request: CompactRequest) -> CompactReply:
         """Clear old results and, if that is not enough, fold old exchanges into a summary."""
         with typed(ATTEMPTS):
             async with heartbeats():
@@ -91,7 +91,7 @@ class Compacting:
     def _missing(self, request: CompactRequest, summary: str) -> bool:
         return bool(_needed(open_snapshot(self._root, request)).missing(summary))
 
-    def _save(self, request: CompactRequest, written: Sequence[Streamed]) -> Compacted:
+    def _save(self, request: CompactRequest, written: Sequence[Streamed]) -> CompactReply:
         snapshot = open_snapshot(self._root, request)
         before, planned = snapshot.compaction, _plan(snapshot, request)
         summary, told = before.summary, [reply for reply in written if reply.text.strip()]
@@ -114,7 +114,7 @@ class Compacting:
             usage.add(priced(reply, snapshot.config))
         at = scheduled_at()
         story = snapshot.story(f"compacted: {planned.cleared} cleared, {planned.folded} folded")
-        return Compacted(
+        return CompactReply(
             commit=snapshot.save(story, at),
             at=at,
             context=context_tokens(snapshot),

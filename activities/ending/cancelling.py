@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.failures import typed
 from activities.heartbeats import heartbeats
 from activities.job.opening import job_id
-from protocol.starting import Cancelling
+from protocol.starting import CancelStartRequest
 
 
 async def ask_server() -> None:
@@ -17,7 +17,7 @@ async def ask_server() -> None:
 
 
 @activity.defn
-async def cancel_start(request: Cancelling) -> Cancelling:
+async def cancel_start(request: CancelStartRequest) -> CancelStartRequest:
     """For a job that has nothing to close: it was cancelled before it began."""
     with typed():
         async with heartbeats():

@@ -21,8 +21,8 @@ from activities.phases.summary import with_summary
 from activities.starting.inputs import doubts
 from activities.stores.turning import at_end
 from activities.tool_catalogue import REGISTRY
-from protocol.endings import Closed, CloseRequest, JobResult
-from protocol.text import sentence
+from protocol.endings import CloseReply, CloseRequest, JobResult
+from protocol.text import as_sentence
 
 MAX_LISTED = 200
 
@@ -38,7 +38,7 @@ class Closing:
         self._root = root
 
     @activity.defn(name="close_job")
-    async def close_job(self, request: CloseRequest) -> Closed:
+    async def close_job(self, request: CloseRequest) -> CloseReply:
         """Write `output/completion.json`, tag the last checkpoint, settle the folder."""
         with typed():
             async with heartbeats():
@@ -47,7 +47,7 @@ class Closing:
                     await ask_server()
                 return closed
 
-    def _close(self, request: CloseRequest) -> Closed:
+    def _close(self, request: CloseRequest) -> CloseReply:
         snapshot = open_snapshot(self._root, request)
         before = snapshot.files
         result = _result(snapshot, request)
@@ -68,7 +68,7 @@ class Closing:
         result.tree = snapshot.compared
         moved = settle(self._root, snapshot, request.status, attempt_key(), last=True)
         forget_private(self._root, job_id())
-        return Closed(
+        return CloseReply(
             commit=result.checkpoint,
             at=at,
             result=result,
@@ -88,7 +88,7 @@ def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
     return JobResult(
         status=request.status,
         dropped=[
-            f"{item.id}: {sentence(item.text)} Reason: {item.reason}"
+            f"{item.id}: {as_sentence(item.text)} Reason: {item.reason}"
             for item in snapshot.state.scope
             if item.status == "dropped"
         ][:MAX_LISTED],

@@ -12,7 +12,7 @@ from activities.checkpoints import Files, FilesError, PathRefused, parse
 from activities.plain import plain
 from config.patterns import compiled, why_not
 from protocol.state import DoneWhen
-from protocol.telling import wrong_everywhere
+from protocol.telling import all_errors
 
 if TYPE_CHECKING:
     from activities.ending.check_commands import Checks
@@ -31,7 +31,7 @@ def read_done_when(value: Any) -> DoneWhen:
     try:
         return checked(DoneWhen.model_validate(value))
     except ValidationError as error:
-        raise ValueError(wrong_everywhere(error)) from None
+        raise ValueError(all_errors(error)) from None
 
 
 def checked(condition: DoneWhen) -> DoneWhen:

@@ -28,7 +28,7 @@ from activities.toolkit.context import no_heartbeat
 from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError
 from activities.tools.collecting import survey
-from protocol.endings import Facts, FactsRequest, GateFacts
+from protocol.endings import FactsRequest, GateFacts, GateFactsReply
 from protocol.scope import only_unticked
 from protocol.text import one_line
 
@@ -42,11 +42,11 @@ MIN_WORDS = 2
 """Words, beside what it names, that an entry of `unresolved` must have to count as a reason."""
 
 
-def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
+def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
     """The `gate_facts` activity."""
 
     @activity.defn(name="gate_facts")
-    def gate_facts(request: FactsRequest) -> Facts:
+    def gate_facts(request: FactsRequest) -> GateFactsReply:
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             checks = Checks(root, job_id(), snapshot.config)
@@ -59,7 +59,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], Facts]:
                 facts.unexplained_writes = [
                     name for name in facts.unexplained_writes if not explained(name, name, entries)
                 ][:MAX_NAMED]
-            return Facts(facts=facts)
+            return GateFactsReply(facts=facts)
 
     return gate_facts
 
@@ -118,7 +118,7 @@ def read_facts(snapshot: Snapshot, call: int | None, checks: Checks | None = Non
         ][:MAX_NAMED],
         workspace_tokens=tokens.count(snapshot.text("workspace.md")),
         missing_deliverables=_missing(snapshot, arguments.get("deliverables") or []),
-        deliverables_mark=_mark(snapshot, arguments.get("deliverables") or [])
+        deliverables_fingerprint=_mark(snapshot, arguments.get("deliverables") or [])
         if called["name"] == "job_complete" and not error
         else "",
         handoff=[why[:MOST_WHY] for why in refusals(snapshot)][:MAX_NAMED]

@@ -36,12 +36,12 @@ from activities.toolkit.registry import Tool, select
 from config.schema import AgentConfig, Problem
 from config.templates import render
 from protocol import scope
-from protocol.endings import MOST_LOOK_UPS, ReviewReply, ReviewRequest
+from protocol.endings import MAX_LOOK_UPS, ReviewReply, ReviewRequest
 
 PART_TOKENS = 6000
 RESULT_CHARACTERS = 8000
 ERROR = "Error: "
-TOO_MANY = f"Not run: at most {MOST_LOOK_UPS} calls of a reply are carried out."
+TOO_MANY = f"Not run: at most {MAX_LOOK_UPS} calls of a reply are carried out."
 DECIDE = "Read on with a tool, or decide: call accept, or send_back with findings."
 LAST = "This is your last reply: call accept, or send_back with findings."
 VERDICTS = ("accept", "send_back")
@@ -88,7 +88,7 @@ class Reviewing:
             reply.usage.tool_calls = 1
         else:
             results = self._looked_up(snapshot, reviewer, conversation, streamed.calls)
-            run = results[:MOST_LOOK_UPS]
+            run = results[:MAX_LOOK_UPS]
             reply.usage.tool_calls, reply.usage.refused_calls = len(run), len(results) - len(run)
             reply.usage.failed_calls = sum(text.startswith(ERROR) for text in run)
             conversation = conversation.append(
@@ -123,7 +123,7 @@ class Reviewing:
             key=attempt_key(),
         )
         results = []
-        for name, raw in calls[:MOST_LOOK_UPS]:
+        for name, raw in calls[:MAX_LOOK_UPS]:
             try:
                 if name not in offered:
                     known = ", ".join(offered)
@@ -132,7 +132,7 @@ class Reviewing:
             except (ToolError, FilesError, PathRefused) as problem:
                 text = f"{ERROR}{problem}"
             results.append(cut(text, RESULT_CHARACTERS))
-        return results + [f"{ERROR}{TOO_MANY}"] * len(calls[MOST_LOOK_UPS:])
+        return results + [f"{ERROR}{TOO_MANY}"] * len(calls[MAX_LOOK_UPS:])
 
 
 def reviewer_tools(config: AgentConfig) -> list[Tool]:
@@ -200,7 +200,7 @@ def task(snapshot: Snapshot, call: int) -> str:
     ledger = snapshot.state.scope
     parts = {
         "Instructions (instructions.md)": snapshot.text("instructions.md"),
-        f"Scope ({scope.line(ledger)})": _listed(
+        f"Scope ({scope.scope_line(ledger)})": _listed(
             [f"{item.line} {item.reason}".strip() for item in ledger]
         ),
         "Deliverables": _listed(claim["deliverables"]),

@@ -19,7 +19,7 @@ from activities.stores import requirements, traces
 from activities.stores.away import StoreAway
 from activities.stores.engine import Store
 from config.schema import Problem
-from protocol.forgetting import Forget, Forgotten
+from protocol.forgetting import ForgetRequest, ForgetResult
 
 MOST_LINES = 100
 
@@ -31,7 +31,7 @@ class Forgetting:
         self._root = root
 
     @activity.defn(name="forget")
-    async def forget(self, request: Forget) -> Forgotten:
+    async def forget(self, request: ForgetRequest) -> ForgetResult:
         """Forget a job, or those that are due. Doing it twice changes nothing."""
         with typed():
             async with heartbeats():
@@ -44,20 +44,20 @@ class Forgetting:
                     return await asyncio.to_thread(self._remove, records)
                 return await self._due(choice)
 
-    async def _due(self, choice: Choice) -> Forgotten:
+    async def _due(self, choice: Choice) -> ForgetResult:
         """One that cannot be forgotten now keeps no other from it."""
-        whole = Forgotten()
+        whole = ForgetResult()
         for job in choice.looked_at():
             try:
                 done = await asyncio.to_thread(self._remove, await choice.due(job))
             except (Problem, OSError) as problem:
-                done = Forgotten(notes=[f"{job} stays for now: {problem}"])
+                done = ForgetResult(notes=[f"{job} stays for now: {problem}"])
             whole.jobs = [*whole.jobs, *done.jobs][:MOST_LINES]
             whole.notes = [*whole.notes, *done.notes][:MOST_LINES]
             whole.count += done.count
         return whole
 
-    def _clear(self, records: Sequence[Record], request: Forget) -> None:
+    def _clear(self, records: Sequence[Record], request: ForgetRequest) -> None:
         """The rows of the stores first: where one is away nothing has happened yet."""
         store = Store(self._root)
         if not (request.traces or request.requirements) or not store.is_begun:
@@ -75,8 +75,8 @@ class Forgetting:
         except StoreAway as away:
             raise failure("Dependency", str(away), retry=may_pass()) from away
 
-    def _remove(self, records: Sequence[Record]) -> Forgotten:
-        done = Forgotten()
+    def _remove(self, records: Sequence[Record]) -> ForgetResult:
+        done = ForgetResult()
         for record in records:
             held = forgotten(self._root, record.job)
             if not is_there(self._root, record.job) and (held is None or held.done):
@@ -88,4 +88,4 @@ class Forgetting:
             if kept := lost_found(self._root, record.job):
                 done.notes.append(f"{kept} stays: files that people had put into {record.job}")
         done.count = len(done.jobs)
-        return Forgotten(jobs=done.jobs[:MOST_LINES], count=done.count, notes=done.notes)
+        return ForgetResult(jobs=done.jobs[:MOST_LINES], count=done.count, notes=done.notes)

@@ -17,7 +17,7 @@ from activities.stores.away import StoreAway, StoreRefuses, StoreRejects
 from activities.stores.deferring import Writer, makes
 from activities.stores.engine import Store
 from config.graph_schema import JOB
-from protocol.state import Deferred
+from protocol.state import DeferredWrite
 
 NODE = "graph node"
 RELATION = "graph relation"
@@ -52,7 +52,7 @@ def stored(store: Store, ref: str) -> dict[str, Any]:
 
 
 @makes(NODE, "graph")
-def _put_requirement(writer: Writer, entry: Deferred) -> list[str]:
+def _put_requirement(writer: Writer, entry: DeferredWrite) -> list[str]:
     schema, values = writer.config.graph_schema, entry.data["values"]
     if entry.data["unread"]:
         # The store was away as well: without what it says the node would be half of one.
@@ -85,7 +85,7 @@ def holds(writer: Writer, id: str) -> bool:
     """
     waiting = [
         each.kind
-        for each in writer.state.deferred
+        for each in writer.state.deferred_writes
         if each.kind in (NODE, REMOVAL) and each.about == id
     ]
     if waiting:
@@ -101,13 +101,13 @@ def holds(writer: Writer, id: str) -> bool:
 
 
 @makes(REMOVAL, "graph")
-def _remove_requirement(writer: Writer, entry: Deferred) -> list[str]:
+def _remove_requirement(writer: Writer, entry: DeferredWrite) -> list[str]:
     _write(writer, drop_node(writer.config.graph_schema, REQUIREMENT, entry.about))
     return []
 
 
 @makes(RELATION, "graph")
-def _put_relation(writer: Writer, entry: Deferred) -> list[str]:
+def _put_relation(writer: Writer, entry: DeferredWrite) -> list[str]:
     schema, given = writer.config.graph_schema, entry.data
     start: tuple[str, str] = (REQUIREMENT, given["requirement"])
     end: tuple[str, str] = (given["target_kind"], given["target"])

@@ -19,7 +19,7 @@ from activities.job.snapshot import Snapshot
 from config.guard_files import render_argument
 from config.guard_schema import Guard, HookEvent, Point, Stage
 from config.schema import Problem
-from protocol.requests import Guarded
+from protocol.requests import GuardOutcome
 
 BY_CONFIGURATION = "approve"
 """Who asks when the configuration does: no guard."""
@@ -129,9 +129,9 @@ class Guards:
         found = (g for g in self._rules() if g.decision == "deny")
         return next((guard for guard in found if concerns(guard, now) is not None), None)
 
-    def report(self, outcome: Outcome | None = None) -> Guarded:
+    def report(self, outcome: Outcome | None = None) -> GuardOutcome:
         """What the workflow is told; only what there is to tell is set."""
-        told = Guarded()
+        told = GuardOutcome()
         if outcome and outcome.guard:
             told.guard = outcome.guard
             if outcome.hook:
@@ -143,7 +143,7 @@ class Guards:
             told.asks = redact(outcome.asks)[:1000]
         # Refused by another after all, the call is to be made again: the bypass is for that one.
         if self.bypassed and not (outcome and outcome.guard):
-            told.bypassed = self.bypassed
+            told.bypassed_guard = self.bypassed
         if self.trials:
             told.trials = self.trials
         if self.remarks:

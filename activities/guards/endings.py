@@ -24,27 +24,27 @@ from activities.projects.handoff import unproved_work
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.errors import ToolError
 from config.sections import Verifier
-from protocol.endings import Ending, EndingRequest
+from protocol.endings import EndingRequest, EndingVerdict
 from protocol.text import both_ends
 
 PROOF = "proof"
 """By which name the system's own runs refuse."""
 
 
-def endings_activity(root: Root) -> Callable[[EndingRequest], Ending]:
+def endings_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
     """The `judge_ending` activity."""
 
     @activity.defn(name="judge_ending")
-    def judge_ending(request: EndingRequest) -> Ending:
+    def judge_ending(request: EndingRequest) -> EndingVerdict:
         with typed(), heartbeats_from_thread():
             return _judge(root, request)
 
     return judge_ending
 
 
-def _judge(root: Root, request: EndingRequest) -> Ending:
+def _judge(root: Root, request: EndingRequest) -> EndingVerdict:
     snapshot = open_snapshot(root, request)
-    ending = Ending()
+    ending = EndingVerdict()
     name, arguments = "todo_complete", "{}"
     if request.call is not None:
         called = snapshot.call(request.call)["function"]

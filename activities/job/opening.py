@@ -12,7 +12,7 @@ from activities.failures import failure, may_pass
 from activities.job.fetching import fetched
 from activities.job.pushing import push_soon
 from activities.job.snapshot import Snapshot
-from protocol.requests import At
+from protocol.requests import JobPosition
 
 
 def job_id() -> str:
@@ -60,7 +60,7 @@ def check_root(root: Root, wanted: str, remote: str = "") -> None:
         )
 
 
-def open_snapshot(root: Root, request: At) -> Snapshot:
+def open_snapshot(root: Root, request: JobPosition) -> Snapshot:
     """Open the request's checkpoint; refuses a job that lives on another root.
 
     With a remote, one that is not here is fetched, and what is saved goes there.

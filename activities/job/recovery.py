@@ -28,7 +28,15 @@ from activities.plan import boxes, parse_plan
 from activities.tool_calls.running import error_line
 from activities.tool_calls.shown import bounded
 from activities.toolkit.ownership import READ, in_the_way, system_part
-from protocol.requests import At, Done, ErrorNote, Imported, Recovered, RecoverRequest, Shown
+from protocol.requests import (
+    EmptyReply,
+    FolderReply,
+    ImportReply,
+    JobPosition,
+    RecoverReply,
+    RecoverRequest,
+    WriteErrorRequest,
+)
 from protocol.scope import follow_boxes
 
 
@@ -39,7 +47,7 @@ class Recovery:
         self._root = root
 
     @activity.defn(name="find_checkpoint")
-    def find_checkpoint(self, request: RecoverRequest) -> Recovered:
+    def find_checkpoint(self, request: RecoverRequest) -> RecoverReply:
         """The newest of the candidates that this store, or the remote, holds whole."""
         with typed(), heartbeats_from_thread():
             check_root(self._root, request.root, request.remote)
@@ -61,7 +69,7 @@ class Recovery:
             )
 
     @activity.defn(name="take_folder")
-    def take_folder(self, request: At) -> Imported:
+    def take_folder(self, request: JobPosition) -> ImportReply:
         """Take what a person changed in the folder of a paused job into a checkpoint."""
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
@@ -96,7 +104,7 @@ class Recovery:
             amend(snapshot)
             edits = describe_edits(before, snapshot.files, list(diff(before, snapshot.files)))
             if snapshot.files == before:
-                return Imported(commit=request.commit, at=scheduled_at(), notes=notes[:20])
+                return ImportReply(commit=request.commit, at=scheduled_at(), notes=notes[:20])
             changed = snapshot.note_changes(before)
             ledger = snapshot.state.model_copy(deep=True)
             follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
@@ -106,7 +114,7 @@ class Recovery:
             )
             # Here, where a person waits for the job, and not beside its steps.
             pack_if_full(snapshot.checkpoints, job_id())
-            return Imported(
+            return ImportReply(
                 commit=commit,
                 at=at,
                 notes=notes[:20],
@@ -115,17 +123,17 @@ class Recovery:
             )
 
     @activity.defn(name="show_folder")
-    def show_folder(self, request: At) -> Shown:
+    def show_folder(self, request: JobPosition) -> FolderReply:
         """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             moved = project_folder(
                 self._root, snapshot.checkpoints, request.commit, order(), whole=True
             )
-            return Shown(moved_aside=moved[:20])
+            return FolderReply(moved_aside=moved[:20])
 
     @activity.defn(name="write_error")
-    def write_error(self, request: ErrorNote) -> Done:
+    def write_error(self, request: WriteErrorRequest) -> EmptyReply:
         """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
         with typed(), heartbeats_from_thread():
             check_root(self._root, request.root, request.remote)
@@ -140,7 +148,7 @@ class Recovery:
             if request.cause:
                 parts.append(f"## The cause\n\n{request.cause}\n")
             page.write_text(hide(redact("\n".join(parts))))
-            return Done()
+            return EmptyReply()
 
     @property
     def activities(self) -> list[Callable[..., object]]:
@@ -148,7 +156,7 @@ class Recovery:
         return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]
 
 
-def _described_call(root: Root, request: ErrorNote) -> str:
+def _described_call(root: Root, request: WriteErrorRequest) -> str:
     """The call with its arguments, as far as they can be read and may be shown."""
     assert request.call is not None
     try:
@@ -164,10 +172,10 @@ def _described_call(root: Root, request: ErrorNote) -> str:
     return "\n".join([f"`{called['name']}` with", "", *lines] if lines else [called["name"]])
 
 
-def _recovered(snapshot: Snapshot) -> Recovered:
+def _recovered(snapshot: Snapshot) -> RecoverReply:
     """Where a job goes on from: in the middle of a reply, or at the end of one with which its phase
     may end."""
-    found = Recovered(
+    found = RecoverReply(
         commit=snapshot.commit, at=scheduled_at(), state=snapshot.state.without_notes()
     )
     strategic = snapshot.state.phase.kind == "strategic"
@@ -179,6 +187,6 @@ def _recovered(snapshot: Snapshot) -> Recovered:
         for place, result in enumerate(results):
             text = str(result["content"])
             if text.startswith(ERROR):
-                found.failed, found.why = place, error_line(text.removeprefix(ERROR))
+                found.failed_call, found.failure = place, error_line(text.removeprefix(ERROR))
                 break
     return found

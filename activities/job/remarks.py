@@ -13,17 +13,17 @@ from activities.job.opening import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
 from activities.plain import plain
-from protocol.requests import TellRequest, Told
+from protocol.requests import RemarksReply, RemarksRequest
 from protocol.state import Remark
 
 AMENDED = "## Amended"
 
 
-def tell_activity(root: Root) -> Callable[[TellRequest], Told]:
+def tell_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
     """The `tell` activity."""
 
     @activity.defn(name="tell")
-    def tell(request: TellRequest) -> Told:
+    def tell(request: RemarksRequest) -> RemarksReply:
         """Put what people said into the instructions and, where they say so, into the scope."""
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
@@ -41,7 +41,7 @@ def tell_activity(root: Root) -> Callable[[TellRequest], Told]:
             amend(snapshot)
             snapshot.note_changes(before)
             at = scheduled_at()
-            return Told(
+            return RemarksReply(
                 commit=snapshot.save(snapshot.story("a person said something"), at),
                 at=at,
                 remarks=snapshot.state.remarks,

@@ -11,22 +11,22 @@ from activities.failures import failure, typed
 from activities.heartbeats import heartbeats_from_thread, now_and_then
 from activities.learning.lessons import Lessons
 from activities.stores.away import StoreAway
-from protocol.learning import Learnt
+from protocol.learning import LearningResult
 
 MOST_LINES = 100
 
 
-def learn_activity(root: Root) -> Callable[[], Learnt]:
+def learn_activity(root: Root) -> Callable[[], LearningResult]:
     """The `learn` activity."""
 
     @activity.defn(name="learn")
-    def learn() -> Learnt:
+    def learn() -> LearningResult:
         """Make proposals, and move guards."""
         with typed(), heartbeats_from_thread():
             try:
                 done = Lessons(root).learn(now_and_then())
             except StoreAway as away:
                 raise failure("Dependency", str(away), retry=True) from away
-            return Learnt(lines=done[:MOST_LINES])
+            return LearningResult(lines=done[:MOST_LINES])
 
     return learn

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 
 from activities.learning.figures import spelled
 from activities.search.likeness import likeness
-from protocol.traces import ASKED
+from protocol.traces import QUESTION_PREFIX
 
 ALIKE = 0.45
 """Likeness by letters from which two situations are the same."""
@@ -83,7 +83,7 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
 def reason_of(row: Row[Any]) -> str:
     """What traces of one pattern have alike: of answers the question, as many are just `Yes.`"""
     said: str = row.what_was_correct or row.why or row.what_happened
-    return row.what_happened.removeprefix(ASKED) if _is_answer(row) else said
+    return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer(row) else said
 
 
 def _right(row: Row[Any]) -> str:
@@ -92,7 +92,7 @@ def _right(row: Row[Any]) -> str:
 
 
 def _is_answer(row: Row[Any]) -> bool:
-    return bool(row.source == "person" and row.what_happened.startswith(ASKED))
+    return bool(row.source == "person" and row.what_happened.startswith(QUESTION_PREFIX))
 
 
 def _alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:

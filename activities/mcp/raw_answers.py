@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from activities.guards.secrets import redact
 from activities.mcp.transport import SENDING, Forwarding, Sending
-from protocol.telling import wrong
+from protocol.telling import first_errors
 from protocol.text import one_line
 
 CALL = "tools/call"
@@ -103,7 +103,7 @@ def odd_result(result: dict[str, Any] | None, why: Exception) -> CallToolResult 
         text = json.dumps(sent, ensure_ascii=False)
         is_error = result.get("isError") is True
         held = CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
-    said = wrong(why) if isinstance(why, ValidationError) else str(why)
+    said = first_errors(why) if isinstance(why, ValidationError) else str(why)
     note = ODD.format(why=one_line(redact(said), 200).rstrip("."))
     held.content = [*held.content, TextContent(type="text", text=note)]
     return held

@@ -59,7 +59,7 @@ class ModelCalls:
                     return asked
 
                 reply = await self._asking.ask(
-                    question, partial(self._after, request), squeezed=request.squeezed
+                    question, partial(self._after, request), squeezed=request.compaction_exhausted
                 )
                 if behind := await push.behind():
                     reply.behind = behind

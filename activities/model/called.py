@@ -27,7 +27,7 @@ def newest(snapshot: Snapshot) -> tuple[list[Call], int]:
 
 def called(name: str, raw: str, longest: int) -> Call:
     """What workflow code knows of a call."""
-    call = Call(tool=name[:MAX_NAME], mark=fingerprints.of_arguments(raw))
+    call = Call(tool=name[:MAX_NAME], fingerprint=fingerprints.of_arguments(raw))
     if path := _path(raw):
         call.path = path
     if name == "wait" and (asked := asked_time(raw, longest)):

@@ -13,7 +13,7 @@ from functools import lru_cache
 import re2
 
 from config.wording import PhraseClass, Wording, expression
-from protocol.requests import Verdict
+from protocol.requests import ReplyVerdict
 
 _FENCE = re.compile(r"\s{0,3}(?:[-*+>] |\d+[.)] )?\s*(`{3,}|~{3,})")
 _MARKS = (("`", "`"), ("“", "”"), ("„", "“”"), ("«", "»"), ("»", "«"))
@@ -55,7 +55,7 @@ class _Compiled:
     answers: list[re2._Regexp]
 
 
-def classify(text: str, wording: Wording) -> Verdict:
+def classify(text: str, wording: Wording) -> ReplyVerdict:
     """What a reply that calls no tool amounts to, by the job's phrases."""
     compiled = _compile(wording)
     said = sentences(own_words(text))

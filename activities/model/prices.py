@@ -23,7 +23,7 @@ def dearest(config: AgentConfig) -> Price | None:
     if len(known) < len(prices):
         return None
     return Price(
-        prompt=max(price.most(1_000_000, 0) for price in known),
+        prompt=max(price.max_cost(1_000_000, 0) for price in known),
         completion=max(price.completion for price in known),
     )
 

@@ -135,7 +135,7 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
         f"Progress: {len(phase.todos) - phase.open_count}/{len(phase.todos)}",
     ]
     if items := snapshot.state.scope:
-        lines.append(f"Scope: {scope.line(items)}{_open(snapshot.state)}")
+        lines.append(f"Scope: {scope.scope_line(items)}{_open(snapshot.state)}")
     if todo := phase.current:
         # The gate takes nothing else for the last todo of a job.
         is_last = phase.purpose == "final" and phase.open_count == 1
@@ -183,7 +183,7 @@ def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
     But for tools that were found, which are added at the end of the list.
     """
     config, state = snapshot.config, snapshot.state
-    kind, found, unused = state.phase.kind, tuple(state.found), tuple(state.unused)
+    kind, found, unused = state.phase.kind, tuple(state.found_tools), tuple(state.unused_tools)
     key = (snapshot.config_id, kind, found, unused, model.model_dump_json())
     if key not in _fixed_parts:
         if len(_fixed_parts) > 256:

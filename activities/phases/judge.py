@@ -23,7 +23,7 @@ from activities.plain import plain
 from activities.tokens import clip
 from config.schema import Problem
 from config.sections import PhaseJudge
-from protocol.endings import Judged, JudgeRequest
+from protocol.endings import JudgeReply, JudgeRequest
 
 TASK = "The task (instructions.md)"
 """The heading that a judge's question begins with."""
@@ -45,7 +45,7 @@ class Judging:
         self._asking = Asking(root, connect)
 
     @activity.defn(name="judge_phase")
-    async def judge_phase(self, request: JudgeRequest) -> Judged:
+    async def judge_phase(self, request: JudgeRequest) -> JudgeReply:
         """The judge's answer on the phase that a call would end; kept in the checkpoint."""
         with typed():
             async with heartbeats():
@@ -62,13 +62,13 @@ class Judging:
             lambda model: plain_body(model, system, asked),
         )
 
-    def _after(self, request: JudgeRequest, streamed: Streamed) -> Judged:
+    def _after(self, request: JudgeRequest, streamed: Streamed) -> JudgeReply:
         snapshot = open_snapshot(self._root, request)
         finding = verdict(streamed)
         snapshot.keep_judgement(plain(streamed.text))
         at = scheduled_at()
         commit = snapshot.save(snapshot.story(f"judge: {'no' if finding else 'yes'}"), at)
-        judged = Judged(commit=commit, at=at, usage=priced(streamed, snapshot.config))
+        judged = JudgeReply(commit=commit, at=at, usage=priced(streamed, snapshot.config))
         if finding:
             judged.refusal = redact(f"Refused by the judge: {finding}")
         return judged

@@ -46,7 +46,7 @@ def first_messages(
     """
     config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
     limits, kind = config.limits, phase.kind
-    offered = offer(config, kind, unused=state.unused)
+    offered = offer(config, kind, unused=state.unused_tools)
     workspace = snapshot.text("workspace.md") or "(workspace.md is not written yet)"
     system = render(
         config.templates[kind],
@@ -137,7 +137,7 @@ def last_experience(snapshot: Snapshot) -> str:
 
 def _later(config: AgentConfig, state: JobState) -> str:
     """The tools that only tactical phases have: a plan is made for them."""
-    names = {kind: offered_names(config, kind, state.unused) for kind in get_args(PhaseKind)}
+    names = {kind: offered_names(config, kind, state.unused_tools) for kind in get_args(PhaseKind)}
     later = [name for name in names["tactical"] if name not in names["strategic"]]
     return first_few([f"`{name}`" for name in later], MOST_LATER)
 

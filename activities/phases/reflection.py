@@ -29,7 +29,7 @@ from activities.model.stream import Streamed
 from activities.phases.archive import archive_question
 from activities.phases.orientation import last_experience, last_page
 from activities.toolkit.equipment import toolbox
-from protocol.reflection import Reflected, ReflectRequest
+from protocol.reflection import ReflectReply, ReflectRequest
 from protocol.requests import Usage
 from protocol.text import as_entry, start_of
 
@@ -55,7 +55,7 @@ class Reflecting:
         self._asking = Asking(root, connect)
 
     @activity.defn(name="reflect")
-    async def reflect(self, request: ReflectRequest) -> Reflected:
+    async def reflect(self, request: ReflectRequest) -> ReflectReply:
         """Ask what the attempt before this checkpoint teaches, and write it down."""
         with typed():
             async with heartbeats():
@@ -95,13 +95,13 @@ class Reflecting:
     def _generic(self, request: ReflectRequest, text: str) -> bool:
         return is_generic(open_snapshot(self._root, request), text)
 
-    def _given_up(self, request: ReflectRequest, paid: list[Streamed], why: str) -> Reflected:
+    def _given_up(self, request: ReflectRequest, paid: list[Streamed], why: str) -> ReflectReply:
         usage = _usage(open_snapshot(self._root, request), paid)
-        return Reflected(commit=request.commit, at=request.at, usage=usage, failed=why)
+        return ReflectReply(commit=request.commit, at=request.at, usage=usage, failure=why)
 
     def _save(
         self, request: ReflectRequest, paid: list[Streamed], first: str, second: str
-    ) -> Reflected:
+    ) -> ReflectReply:
         snapshot = open_snapshot(self._root, request)
         issue = _issue(snapshot, request)
         assumption, prevention = (_bounded(told, MOST_CHARACTERS) for told in (first, second))
@@ -120,7 +120,7 @@ class Reflecting:
                 {"role": "user", "content": last_experience(snapshot)}
             )
         at = scheduled_at()
-        return Reflected(
+        return ReflectReply(
             commit=snapshot.save(snapshot.story("reflection"), at),
             at=at,
             assumption=assumption,

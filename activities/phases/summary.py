@@ -12,7 +12,7 @@ from activities.job.volatile import volatile
 from activities.plain import plain
 from protocol import scope
 from protocol.state import JobState
-from protocol.text import one_line, sentence
+from protocol.text import as_sentence, one_line
 
 ACCOMPLISHED = "Accomplished in this phase"
 BEFORE = "Done before the phase was given up"
@@ -61,7 +61,7 @@ def workspace_summary(
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
     lines += ["", f"## {BEFORE if given_up else ACCOMPLISHED}", ""]
     lines += [
-        f"- {sentence(todo.content)} Notes: {one_line(todo.notes, 300)}"
+        f"- {as_sentence(todo.content)} Notes: {one_line(todo.notes, 300)}"
         if todo.notes
         else f"- {todo.content}"
         for todo in done
@@ -71,7 +71,7 @@ def workspace_summary(
         lines += [f"- {todo.content}" for todo in phase.open_todos]
     if state.scope:
         lines += ["", "## Scope", ""]
-        lines += [f"{scope.line(state.scope)}."]
+        lines += [f"{scope.scope_line(state.scope)}."]
         lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
     return plain("\n".join(lines) + "\n")
 

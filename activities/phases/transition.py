@@ -43,7 +43,7 @@ from activities.stores.turning import after_rewind
 from activities.toolkit.offering import unused_tools
 from activities.traces.recalling import recalled
 from config.schema import Problem
-from protocol.endings import Transitioned, TransitionRequest
+from protocol.endings import TransitionReply, TransitionRequest
 from protocol.requests import Usage
 from protocol.scope import follow_boxes, plan_items
 from protocol.state import Phase, Todo
@@ -61,7 +61,7 @@ class Phases:
         self._asking = Asking(root, connect)
 
     @activity.defn(name="transition")
-    async def transition(self, request: TransitionRequest) -> Transitioned:
+    async def transition(self, request: TransitionRequest) -> TransitionReply:
         """End the running phase and begin the next."""
         with typed(ATTEMPTS):
             async with heartbeats():
@@ -78,7 +78,7 @@ class Phases:
 
         return await self._asking.summary(question, lambda made: made, ".summary")
 
-    def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> Transitioned:
+    def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> TransitionReply:
         snapshot = open_snapshot(self._root, request)
         before = snapshot.files
         notes = "" if request.call is None else snapshot.argument(request.call, "notes")
@@ -105,7 +105,7 @@ class Phases:
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
         snapshot.state.phase = self._next_phase(snapshot, request)
-        snapshot.state.found = []
+        snapshot.state.found_tools = []
         if request.outcome == "rewound":
             snapshot.state.issue = issue
         elif finished.phase.kind == "tactical":
@@ -118,7 +118,7 @@ class Phases:
         snapshot.note_changes(written)
         snapshot.shelve_conversation(finished.phase.number)
         traces = recalled(self._root, snapshot, issue)
-        snapshot.state.unused = unused_tools(
+        snapshot.state.unused_tools = unused_tools(
             snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
         )
         messages = _opening_messages(snapshot, request, last_page, traces)
@@ -130,7 +130,7 @@ class Phases:
         usage = priced(spoken, snapshot.config) if spoken else Usage()
         # The call that ends a phase is run here.
         usage.tool_calls += int(request.call is not None)
-        return Transitioned(
+        return TransitionReply(
             commit=commit,
             at=at,
             state=snapshot.state.without_notes(),

@@ -31,15 +31,15 @@ from config.loader import load_agent
 from config.schema import AgentConfig, Problem
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, RESULT, STATE, STATE_FILES
 from protocol.project_requests import (
-    Merged,
+    CloseProjectRequest,
+    MergeReply,
     MergeRequest,
-    ProjectClosing,
-    ProjectPrepared,
+    ProjectPrepareReply,
     ProjectPrepareRequest,
-    StateRequest,
+    WriteStateRequest,
 )
 from protocol.project_start import ROLES, ProjectStart
-from protocol.requests import Moved
+from protocol.requests import CheckpointReply
 from protocol.scope import given_items, too_large
 from protocol.state import DoneWhen
 from protocol.text import SUBJECT, one_line
@@ -53,7 +53,7 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
     """Every activity of projects, bound to a workspaces root and to models."""
 
     @activity.defn(name="prepare_project")
-    async def prepare_project(request: ProjectPrepareRequest) -> ProjectPrepared:
+    async def prepare_project(request: ProjectPrepareRequest) -> ProjectPrepareReply:
         with typed():
             async with heartbeats():
                 registered = await registered_attributes(activity.client())
@@ -62,7 +62,7 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
                 )
 
     @activity.defn(name="merge_work")
-    def merge_work(request: MergeRequest) -> Merged:
+    def merge_work(request: MergeRequest) -> MergeReply:
         with typed(), heartbeats_from_thread():
             check_root(root, request.root)
             repository = _repository(root)
@@ -73,17 +73,17 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
                 repository.point(f"jobs/{folder_name(request.job)}", made)
             else:
                 repository.point(MAIN, made)
-            return Merged(commit=made, conflicts=conflicts)
+            return MergeReply(commit=made, conflicts=conflicts)
 
     @activity.defn(name="write_project_state")
-    def write_project_state(request: StateRequest) -> Moved:
+    def write_project_state(request: WriteStateRequest) -> CheckpointReply:
         with typed(), heartbeats_from_thread():
             check_root(root, request.root)
             made = _write_state(_repository(root), request)
-            return Moved(commit=made, at=scheduled_at())
+            return CheckpointReply(commit=made, at=scheduled_at())
 
     @activity.defn(name="close_project")
-    async def close_project(request: ProjectClosing) -> Moved:
+    async def close_project(request: CloseProjectRequest) -> CheckpointReply:
         with typed():
             async with heartbeats():
                 check_root(root, request.root)
@@ -101,7 +101,9 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
     ]
 
 
-def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str]) -> ProjectPrepared:
+def _prepare(
+    root: Root, start: ProjectStart, chain: str, registered: list[str]
+) -> ProjectPrepareReply:
     """Check what was started as far as it can be, and make the repository."""
     if len(job_id()) > MOST_ID:
         raise Problem(f"the id of a project has at most {MOST_ID} characters: its jobs' follow")
@@ -149,7 +151,7 @@ def _prepare(root: Root, start: ProjectStart, chain: str, registered: list[str])
     told = repository.with_files(nothing, {BRIEF: brief.encode()})
     state = repository.commit(told, [], f"Project: {one_line(name, SUBJECT - 9)}", scheduled_at())
     repository.point(STATE, state)
-    return ProjectPrepared(
+    return ProjectPrepareReply(
         root=root.id,
         repository=str(path),
         title=name,
@@ -189,7 +191,7 @@ def _repository(root: Root) -> Repository:
     return Repository(repository_path(root, job_id()))
 
 
-def _write_state(repository: Repository, request: StateRequest) -> str:
+def _write_state(repository: Repository, request: WriteStateRequest) -> str:
     """Bring the units that changed up to date in the state file."""
     name = STATE_FILES[request.form]
     raw = repository.file(request.state, name)
@@ -204,7 +206,7 @@ def _write_state(repository: Repository, request: StateRequest) -> str:
     return _keep(repository, request.state, {name: as_json(state)}, request.why)
 
 
-def _close(root: Root, request: ProjectClosing) -> Moved:
+def _close(root: Root, request: CloseProjectRequest) -> CheckpointReply:
     """Write the result beside the product, and name in it where that ends."""
     repository = _repository(root)
     result = request.result.model_copy(update={"commit": request.head})
@@ -212,7 +214,7 @@ def _close(root: Root, request: ProjectClosing) -> Moved:
     story = f"Project {request.result.status}\n\n{request.result.summary}"
     made = _keep(repository, request.state, {RESULT: text}, story)
     forget_private(root, job_id())
-    return Moved(commit=made, at=scheduled_at())
+    return CheckpointReply(commit=made, at=scheduled_at())
 
 
 def _keep(repository: Repository, before: str, files: dict[str, str], story: str) -> str:

@@ -16,7 +16,7 @@ from activities.checkpoints import Files, diff
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
 from activities.job.volatile import volatile
-from protocol.handoffs import Handoff, Verdict
+from protocol.handoffs import Handoff, TesterVerdict
 from protocol.proof import Check, Proof
 from protocol.text import one_line
 
@@ -83,7 +83,7 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
     )
 
 
-def unproved(handoff: Handoff, verdict: Verdict, found: Evidence) -> list[str]:
+def unproved(handoff: Handoff, verdict: TesterVerdict, found: Evidence) -> list[str]:
     """What is wrong with a verdict by itself, and of what it claims no tool shows anything."""
     told: list[str] = []
     by_check = {result.check: result for result in verdict.checks}

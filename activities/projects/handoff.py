@@ -20,11 +20,19 @@ from activities.projects.repository import Repository, is_git, repository_path, 
 from activities.projects.runners import fault, lacks_runner
 from activities.projects.stand_ins import is_test, stand_ins
 from config.schema import Problem
-from protocol.handoffs import REPORTS, FeatureReport, Handoff, ProjectLink, Report, Routing, Verdict
+from protocol.handoffs import (
+    REPORT_FILES,
+    FeatureReport,
+    Handoff,
+    ProjectLink,
+    ReportKind,
+    Routing,
+    TesterVerdict,
+)
 from protocol.project import BRIEF, RESULT, STATE_FILES
 from protocol.proof import in_repository
-from protocol.routing import problems
-from protocol.telling import wrong_everywhere
+from protocol.routing import routing_problems
+from protocol.telling import all_errors
 from protocol.text import as_entry, end_of, first_few, start_of
 from protocol.tools import ToolRoute
 
@@ -37,10 +45,10 @@ FINDINGS_CHARACTERS = 12_000
 FINDINGS = "documents/findings.md"
 WHOLE_BRIEF = f"documents/{BRIEF}"
 MOST_REPORT_BYTES = 1_000_000
-KINDS: dict[Report, type[BaseModel]] = {
+KINDS: dict[ReportKind, type[BaseModel]] = {
     "features": FeatureReport,
     "groups": Routing,
-    "verdict": Verdict,
+    "verdict": TesterVerdict,
 }
 MEND = (
     "Mend it: files in {folder}/ can be edited in every phase, and todo_write hands over a list "
@@ -124,7 +132,7 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
     """
     repository, inputs = Repository(repository_path(root, link.id)), link.handoff.inputs
     files = repository.put_into(snapshot.files, inputs.commit, link.folder)
-    for path in (*REPORTS.values(), FINDINGS):
+    for path in (*REPORT_FILES.values(), FINDINGS):
         # What the job before answered is not this one's answer.
         if files.entry(path) is not None:
             files = files.delete(path)
@@ -159,12 +167,12 @@ def refusals(snapshot: Snapshot) -> list[str]:
     if handoff.report:
         answer, problem = read_report(files, handoff.report)
         found += [problem] if problem else []
-        if isinstance(answer, Verdict):
+        if isinstance(answer, TesterVerdict):
             found += unproved(handoff, answer, evidence_of(snapshot))
         if isinstance(answer, FeatureReport):
             found += _untested(answer, handoff, snapshot.link.folder)
         if isinstance(answer, Routing) and handoff.routing:
-            found += problems(answer, handoff.routing)
+            found += routing_problems(answer, handoff.routing)
     return found
 
 
@@ -189,9 +197,9 @@ def _untested(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]
     return [f"These checks {why}: {first_few(named, 10)}." for why, named in found.items()]
 
 
-def read_report(files: Files, kind: Report) -> tuple[BaseModel | None, str]:
+def read_report(files: Files, kind: ReportKind) -> tuple[BaseModel | None, str]:
     """The typed file that a job answers with, or what is wrong with it."""
-    path = REPORTS[kind]
+    path = REPORT_FILES[kind]
     try:
         entry = files.entry(path)
         if entry is None or entry.kind != "file":
@@ -203,7 +211,7 @@ def read_report(files: Files, kind: Report) -> tuple[BaseModel | None, str]:
         return None, str(problem)
     except ValidationError as error:
         # All at once: each refusal counts, and after a few the job waits for a person.
-        return None, f"{path} cannot be used: {wrong_everywhere(error)}."
+        return None, f"{path} cannot be used: {all_errors(error)}."
     except (ValueError, RecursionError) as error:
         return None, f"{path} is not valid JSON ({error})."
 
@@ -243,7 +251,7 @@ def unproved_work(root: Root, job: str, snapshot: Snapshot) -> str:
             f"{' '.join(made.problems)} {MEND.format(folder=link.folder)}" if made.problems else ""
         )
     verdict, _ = read_report(snapshot.files, "verdict")
-    if not isinstance(verdict, Verdict) or not verdict.passed:
+    if not isinstance(verdict, TesterVerdict) or not verdict.passed:
         return ""
     made = proved(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
     if made.problems:

@@ -38,7 +38,7 @@ from activities.projects.stand_ins import (
 )
 from config.shell import ShellConfig
 from protocol.handoffs import Handoff
-from protocol.proof import Accepted, Check, CheckCommand, Proof
+from protocol.proof import AcceptedRun, Check, CheckCommand, Proof
 from protocol.state import Data
 from protocol.text import end_of
 
@@ -173,7 +173,7 @@ class Proving:
         named = wanted <= set(seen.failures) if seen.failures else name in ended.output
         return "" if named else NOT_SEEN
 
-    def _still_holds(self, product: Files, accepted: Accepted) -> Iterator[str]:
+    def _still_holds(self, product: Files, accepted: AcceptedRun) -> Iterator[str]:
         """Why what was accepted before is so no longer."""
         command = CheckCommand(
             command=accepted.command, seconds=accepted.seconds, report=accepted.report
@@ -199,7 +199,7 @@ class Proving:
         return f"{text} Its output {'ends' if run.cut else 'is'}:\n{run.end}\n"
 
 
-def lost(run: Proof, accepted: Accepted | None, handoff: Handoff) -> str:
+def lost(run: Proof, accepted: AcceptedRun | None, handoff: Handoff) -> str:
     """What a run shows less than the same command did before."""
     if accepted is None:
         return ""
@@ -214,7 +214,7 @@ def lost(run: Proof, accepted: Accepted | None, handoff: Handoff) -> str:
     return ""
 
 
-def _fewer(run: Proof, accepted: Accepted) -> str:
+def _fewer(run: Proof, accepted: AcceptedRun) -> str:
     tests = run.tests or 0
     if tests < accepted.tests:
         return (

@@ -33,8 +33,8 @@ from activities.projects.evidence import tool_proofs
 from activities.projects.handoff import product, read_report, refusals, with_new_tests
 from activities.projects.proving import proved
 from activities.projects.repository import Repository, repository_path
-from protocol.handoffs import FeatureReport, Routing, Verdict
-from protocol.project_requests import TakeRequest, Work
+from protocol.handoffs import FeatureReport, Routing, TesterVerdict
+from protocol.project_requests import ChildWork, TakeWorkRequest
 from protocol.proof import Proof
 from protocol.requests import Usage
 from protocol.text import both_ends, commit_message, first_few, start_of
@@ -74,7 +74,7 @@ class Taking:
         self._asking = Asking(root, connect)
 
     @activity.defn(name="take_work")
-    async def take_work(self, request: TakeRequest) -> Work:
+    async def take_work(self, request: TakeWorkRequest) -> ChildWork:
         """What a job made, and why it cannot be accepted, if so."""
         with typed():
             async with heartbeats():
@@ -85,11 +85,11 @@ class Taking:
                 work.summary = told.clipped + told.tail
                 return work
 
-    def _take(self, request: TakeRequest) -> tuple[Work, Told]:
+    def _take(self, request: TakeWorkRequest) -> tuple[ChildWork, Told]:
         repository = Repository(repository_path(self._root, job_id()))
         return take(self._root, request, repository)
 
-    async def _shortened(self, request: TakeRequest, told: Told) -> tuple[Told, Usage]:
+    async def _shortened(self, request: TakeWorkRequest, told: Told) -> tuple[Told, Usage]:
         """The text in fewer words, and what that took; as it is when no model can be had."""
         most = request.tokens // 2  # of the rest the system may need something itself
         named = hashlib.sha256(f"{most}\n{told.text}".encode()).hexdigest()
@@ -111,31 +111,31 @@ class Taking:
         # Another job's, which was paid for then.
         return short, Usage() if known else usage
 
-    def _has_room(self, request: TakeRequest, asked: str) -> bool:
+    def _has_room(self, request: TakeWorkRequest, asked: str) -> bool:
         """Whether no limit of the project could be passed by asking this."""
         config = self._snapshot(request).config
         sent = tokens.count(config.templates["handoff_summary"] + asked)
         received = max(model.max_output_tokens for model in config.models)
         price = dearest(config)
-        cost = price.most(sent, received) if price else 0
+        cost = price.max_cost(sent, received) if price else 0
         needed = {"model_calls": 1, "tokens": sent + received, "cost": cost}
         return all(needed[key] <= left for key, left in request.room.items())
 
-    def _snapshot(self, request: TakeRequest) -> Snapshot:
+    def _snapshot(self, request: TakeWorkRequest) -> Snapshot:
         return Snapshot.load(open_checkpoints(self._root, request.job), request.checkpoint)
 
 
-def take(root: Root, request: TakeRequest, repository: Repository) -> tuple[Work, Told]:
+def take(root: Root, request: TakeWorkRequest, repository: Repository) -> tuple[ChildWork, Told]:
     """Put a job's work into the repository and look into it."""
     handoff = request.handoff
     snapshot = Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
     told = _told(snapshot)
-    work = Work(commit=handoff.inputs.commit, problems=refusals(snapshot))
+    work = ChildWork(commit=handoff.inputs.commit, problems=refusals(snapshot))
     if handoff.report:
         answer, _ = read_report(snapshot.files, handoff.report)
         work.features = answer if isinstance(answer, FeatureReport) else None
         work.routing = answer if isinstance(answer, Routing) else None
-        work.verdict = answer if isinstance(answer, Verdict) else None
+        work.verdict = answer if isinstance(answer, TesterVerdict) else None
     if handoff.report == "verdict":
         _take_verdict(root, repository, snapshot, work, told)
     else:
@@ -148,7 +148,7 @@ def take(root: Root, request: TakeRequest, repository: Repository) -> tuple[Work
         run.commit = run.commit or work.commit
     changed = repository.changed(handoff.inputs.commit, work.commit)
     work.changed = changed[:MOST_CHANGED]
-    work.left = _left(snapshot)
+    work.left_items = _left(snapshot)
     if work.routing and work.routing.complete:
         work.problems += _unsuccessful(snapshot, repository, request)
     work.problems = [both_ends(problem, MOST_PROBLEM) for problem in work.problems[:MOST_PROBLEMS]]
@@ -156,7 +156,7 @@ def take(root: Root, request: TakeRequest, repository: Repository) -> tuple[Work
 
 
 def _take_verdict(
-    root: Root, repository: Repository, snapshot: Snapshot, work: Work, told: Said
+    root: Root, repository: Repository, snapshot: Snapshot, work: ChildWork, told: Said
 ) -> None:
     """Prove what a tester passed; keep the tests that it wrote, whatever they show."""
     verdict, before = work.verdict, work.commit
@@ -189,7 +189,9 @@ def _count(proofs: list[Proof]) -> int:
     return sum(run.tests or 0 for run in proofs)
 
 
-def _commit(repository: Repository, snapshot: Snapshot, work: Work, tree: str, told: Said) -> None:
+def _commit(
+    repository: Repository, snapshot: Snapshot, work: ChildWork, tree: str, told: Said
+) -> None:
     """Put what a job made on a branch of its own, with what it says of it."""
     if snapshot.link is None or tree == repository.tree_id(work.commit):
         return
@@ -209,7 +211,9 @@ def _left(snapshot: Snapshot) -> dict[int, str]:
     }
 
 
-def _unsuccessful(snapshot: Snapshot, repository: Repository, request: TakeRequest) -> list[str]:
+def _unsuccessful(
+    snapshot: Snapshot, repository: Repository, request: TakeWorkRequest
+) -> list[str]:
     """Success criteria that the project's main line does not meet."""
     if not request.success:
         return []

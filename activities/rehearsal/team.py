@@ -12,7 +12,7 @@ from activities.rehearsal.plans import Plan, PlanPhase, slug_of
 from activities.rehearsal.reading import read_all
 from activities.rehearsal.replay import Call, Steps, closing, once
 from activities.rehearsal.seen import View
-from protocol.handoffs import REPORTS
+from protocol.handoffs import REPORT_FILES
 
 MOST_FEATURES = 8
 ROLES = ("initializer", "coder", "tester")
@@ -97,7 +97,7 @@ def finish_role(view: View) -> Steps:
 
 def _judge(task: str) -> Steps:
     content = json.dumps((yield from _verdict(task)), indent=2) + "\n"
-    path = REPORTS["verdict"]
+    path = REPORT_FILES["verdict"]
     return (yield from closing(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
@@ -145,7 +145,7 @@ def procedure(text: str) -> Steps | None:
     if named is None:
         return None
     verb, path, told = named.groups()
-    if path in REPORTS.values():
+    if path in REPORT_FILES.values():
         return _answer(path)
     if python := _PYTHON.fullmatch(path):
         folder, of_tests, module = python.groups()

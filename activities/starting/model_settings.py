@@ -16,7 +16,7 @@ from activities.starting.pinning import choose_models, limits_of
 from config.loader import amend
 from config.schema import AgentConfig
 from config.sections import ModelConfig
-from protocol.starting import ModelSet, SetModel
+from protocol.starting import SetModelReply, SetModelRequest
 from protocol.state import PhaseKind
 from protocol.text import one_line
 
@@ -31,7 +31,7 @@ class ModelSettings:
         self._root = root
 
     @activity.defn(name="set_model")
-    def set_model(self, request: SetModel) -> ModelSet:
+    def set_model(self, request: SetModelRequest) -> SetModelReply:
         """Put the settings into the job's configuration, in a new checkpoint."""
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
@@ -43,7 +43,7 @@ class ModelSettings:
             if config != before:
                 snapshot.pin(config)
                 commit = snapshot.save(snapshot.story("a person set the model"), at)
-            return ModelSet(
+            return SetModelReply(
                 commit=commit,
                 at=at,
                 model=config.model.name,

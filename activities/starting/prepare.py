@@ -63,7 +63,7 @@ from config.templates import render
 from protocol.notifying import Notifying
 from protocol.payloads import Fork
 from protocol.scope import given_items, too_large
-from protocol.starting import Prepared, PrepareRequest
+from protocol.starting import PrepareReply, PrepareRequest
 from protocol.state import JobState, Phase
 
 OF_ITS_OWN = (
@@ -94,7 +94,7 @@ class Preparation:
         self._root = root
 
     @activity.defn(name="prepare")
-    async def prepare(self, request: PrepareRequest) -> Prepared:
+    async def prepare(self, request: PrepareRequest) -> PrepareReply:
         """Resolve and pin the configuration, take the documents in, make the first phase."""
         with typed():
             async with heartbeats():
@@ -115,12 +115,12 @@ class Preparation:
 
     def _prepare(
         self, request: PrepareRequest, registered: list[str], newest: int | None
-    ) -> Prepared:
+    ) -> PrepareReply:
         fork = request.fork
         begun = self._forked(request, fork, newest) if fork else self._first(request)
         snapshot, config, state = begun.snapshot, begun.snapshot.config, begun.snapshot.state
         traces = recalled(self._root, snapshot)
-        state.unused = unused_tools(
+        state.unused_tools = unused_tools(
             snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
         snapshot.begin_conversation(*first_messages(snapshot, begun.last_page, traces))
@@ -132,7 +132,7 @@ class Preparation:
         story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
         commit = snapshot.save(story, at)
         moved = settle(self._root, snapshot, phase_tag(state.phase.number), attempt_key())
-        made = Prepared(
+        made = PrepareReply(
             commit=commit,
             at=at,
             root=self._root.id,
@@ -271,7 +271,7 @@ def _not_taken_over(snapshot: Snapshot) -> list[str]:
     """Jobs in the place of which this one begins. Who plans or tests is begun again as well after
     what it said was accepted."""
     link = snapshot.link
-    return link.before if link and not link.handoff.report else []
+    return link.earlier_jobs if link and not link.handoff.report else []
 
 
 def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:

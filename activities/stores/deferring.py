@@ -16,7 +16,7 @@ from activities.checkpoints import Files, Root
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.engine import Store
 from config.schema import AgentConfig
-from protocol.state import Deferred, JobState
+from protocol.state import DeferredWrite, JobState
 
 if TYPE_CHECKING:
     from activities.toolkit.context import ToolContext
@@ -57,7 +57,7 @@ class Writer:
 
 
 StoreName = Literal["relational", "graph"]
-Make = Callable[[Writer, Deferred], list[str]]
+Make = Callable[[Writer, DeferredWrite], list[str]]
 """Makes a write; answers with remarks. Raises StoreAway when it cannot be made yet, StoreRefuses
 when it never can."""
 _MAKERS: dict[str, Make] = {}
@@ -82,24 +82,26 @@ def flush(writer: Writer, store: StoreName | None = None) -> list[str]:
         StoreAway: a store still does not answer; what was not made stays deferred.
     """
     remarks, refused = attempt(writer, store)
-    writer.state.deferred = [
-        each for each in writer.state.deferred if all(each is not entry for entry, _ in refused)
+    writer.state.deferred_writes = [
+        each
+        for each in writer.state.deferred_writes
+        if all(each is not entry for entry, _ in refused)
     ]
     return [*remarks, *(f"A deferred write was dropped: {why}" for _, why in refused)]
 
 
 def attempt(
     writer: Writer, store: StoreName | None = None
-) -> tuple[list[str], list[tuple[Deferred, str]]]:
+) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
     """The same, but what a store refuses stays deferred; answers also with that, and why.
 
     Raises:
         StoreAway: a store still does not answer; what was not made or was refused stays deferred.
     """
     remarks: list[str] = []
-    refused: list[tuple[Deferred, str]] = []
+    refused: list[tuple[DeferredWrite, str]] = []
     away: dict[StoreName, StoreAway] = {}
-    for entry in list(writer.state.deferred):
+    for entry in list(writer.state.deferred_writes):
         where = _STORES[entry.kind]
         if store not in (None, where) or where in away:
             continue
@@ -111,13 +113,15 @@ def attempt(
         except StoreAway as error:
             away[where] = error
             continue
-        writer.state.deferred = [each for each in writer.state.deferred if each is not entry]
+        writer.state.deferred_writes = [
+            each for each in writer.state.deferred_writes if each is not entry
+        ]
     for problem in away.values():
         raise problem
     return remarks, refused
 
 
-def write(writer: Writer, entry: Deferred) -> list[str]:
+def write(writer: Writer, entry: DeferredWrite) -> list[str]:
     """Make a write, after those before it in its store, or defer it; answers with remarks.
 
     Raises:
@@ -128,7 +132,7 @@ def write(writer: Writer, entry: Deferred) -> list[str]:
     except StoreRefuses:
         raise
     except StoreAway as error:
-        if len(writer.state.deferred) >= MOST:
+        if len(writer.state.deferred_writes) >= MOST:
             raise StoreRefuses(
                 f"{MOST} writes are deferred already, since {error} Call wait(seconds), then try "
                 "again."
@@ -136,7 +140,7 @@ def write(writer: Writer, entry: Deferred) -> list[str]:
         return defer(writer, entry, error)
 
 
-def defer(writer: Writer, entry: Deferred, error: StoreAway) -> list[str]:
+def defer(writer: Writer, entry: DeferredWrite, error: StoreAway) -> list[str]:
     """Keep a write for later; the remark that says so."""
-    writer.state.deferred = [*writer.state.deferred, entry]
+    writer.state.deferred_writes = [*writer.state.deferred_writes, entry]
     return [f"Deferred, and made later by itself: {error}"]

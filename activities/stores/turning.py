@@ -72,13 +72,13 @@ def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
     the list. What a store refuses is open until it is made anew, or explained.
     """
     keeps = has_tool(snapshot.config, "add_requirement")
-    if not snapshot.state.deferred and not keeps:
+    if not snapshot.state.deferred_writes and not keeps:
         return
     writer = _writer(root, snapshot)
     try:
         facts.unstored, refused = workspace.unstored(writer, filled=keeps)
     except StoreAway as error:
-        facts.unstored, facts.store_away = [workspace.waits(writer, error).rstrip(".")], True
+        facts.unstored, facts.store_unavailable = [workspace.waits(writer, error).rstrip(".")], True
         return
     facts.refused_writes = [f"{entry.about}: {why}"[:300] for entry, why in refused][:MOST_NAMED]
     facts.unexplained_writes = [entry.about for entry, _ in refused]
@@ -92,8 +92,8 @@ def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
     writer, lost = _writer(root, snapshot), list[str]()
     try:
         if outcome == "completed":
-            snapshot.state.deferred = []
-        elif snapshot.state.deferred:
+            snapshot.state.deferred_writes = []
+        elif snapshot.state.deferred_writes:
             lost = flush(writer)
     except StoreAway as error:
         lost = [workspace.waits(writer, error)]

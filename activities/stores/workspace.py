@@ -8,7 +8,7 @@ from activities.stores import deciding
 from activities.stores import requirements as rows
 from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Call, Writer, attempt, defer, flush, makes, write
-from protocol.state import Deferred
+from protocol.state import DeferredWrite
 
 FILLED = "requirements"
 DECIDED = "decision"
@@ -17,20 +17,20 @@ MOST_NAMED = 5
 
 
 @makes(FILLED)
-def _fill(writer: Writer, _entry: Deferred) -> list[str]:
+def _fill(writer: Writer, _entry: DeferredWrite) -> list[str]:
     """Whatever was missed, the workspace as it is now is what counts."""
     return fill(writer)
 
 
 @makes(DECIDED)
-def _decide(writer: Writer, entry: Deferred) -> list[str]:
+def _decide(writer: Writer, entry: DeferredWrite) -> list[str]:
     call = Call(writer.call.job, entry.key, entry.at)
     writer.store.run(lambda connection: deciding.decide(connection, call, **entry.data))
     return []
 
 
 @makes(TAKEN_OVER)
-def _take_over(writer: Writer, entry: Deferred) -> list[str]:
+def _take_over(writer: Writer, entry: DeferredWrite) -> list[str]:
     """What the fork's workspace still has as its parent had it."""
     present = {name: blob for name, (_, blob) in folder.listed(writer.files).items()}
     parent = entry.data["parent"]
@@ -45,7 +45,7 @@ def take_over(writer: Writer, parent: str) -> list[str]:
     if not folder.listed(writer.files):
         return []
     call = writer.call
-    entry = Deferred(kind=TAKEN_OVER, key=call.key, at=call.at, data={"parent": parent})
+    entry = DeferredWrite(kind=TAKEN_OVER, key=call.key, at=call.at, data={"parent": parent})
     try:
         return write(writer, entry)
     except StoreRefuses as refusal:
@@ -80,17 +80,17 @@ def bring_up(writer: Writer) -> list[str]:
     """The same, or deferred when the store does not answer."""
     # At most one of them: the last takes along what those before it would have.
     state = writer.state
-    state.deferred = [entry for entry in state.deferred if entry.kind != FILLED]
+    state.deferred_writes = [entry for entry in state.deferred_writes if entry.kind != FILLED]
     try:
         return [*flush(writer, "relational"), *fill(writer)]
     except StoreRefuses as refusal:
         return [f"Not in the store: {refusal}"]
     except StoreAway as error:
-        entry = Deferred(kind=FILLED, key=writer.call.key, at=writer.call.at)
+        entry = DeferredWrite(kind=FILLED, key=writer.call.key, at=writer.call.at)
         return defer(writer, entry, error)
 
 
-def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[Deferred, str]]]:
+def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
     """Make what is deferred, and fill the store if asked.
 
     Returns:
@@ -103,7 +103,7 @@ def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[Def
         _, refused = attempt(writer)
         problems = fill(writer) if filled else []
     except StoreRefuses as refusal:
-        about = Deferred(
+        about = DeferredWrite(
             kind=FILLED, key=writer.call.key, at=writer.call.at, about="the requirements"
         )
         return [], [*refused, (about, str(refusal))]
@@ -112,5 +112,5 @@ def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[Def
 
 def waits(writer: Writer, error: StoreAway) -> str:
     """`2 writes wait, since the store does not answer.`"""
-    waiting = len(writer.state.deferred) or 1
+    waiting = len(writer.state.deferred_writes) or 1
     return f"{waiting} {'write waits' if waiting == 1 else 'writes wait'}, since {error}"

@@ -34,7 +34,7 @@ from activities.toolkit.offering import not_found_yet
 from activities.toolkit.ownership import in_the_way, is_system, of_git, refusal
 from activities.toolkit.registry import Tool
 from protocol.errors import Refusal
-from protocol.requests import Guarded, ToolReply, ToolRequest
+from protocol.requests import GuardOutcome, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
 
 
@@ -127,7 +127,7 @@ def run_tool(
             return _record(snapshot, request, at, refused, str(refusal), told, failed=True)
         asked = told.model_dump(exclude_unset=True)
         if guards.instead:
-            asked["instead"] = bounded(guards.instead)
+            asked["rewritten_arguments"] = bounded(guards.instead)
         return ToolReply(commit=request.commit, at=at, ok=False, **asked)
     except Unfinished as unfinished:
         passed = guards.report().model_dump(exclude_unset=True)
@@ -158,7 +158,7 @@ def run_tool(
         changed=any(not is_system(path) for path in own),
         polls=entry.polling,
     )
-    reply.trouble = trouble
+    reply.command_failure = trouble
     if news := snapshot.state.items_changed_since(ledger):
         reply.scope = news
     return reply
@@ -172,12 +172,14 @@ def _run(
     """
     state = snapshot.state
     kind = state.phase.kind
-    if why := not_found_yet(snapshot.config, kind, state.found, state.unused, entry.name):
+    if why := not_found_yet(
+        snapshot.config, kind, state.found_tools, state.unused_tools, entry.name
+    ):
         raise ToolError(why)
     given = entry.given(raw_arguments)
     entry.check(given)
     points = ("todo_complete",) if entry.name == "todo_complete" else ()
-    allowed = Outcome(given) if request.judged else guards.before(entry.name, given, *points)
+    allowed = Outcome(given) if request.guards_passed else guards.before(entry.name, given, *points)
     if allowed.guard:
         raise Refused(allowed)
     arguments = allowed.arguments
@@ -201,7 +203,7 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: Guards) -> T
         reads=snapshot.reads,
         changes=snapshot.changes,
         # A copy, so that a call which fails half way leaves no trace in the state.
-        state=snapshot.state.copied(),
+        state=snapshot.state.deep_copy(),
         config=snapshot.config,
         conversation=snapshot.conversation,
         history=snapshot.history,
@@ -213,11 +215,11 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: Guards) -> T
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project=snapshot.link.id if snapshot.link else "",
         link=snapshot.link,
-        before=snapshot.link.before if snapshot.link else (),
+        before=snapshot.link.earlier_jobs if snapshot.link else (),
         commit=snapshot.commit,
         at=order(),
         heartbeat=no_heartbeat if local else now_and_then(),
-        waited=request.waited or 0,
+        waited=request.waited_seconds or 0,
     )
 
 
@@ -303,7 +305,7 @@ def _record(
     at: int,
     story: str,
     text: str,
-    told: Guarded | None = None,
+    told: GuardOutcome | None = None,
     *,
     failed: bool = False,
     added: str = "",
@@ -323,12 +325,12 @@ def _record(
     guarded = told.model_dump(exclude_unset=True) if told else {}
     commit = snapshot.save(story, at)
     mark = fingerprints.of_poll(text) if polls else fingerprints.of_result(text)
-    reply = ToolReply(commit=commit, at=at, ok=not failed, mark=mark, **guarded)
+    reply = ToolReply(commit=commit, at=at, ok=not failed, fingerprint=mark, **guarded)
     if changed:
         reply.changed = True
     reply.context = context_tokens(snapshot)
     if failed:
-        reply.error_mark = fingerprints.of_error(text)
+        reply.error_fingerprint = fingerprints.of_error(text)
         reply.error = error_line(text)
     return reply
 

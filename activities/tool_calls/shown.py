@@ -19,22 +19,22 @@ from activities.job.opening import open_snapshot
 from activities.plain import plain
 from activities.toolkit.equipment import toolbox
 from activities.toolkit.errors import ToolError
-from protocol.requests import ShowCallRequest, ShownCall
+from protocol.requests import ShowCallReply, ShowCallRequest
 
 MAX_CHARACTERS = 16_000
 """Of all arguments together: they go into history, and onto a person's screen."""
 
 
-def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShownCall]:
+def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShowCallReply]:
     """The `show_call` activity."""
 
     @activity.defn(name="show_call")
-    def show_call(request: ShowCallRequest) -> ShownCall:
+    def show_call(request: ShowCallRequest) -> ShowCallReply:
         """What the call asks for, or why it cannot be run as it is."""
         with typed(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             called = snapshot.call(request.call)["function"]
-            shown = ShownCall()
+            shown = ShowCallReply()
             try:
                 arguments = toolbox(snapshot.config)[called["name"]].parse(called["arguments"])
             except ToolError as problem:

@@ -17,7 +17,7 @@ from referencing import Registry
 from activities.toolkit.schemas import brief, facts, offerable
 from config.patterns import compiled
 from protocol.errors import Refusal
-from protocol.telling import message
+from protocol.telling import error_message
 
 MOST_TOLD = 5
 """Violations that one message names."""
@@ -80,7 +80,7 @@ class ModelArguments:
         except ValidationError as error:
             raise Misfit(
                 "; ".join(
-                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {message(item)}"
+                    f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {error_message(item)}"
                     for item in error.errors()[:MOST_TOLD]
                 )
             ) from None

@@ -48,7 +48,7 @@ def search_tools(
     stays callable until the phase ends.
     """
     kind = context.state.phase.kind
-    pool = offer(context.config, kind, unused=context.state.unused).deferred
+    pool = offer(context.config, kind, unused=context.state.unused_tools).deferred
     if not pool:
         return "Every tool of this phase is offered already; there is nothing to search for."
     matching = _by_pattern(pool, query) if mode == "regex" else _by_words(pool, query)
@@ -59,14 +59,16 @@ def search_tools(
             'prompt, or a part of names with mode="regex", such as "graph|node".'
         )
     best, more = matching[:BEST], matching[BEST:]
-    offered = offer(context.config, kind, context.state.found, context.state.unused).offered
+    offered = offer(
+        context.config, kind, context.state.found_tools, context.state.unused_tools
+    ).offered
     new = [entry.name for entry in best if entry not in offered]
     if len(offered) + len(new) > MOST_OFFERED:
         raise ToolError(
             f"{len(offered)} tools are offered, and endpoints take at most {MOST_OFFERED}. Work "
             "with these; the next phase begins with the core alone."
         )
-    context.state.found = [*context.state.found, *new]
+    context.state.found_tools = [*context.state.found_tools, *new]
     parts = [f"Callable from your next turn on: {', '.join(entry.name for entry in best)}."]
     if more:
         rest = f" and {len(more) - MORE} others" if len(more) > MORE else ""

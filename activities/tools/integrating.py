@@ -20,7 +20,7 @@ from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.tools.graph import Key, Kind, Properties, known
 from config.graph_schema import JOB, NodeKind
-from protocol.state import Deferred
+from protocol.state import DeferredWrite
 
 SECONDS = 180
 """Two tries, each of which may wait for others to finish."""
@@ -123,12 +123,12 @@ def create_fulfillment_relationship(
 
 def _write(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:
     """Make the write, or keep it for later; what of it the model is told."""
-    entry = Deferred(kind=kind, key=context.key, at=context.at, about=about, data=data)
+    entry = DeferredWrite(kind=kind, key=context.key, at=context.at, about=about, data=data)
     try:
         remarks = write(Writer.for_call(context), entry)
     except StoreRefuses as refusal:
         raise ToolError(str(refusal)) from None
-    waits = any(each is entry for each in context.state.deferred)
+    waits = any(each is entry for each in context.state.deferred_writes)
     told = "comes into the graph when it answers" if waits else "is in the graph"
     return "\n".join([f"{what} {told}.", *remarks])
 

@@ -16,7 +16,7 @@ from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.traces.finding import Reader, find
 from activities.traces.telling import Level, redact_trace, render_trace
-from protocol.state import Deferred
+from protocol.state import DeferredWrite
 from protocol.traces import MOST_CHARACTERS
 
 KIND = "trace"
@@ -26,7 +26,7 @@ Also = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 
 @makes(KIND)
-def _make(writer: Writer, entry: Deferred) -> list[str]:
+def _make(writer: Writer, entry: DeferredWrite) -> list[str]:
     writer.store.run(lambda connection: rows.keep(connection, [entry.data]))
     return []
 
@@ -61,7 +61,7 @@ def store_trace(
         "stage": "",
         "checkpoint": context.commit,
     }
-    entry = Deferred(kind=KIND, key=context.key, at=context.at, data=redact_trace(data))
+    entry = DeferredWrite(kind=KIND, key=context.key, at=context.at, data=redact_trace(data))
     try:
         remarks = write(Writer.for_call(context), entry)
     except StoreRefuses as refusal:

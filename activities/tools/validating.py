@@ -18,7 +18,7 @@ from activities.toolkit.context import ToolContext
 from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.registry import tool
-from protocol.state import Deferred
+from protocol.state import DeferredWrite
 
 INTEGRATE = "create_requirement_node"
 
@@ -69,7 +69,7 @@ def decide_requirement(
     if duplicate_of == id:
         raise ToolError(f"duplicate_of: {id} cannot be a duplicate of itself.")
     data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
-    entry = Deferred(kind=DECIDED, key=context.key, at=context.at, about=id, data=data)
+    entry = DeferredWrite(kind=DECIDED, key=context.key, at=context.at, about=id, data=data)
     writer = Writer.for_call(context)
     try:
         # Afterwards nobody would see that it is missing: it is no draft any more. What is named
@@ -90,19 +90,19 @@ def decide_requirement(
     return "\n".join([f"{id} is {status}.", *remarks])
 
 
-def _taken_out(writer: Writer, decision: Deferred) -> list[str]:
+def _taken_out(writer: Writer, decision: DeferredWrite) -> list[str]:
     """Take what does not hold out of the graph; remarks for the model."""
-    if any(each is decision for each in writer.state.deferred):
+    if any(each is decision for each in writer.state.deferred_writes):
         # The store may refuse it yet, such as when another job holds the requirement.
         return ["If it is in the graph it stays there: decide again when the store answers."]
-    entry = Deferred(kind=REMOVAL, key=decision.key, at=decision.at, about=decision.about)
+    entry = DeferredWrite(kind=REMOVAL, key=decision.key, at=decision.at, about=decision.about)
     try:
         if not holds(writer, decision.about):
             return []
         remarks = write(writer, entry)
     except StoreRefuses as refusal:
         return [f"It may still be in the graph: {refusal}"]
-    waits = any(each is entry for each in writer.state.deferred)
+    waits = any(each is entry for each in writer.state.deferred_writes)
     told = "It comes out of the graph when that answers." if waits else "It is out of the graph."
     return [told, *remarks]
 

@@ -18,14 +18,14 @@ from activities.stores.away import StoreAway
 from activities.stores.engine import Store
 from activities.traces.telling import redact_trace
 from config.schema import Problem
-from protocol.traces import Stored, StoreTraces, Trace
+from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 
 
-def traces_activity(root: Root) -> Callable[[StoreTraces], Stored]:
+def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesReply]:
     """The `store_traces` activity."""
 
     @activity.defn(name="store_traces")
-    def store_traces(request: StoreTraces) -> Stored:
+    def store_traces(request: StoreTracesRequest) -> StoreTracesReply:
         """Put a job's notes into the store, each once."""
         with typed(), heartbeats_from_thread():
             check_root(root, request.root, request.remote)
@@ -36,7 +36,7 @@ def traces_activity(root: Root) -> Callable[[StoreTraces], Stored]:
                 # It was tried twice; the job keeps them and comes again.
                 raise failure("Dependency", str(away)) from away
             _heed(root, request.traces)
-            return Stored(count=count)
+            return StoreTracesReply(count=count)
 
     return store_traces
 
@@ -54,7 +54,7 @@ def _heed(root: Root, traces: Sequence[Trace]) -> None:
         activity.logger.warning("guards stay as they are: %s", error)
 
 
-def row_of(job: str, request: StoreTraces, trace: Trace) -> dict[str, Any]:
+def row_of(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any]:
     """A trace as the store has it, without credentials."""
     row = {
         **trace.model_dump(exclude={"commit"}),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from cli.jobs import Seen
+from cli.jobs import JobView
 from cli.report import kept, patterns
 from cli.report.data import (
     BARS,
@@ -21,9 +21,9 @@ from cli.report.data import (
     Report,
     Scope,
 )
-from cli.report.kept import Began, Kept
-from cli.report.tally import Tally, folded, grouped
-from cli.report.words import line, text, tidy
+from cli.report.kept import CheckpointFacts, PhaseStart
+from cli.report.tally import Tally, fold_steps, group_refusals
+from cli.report.words import safe_data, safe_line, safe_text
 from protocol import scope as ledger
 from protocol.requests import Usage
 from protocol.state import ScopeItem
@@ -38,15 +38,15 @@ BROKEN = (
 NO_WORKER = "No worker answered: the last state on record is shown, nudges are not known."
 
 
-def compose(
+def compose_report(
     job_id: str,
-    seen: Seen | None,
+    job_view: JobView | None,
     tally: Tally | None,
-    held: Kept,
+    facts: CheckpointFacts,
     traces: list[dict[str, Any]],
     *,
     now: datetime,
-    whole: bool = False,
+    complete: bool = False,
     link: str | None = None,
 ) -> Report:
     """The report, from what was read.
@@ -57,19 +57,19 @@ def compose(
         now: When the report is made.
         whole: Whether the tally is over the whole history.
     """
-    status = seen.status if seen else {}
-    result = status.get("result") or (held.result.model_dump() if held.result else {})
-    counted = tally if whole else None
+    status = job_view.status if job_view else {}
+    result = status.get("result") or (facts.result.model_dump() if facts.result else {})
+    counted = tally if complete else None
     refusals = tally.refusals if tally else []
-    head = _head(job_id, seen, held, result, now, link)
-    phases = [_phase(began, held, tally) for began in held.began]
-    _close(phases, head, held)
-    figures = _figures(status, result, counted, held, head)
+    head = _job_head(job_id, job_view, facts, result, now, link)
+    phases = [_phase_line(began, facts, tally) for began in facts.phase_starts]
+    _close_phases(phases, head, facts)
+    figures = _job_figures(status, result, counted, facts, head)
     if counted:
         # A fork's status goes on counting from where it left the first job.
         figures.steps = len(counted.steps)
         refusals = _count_refusals(figures, refusals)
-    still_open = kept.unexplained(held, result) if head.status == "completed" else []
+    still_open = kept.unexplained_work(facts, result) if head.status == "completed" else []
     figures.completions_accepted = int(head.status == "completed")
     figures.completions_let_through = int(bool(still_open))
     # A job that was put back begins its count of steps elsewhere than at 1, as does a fork.
@@ -79,72 +79,81 @@ def compose(
         figures=figures,
         phases=phases,
         waits=tally.waits if tally else [],
-        steps=_shifted(folded(tally.steps, BARS), shift) if tally else [],
-        refusals=_shifted(grouped(refusals), shift),
-        scope=_scope(held.state.scope),
+        steps=_shift_steps(fold_steps(tally.steps, BARS), shift) if tally else [],
+        refusals=_shift_steps(group_refusals(refusals), shift),
+        scope=_scope_table(facts.state.scope),
         deliverables=[
-            one.model_copy(update={"path": line(one.path), "problem": line(one.problem)})
-            for one in kept.deliverables(held, result)
+            deliverable.model_copy(
+                update={
+                    "path": safe_line(deliverable.path),
+                    "problem": safe_line(deliverable.problem),
+                }
+            )
+            for deliverable in kept.list_deliverables(facts, result)
         ],
-        unresolved=[line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
+        unresolved=[safe_line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
         decisions=[_decision(each) for each in status.get("approvals") or []][-MOST_LISTED:],
-        remarks_of_people=[line(each.line) for each in held.state.remarks[-MOST_LISTED:]],
-        notices=[line(notice) for notice in (seen.notices if seen else [])[-MOST_LISTED:]],
-        traces=[tidy(trace) for trace in traces[:MOST_LISTED]],
-        patterns=_patterns(head, figures, phases, held, result, still_open, refusals, traces),
-        remarks=_remarks(seen, held, whole=whole, traces=len(traces)),
+        remarks_of_people=[safe_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
+        notices=[
+            safe_line(notice) for notice in (job_view.notices if job_view else [])[-MOST_LISTED:]
+        ],
+        traces=[safe_data(trace) for trace in traces[:MOST_LISTED]],
+        patterns=_find_patterns(head, figures, phases, facts, result, still_open, refusals, traces),
+        remarks=_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
     )
 
 
-def _head(
+def _job_head(
     job_id: str,
-    seen: Seen | None,
-    held: Kept,
+    job_view: JobView | None,
+    facts: CheckpointFacts,
     result: dict[str, Any],
     now: datetime,
     link: str | None,
 ) -> Head:
-    status = seen.status if seen else {}
-    waiting = (seen.waiting if seen else None) or {}
-    ended = seen.ended if seen else datetime.fromtimestamp(held.last_at, UTC)
+    status = job_view.status if job_view else {}
+    waiting = (job_view.waiting if job_view else None) or {}
+    ended = job_view.ended if job_view else datetime.fromtimestamp(facts.last_at, UTC)
     return Head(
-        id=line(job_id),
-        title=line(status.get("title")),
-        agent=line(status.get("agent") or held.agent, 100),
-        model=line(status.get("model") or held.model, 100),
-        status=line(seen.word if seen else result.get("status") or "closed", 40),
-        error=text(status.get("error"), 1000),
-        waiting=line(waiting.get("reason"), 40),
-        message=text(waiting.get("message"), 1000),
-        remedy=text(waiting.get("remedy"), 1000),
-        summary=text(result.get("summary")),
+        id=safe_line(job_id),
+        title=safe_line(status.get("title")),
+        agent=safe_line(status.get("agent") or facts.agent, 100),
+        model=safe_line(status.get("model") or facts.model, 100),
+        status=safe_line(
+            job_view.status_word if job_view else result.get("status") or "closed", 40
+        ),
+        error=safe_text(status.get("error"), 1000),
+        waiting=safe_line(waiting.get("reason"), 40),
+        message=safe_text(waiting.get("message"), 1000),
+        remedy=safe_text(waiting.get("remedy"), 1000),
+        summary=safe_text(result.get("summary")),
         confidence=result.get("confidence"),
-        notes=text(result.get("notes")),
-        started=seen.started if seen else datetime.fromtimestamp(held.first_at, UTC),
+        notes=safe_text(result.get("notes")),
+        started=job_view.started if job_view else datetime.fromtimestamp(facts.first_at, UTC),
         ended=ended,
         read=now,
-        link=link if seen else None,
+        link=link if job_view else None,
     )
 
 
-def _phase(began: Began, held: Kept, tally: Tally | None) -> PhaseLine:
-    phase, page = began.phase, held.pages.get(began.phase.number)
+def _phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally | None) -> PhaseLine:
+    phase, page = start.phase, facts.pages.get(start.phase.number)
     spent = tally.phases.get(phase.number) if tally else None
     used = spent.usage if spent else Usage()
-    if phase.number == held.state.phase.number:
-        phase = held.state.phase
+    if phase.number == facts.state.phase.number:
+        phase = facts.state.phase
     return PhaseLine(
         number=phase.number,
         kind=phase.kind,
         purpose=phase.purpose,
-        name=line(phase.name, 120),
-        outcome=line(page.outcome, 40) if page else "running",
+        name=safe_line(phase.name, 120),
+        outcome=safe_line(page.outcome, 40) if page else "running",
         undone=page.undone if page else False,
-        issue=line(page.issue) if page else "",
-        by=line(page.by, 100) if page else "",
+        issue=safe_line(page.issue) if page else "",
+        by=safe_line(page.by, 100) if page else "",
         todos=page.todos if page else len(phase.todos),
         todos_done=page.done if page else len(phase.todos) - phase.open_count,
-        started=spent.started if spent else datetime.fromtimestamp(began.at, UTC),
+        started=spent.started if spent else datetime.fromtimestamp(start.timestamp, UTC),
         ended=spent.ended if spent else None,
         model_calls=used.model_calls,
         sent_calls=used.sent_calls,
@@ -158,33 +167,41 @@ def _phase(began: Began, held: Kept, tally: Tally | None) -> PhaseLine:
     )
 
 
-def _close(phases: list[PhaseLine], head: Head, held: Kept) -> None:
+def _close_phases(phases: list[PhaseLine], head: Head, facts: CheckpointFacts) -> None:
     """A phase ends where the next begins; the last one with the job, or with what it did last."""
     for phase, following in pairwise(phases):
         phase.ended = max(phase.started, following.started)
     if phases:
         last = phases[-1]
-        end = head.ended or last.ended or datetime.fromtimestamp(held.last_at, UTC)
+        end = head.ended or last.ended or datetime.fromtimestamp(facts.last_at, UTC)
         last.ended = max(last.started, end)
 
 
-def _figures(
-    status: dict[str, Any], result: dict[str, Any], tally: Tally | None, held: Kept, head: Head
+def _job_figures(
+    status: dict[str, Any],
+    result: dict[str, Any],
+    tally: Tally | None,
+    facts: CheckpointFacts,
+    head: Head,
 ) -> Figures:
-    told = status.get("usage") or (tally.usage.model_dump() if tally else result.get("usage")) or {}
-    used = Usage.model_validate(told)
-    asked = status.get("clarification") or {}
+    usage = (
+        status.get("usage") or (tally.usage.model_dump() if tally else result.get("usage")) or {}
+    )
+    used = Usage.model_validate(usage)
+    clarification = status.get("clarification") or {}
     waited = None
     if tally:
         ends = ((wait.ended or head.read) - wait.started for wait in tally.waits)
         waited = sum(end.total_seconds() for end in ends)
     return Figures(
-        phases=held.state.phase.number if not held.began else len(held.began) + held.left_out,
-        steps=int(status.get("step") or held.replies),
-        rewinds=int(status.get("rewinds") or result.get("rewinds") or held.state.rewinds),
+        phases=facts.state.phase.number
+        if not facts.phase_starts
+        else len(facts.phase_starts) + facts.omitted_phases,
+        steps=int(status.get("step") or facts.replies),
+        rewinds=int(status.get("rewinds") or result.get("rewinds") or facts.state.rewinds),
         refusals=int(status.get("refusals") or 0),
         nudges=status.get("nudges"),
-        clarifications=asked.get("used", tally.questions if tally else None),
+        clarifications=clarification.get("used", tally.questions if tally else None),
         retries=tally.retries if tally else None,
         wall_seconds=(head.ended or head.read).timestamp() - head.started.timestamp()
         if head.started
@@ -213,36 +230,36 @@ def _count_refusals(figures: Figures, refusals: list[RefusalLine]) -> list[Refus
     ]
 
 
-def _patterns(
+def _find_patterns(
     head: Head,
     figures: Figures,
     phases: list[PhaseLine],
-    held: Kept,
+    facts: CheckpointFacts,
     result: dict[str, Any],
     still_open: list[str],
     refusals: list[RefusalLine],
     traces: list[dict[str, Any]],
 ) -> list[Pattern]:
     """What is looked for in every job, with what is quoted in it made fit."""
-    plans = [(began.phase.number, began.plan) for began in held.began]
-    found = [
-        patterns.premature(still_open, figures.completions_refused),
+    plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
+    shown = [
+        patterns.premature_completion(still_open, figures.completions_refused),
         patterns.planning_only(phases),
-        patterns.swinging([*plans, (held.state.phase.number, held.plan)]),
-        patterns.repeated(refusals),
+        patterns.swinging_plans([*plans, (facts.state.phase.number, facts.plan)]),
+        patterns.repeated_refusals(refusals),
         patterns.self_assessment(
             head.confidence,
             len(result.get("unresolved") or []),
             figures.completions_refused or 0,
-            held.failing,
+            facts.failing,
             closed=bool(result),
         ),
-        patterns.unretrieved(traces),
-        patterns.generic(traces),
+        patterns.unretrieved_traces(traces),
+        patterns.generic_reflections(traces),
     ]
     return [
-        one.model_copy(update={"details": [line(detail) for detail in one.details]})
-        for one in found
+        pattern.model_copy(update={"details": [safe_line(detail) for detail in pattern.details]})
+        for pattern in shown
     ]
 
 
@@ -250,33 +267,33 @@ def _decision(approval: dict[str, Any]) -> Decision:
     decided = approval.get("decided")
     who = "nobody in time" if approval.get("expired") else approval.get("by")
     return Decision(
-        tool=line(approval.get("tool"), 80),
-        guard=line(approval.get("guard"), 80),
+        tool=safe_line(approval.get("tool"), 80),
+        guard=safe_line(approval.get("guard"), 80),
         approved=bool(approval.get("approved")),
-        by=line(who, 100),
+        by=safe_line(who, 100),
         at=datetime.fromtimestamp(decided, UTC) if decided else None,
-        reason=line(approval.get("reason")),
+        reason=safe_line(approval.get("reason")),
     )
 
 
-def _scope(items: list[ScopeItem]) -> Scope:
+def _scope_table(items: list[ScopeItem]) -> Scope:
     first = sorted(items, key=lambda item: item.status == "completed")
     return Scope(
-        **ledger.standing(items),
+        **ledger.scope_counts(items),
         items=[
             Item(
-                id=line(item.id, 40),
-                text=line(item.text),
+                id=safe_line(item.id, 40),
+                text=safe_line(item.text),
                 status=item.status,
                 source=item.source,
-                reason=line(item.reason),
+                reason=safe_line(item.reason),
             )
             for item in first[:MOST_LISTED]
         ],
     )
 
 
-def _shifted(rows: list[Any], by: int) -> list[Any]:
+def _shift_steps(rows: list[Any], by: int) -> list[Any]:
     """Rows with the numbers of their steps moved on."""
     if by:
         for row in rows:
@@ -286,21 +303,23 @@ def _shifted(rows: list[Any], by: int) -> list[Any]:
     return rows
 
 
-def _remarks(seen: Seen | None, held: Kept, *, whole: bool, traces: int) -> list[str]:
-    told = []
-    if seen is None:
-        told.append(FORGOTTEN)
-    elif not seen.live:
-        told.append(NO_WORKER)
-    if seen and not whole:
-        told.append(CUT)
-    if held.breaks_off:
-        told.append(BROKEN)
+def _report_remarks(
+    job_view: JobView | None, facts: CheckpointFacts, *, complete: bool, traces: int
+) -> list[str]:
+    remarks = []
+    if job_view is None:
+        remarks.append(FORGOTTEN)
+    elif not job_view.live:
+        remarks.append(NO_WORKER)
+    if job_view and not complete:
+        remarks.append(CUT)
+    if facts.breaks_off:
+        remarks.append(BROKEN)
     for count, what in (
-        (held.left_out, "earlier phases"),
-        (len(held.state.scope) - MOST_LISTED, "completed items of the scope"),
+        (facts.omitted_phases, "earlier phases"),
+        (len(facts.state.scope) - MOST_LISTED, "completed items of the scope"),
         (traces - MOST_LISTED, "traces"),
     ):
         if count > 0:
-            told.append(f"{count:,} {what} are not listed.")
-    return told
+            remarks.append(f"{count:,} {what} are not listed.")
+    return remarks

@@ -72,7 +72,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class PhaseBar:
     """What stands for one phase."""
 
     phase: PhaseLine
@@ -82,7 +82,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Pause:
+class WaitMark:
     """What stands for one wait."""
 
     wait: Wait
@@ -94,9 +94,9 @@ class Pause:
 class Timeline:
     """Phases over the time at work, strategic ones above, with rewinds and waits as marks."""
 
-    stretches: list[Stretch]
-    rewinds: list[Stretch]
-    pauses: list[Pause]
+    stretches: list[PhaseBar]
+    rewinds: list[PhaseBar]
+    pauses: list[WaitMark]
     below: list[Tick]
     height: float = TOP + 2 * LANE + GAP + 40
     floor: float = TOP + 2 * LANE + GAP + 16
@@ -104,7 +104,7 @@ class Timeline:
 
 def tokens(bars: Sequence[Bar]) -> Chart:
     """Tokens by step: of the prompt what was cached and what was not, and the reply."""
-    return _chart(
+    return _step_chart(
         bars,
         [
             ("cached", [bar.cached_tokens for bar in bars]),
@@ -116,12 +116,12 @@ def tokens(bars: Sequence[Bar]) -> Chart:
 
 def cost(bars: Sequence[Bar]) -> Chart:
     """Money by step."""
-    return _chart(bars, [("fresh", [bar.cost for bar in bars])])
+    return _step_chart(bars, [("fresh", [bar.cost for bar in bars])])
 
 
 def prompts(bars: Sequence[Bar]) -> Chart:
     """The size of the largest prompt of each bar."""
-    return _chart(bars, [("fresh", [bar.largest_prompt for bar in bars])])
+    return _step_chart(bars, [("fresh", [bar.largest_prompt for bar in bars])])
 
 
 def repeats(habit: Habit) -> Chart:
@@ -131,7 +131,7 @@ def repeats(habit: Habit) -> Chart:
         ("fresh", [job.refused for job in jobs]),
         ("cached", [job.tried for job in jobs]),
     ]
-    columns, across, middles = _stacked(jobs, layers, STRIP)
+    columns, across, middles = _stacked_columns(jobs, layers, STRIP)
     marked = [
         Tick(middle, "this job" if job.here else f"{place:,}")
         for place, (job, middle) in enumerate(zip(jobs, middles, strict=True), 1)
@@ -142,18 +142,18 @@ def repeats(habit: Habit) -> Chart:
     return Chart(columns, [across[0], across[-1]], below, TOP + STRIP + 20, TOP + STRIP)
 
 
-def _chart(bars: Sequence[Bar], layers: Layers) -> Chart:
-    columns, across, middles = _stacked(bars, layers, HEIGHT)
-    below = [Tick(middles[place], f"{number:,}") for number, place in _numbered(bars)]
+def _step_chart(bars: Sequence[Bar], layers: Layers) -> Chart:
+    columns, across, middles = _stacked_columns(bars, layers, HEIGHT)
+    below = [Tick(middles[place], f"{number:,}") for number, place in _numbered_bars(bars)]
     return Chart(columns, across, below)
 
 
-def _stacked(
+def _stacked_columns(
     bars: Sequence[Bar | Repeats], layers: Layers, tall: int
 ) -> tuple[list[Column], list[Tick], list[float]]:
     """The columns, the values across, and where the middle of each column is."""
     highest = max((sum(values) for values in zip(*(v for _, v in layers), strict=True)), default=0)
-    ticks = scale(highest)
+    ticks = round_scale(highest)
     top = ticks[-1] or 1
     step = (WIDTH - LEFT - RIGHT) / max(1, len(bars))
     # Bars of a short job stay apart and of a size that is no wall.
@@ -165,9 +165,11 @@ def _stacked(
             height = max(0.0, values[place]) / top * tall
             floor -= height
             if height:
-                boxes.append(_box(LEFT + place * step, floor, width, height, look))
+                boxes.append(_rounded_box(LEFT + place * step, floor, width, height, look))
         columns.append(Column(bar, boxes))
-    across = [Tick(round(TOP + tall * (1 - value / top), 1), short(value)) for value in ticks]
+    across = [
+        Tick(round(TOP + tall * (1 - value / top), 1), short_number(value)) for value in ticks
+    ]
     middles = [round(LEFT + place * step + width / 2, 1) for place in range(len(bars))]
     return columns, across, middles
 
@@ -180,40 +182,47 @@ def timeline(phases: Sequence[PhaseLine], waits: Sequence[Wait], until: datetime
     """
     spans = [(wait, wait.started, wait.ended or until) for wait in waits]
 
-    def worked(at: datetime) -> float:
+    def seconds_at_work(moment: datetime) -> float:
         """Seconds since the first phase began, without what was waited by then."""
         past = sum(
-            max(0.0, (min(ended, at) - max(began, start)).total_seconds())
+            max(0.0, (min(ended, moment) - max(began, start)).total_seconds())
             for _, began, ended in spans
         )
-        return max(0.0, (at - start).total_seconds() - past)
+        return max(0.0, (moment - start).total_seconds() - past)
 
     if not phases:
         return Timeline([], [], [], [])
     start = phases[0].started
-    whole = max(worked(phase.ended or until) for phase in phases) or 1.0
-    ratio = (WIDTH - LEFT - RIGHT) / whole
+    total = max(seconds_at_work(phase.ended or until) for phase in phases) or 1.0
+    ratio = (WIDTH - LEFT - RIGHT) / total
     stretches = []
     for phase in phases:
-        begins, ends = worked(phase.started), worked(phase.ended or until)
+        begins, ends = seconds_at_work(phase.started), seconds_at_work(phase.ended or until)
         x, width = LEFT + begins * ratio, max(1.0, (ends - begins) * ratio - 1)
         row = KINDS.index(phase.kind)
         look = f"{phase.kind} undone" if phase.undone else phase.kind
-        box = _box(x, TOP + row * (LANE + GAP), width, LANE, look)
-        stretches.append(Stretch(phase, box, x + width / 2 if width >= LABEL_WIDTH else None))
+        box = _rounded_box(x, TOP + row * (LANE + GAP), width, LANE, look)
+        stretches.append(PhaseBar(phase, box, x + width / 2 if width >= LABEL_WIDTH else None))
     return Timeline(
         stretches,
-        [each for each in stretches if each.phase.purpose == "rewind"],
+        [stretch for stretch in stretches if stretch.phase.purpose == "rewind"],
         [
-            Pause(wait, (ended - began).total_seconds(), round(LEFT + worked(began) * ratio, 1))
+            WaitMark(
+                wait,
+                (ended - began).total_seconds(),
+                round(LEFT + seconds_at_work(began) * ratio, 1),
+            )
             for wait, began, ended in spans
             if began >= start
         ],
-        [Tick(round(LEFT + at * ratio, 1), duration(at)) for at in _times(whole)],
+        [
+            Tick(round(LEFT + seconds * ratio, 1), duration(seconds))
+            for seconds in _round_times(total)
+        ],
     )
 
 
-def scale(highest: float) -> list[float]:
+def round_scale(highest: float) -> list[float]:
     """Round values from 0 to at least the highest one: 1, 2 or 5 times a power of ten apart."""
     if highest <= 0:
         return [0.0, 1.0]
@@ -223,7 +232,7 @@ def scale(highest: float) -> list[float]:
     return [round(step * n, 12) for n in range(math.ceil(highest / step - 1e-9) + 1)]
 
 
-def short(value: float) -> str:
+def short_number(value: float) -> str:
     """`0`, `0.005`, `800`, `12k`, `1.5M`."""
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
@@ -256,23 +265,23 @@ def size(count: int) -> str:
     return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
-def _box(x: float, y: float, width: float, height: float, look: str) -> Box:
+def _rounded_box(x: float, y: float, width: float, height: float, look: str) -> Box:
     return Box(round(x, 1), round(y, 1), round(width, 1), round(height, 1), look)
 
 
-def _numbered(bars: Sequence[Bar]) -> list[tuple[int, int]]:
+def _numbered_bars(bars: Sequence[Bar]) -> list[tuple[int, int]]:
     """Round numbers of steps, and the places of the bars that hold them."""
     if not bars:
         return []
-    wanted = [max(bars[0].first, int(value)) for value in scale(bars[-1].last)]
+    numbers = [max(bars[0].first, int(value)) for value in round_scale(bars[-1].last)]
     wide = bars[0].last - bars[0].first + 1
-    places = [(number, (number - bars[0].first) // wide) for number in dict.fromkeys(wanted)]
+    places = [(number, (number - bars[0].first) // wide) for number in dict.fromkeys(numbers)]
     return [(number, place) for number, place in places if place < len(bars)]
 
 
-def _times(whole: float) -> list[float]:
+def _round_times(total: float) -> list[float]:
     """At most seven round times from 0 on, in seconds."""
-    if whole < 5:
-        return [at for at in scale(whole) if at <= whole]
-    step = next((step for step in _STEPS if whole / step <= 6), whole / 6)
-    return [step * n for n in range(int(whole / step) + 1)]
+    if total < 5:
+        return [seconds for seconds in round_scale(total) if seconds <= total]
+    step = next((step for step in _STEPS if total / step <= 6), total / 6)
+    return [step * n for n in range(int(total / step) + 1)]

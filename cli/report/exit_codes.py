@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-LOOKING = frozenset(
+DISPLAY_PROGRAMS = frozenset(
     {":", "[", "cat", "cd", "cut", "echo", "exit", "file", "find", "grep", "head", "less", "ls"}
     | {"mkdir", "printf", "pwd", "sed", "set", "sort", "stat", "tail", "tee", "test", "tree"}
     | {"true", "wc", "which"}
@@ -14,7 +14,7 @@ LOOKING = frozenset(
 _SEPARATORS = {";", "&", "&&", "||", "|", ";;", "|&"}
 
 
-def decides(command: str) -> str:
+def deciding_program(command: str) -> str:
     """The program whose failure the exit code would show; empty when it would show none's.
 
     Of `a; b | c` it is `c`, and of `a && b` it is `a` or `b`: a program that only looks or prints
@@ -38,14 +38,14 @@ def decides(command: str) -> str:
     if not parts[-1]:
         parts.pop()
     while parts:
-        if (name := _program(parts.pop())) and name not in LOOKING:
+        if (name := _program_name(parts.pop())) and name not in DISPLAY_PROGRAMS:
             return name
         if not parts or joined[len(parts) - 1] != "&&":
             break
     return ""
 
 
-def _program(words: list[str]) -> str:
+def _program_name(words: list[str]) -> str:
     """The name of what a simple command starts, its variables and brackets left aside."""
     for word in words:
         if not re.fullmatch(r"\w+=.*|[({)}]+|!", word, re.DOTALL):

@@ -16,16 +16,16 @@ from activities.stores.away import StoreAway
 from activities.stores.engine import Store
 from activities.traces import storing
 from cli import inspecting, project_view
-from cli.jobs import Seen, look
-from cli.output import Mistake
+from cli.jobs import JobView, view_job
+from cli.output import UserError
 from cli.report import kept
-from cli.report.compose import compose
+from cli.report.compose import compose_report
 from cli.report.data import MOST_JOBS, Habit, Output, ProjectReport, Report, UnitLine
-from cli.report.history import chain, happened
-from cli.report.kept import Kept
-from cli.report.repeating import habits
+from cli.report.history import find_runs, read_events
+from cli.report.kept import CheckpointFacts
+from cli.report.repeating import find_habits
 from cli.report.tally import Tally
-from cli.report.words import line, text
+from cli.report.words import safe_line, safe_text
 from config.learned import LearnedGuards
 from config.schema import Problem
 from engine.connection import answering_link, workspaces_root
@@ -35,16 +35,16 @@ MOST_ENDED = 200
 """Completed jobs that are looked up to be compared."""
 
 
-class Stored:
+class StoreReader:
     """The store of this environment, asked until it does not answer: each try takes its time."""
 
     def __init__(self) -> None:
-        self.away: list[str] = []
+        self.remarks: list[str] = []
         """A remark on what is missing, if it did not answer."""
 
     def traces(self, job_id: str) -> list[dict[str, Any]]:
         """A job's traces; none where they cannot be read."""
-        return self._asked(lambda root: _traces(root, job_id))
+        return self._read_store(lambda root: _trace_rows(root, job_id))
 
     def habits(self, project: str, agent: str = "", job_id: str = "") -> list[Habit]:
         """Mistakes that come again; none where they cannot be read.
@@ -54,21 +54,21 @@ class Stored:
             agent: Of which agent; empty: of each.
             job_id: Whose report it is, if it is a job's.
         """
-        return self._asked(lambda root: _habits(root, project, agent, job_id))
+        return self._read_store(lambda root: _stored_habits(root, project, agent, job_id))
 
-    def _asked(self, work: Callable[[Root], list[T]]) -> list[T]:
-        if self.away:
+    def _read_store(self, work: Callable[[Root], list[T]]) -> list[T]:
+        if self.remarks:
             return []
         try:
             return work(Root.open(workspaces_root(), create=False))
         except (StoreAway, RootError, Problem) as error:
-            self.away.append(
-                f"Not all traces, and what is told by them, could be read: {line(error)}"
+            self.remarks.append(
+                f"Not all traces, and what is told by them, could be read: {safe_line(error)}"
             )
             return []
 
 
-def _traces(root: Root, job_id: str) -> list[dict[str, Any]]:
+def _trace_rows(root: Root, job_id: str) -> list[dict[str, Any]]:
     return [
         {
             "time": f"{datetime.fromtimestamp(row.at, UTC):%Y-%m-%d %H:%M}",
@@ -88,133 +88,143 @@ def _traces(root: Root, job_id: str) -> list[dict[str, Any]]:
     ]
 
 
-def _habits(root: Root, project: str, agent: str, job_id: str) -> list[Habit]:
-    def alike(one: Any) -> bool:
-        return one.project == project and agent in ("", one.agent)
+def _stored_habits(root: Root, project: str, agent: str, job_id: str) -> list[Habit]:
+    def is_compared(entry: Any) -> bool:
+        return entry.project == project and agent in ("", entry.agent)
 
-    found = [row for row in Store(root).read(rows.some) if alike(row)]
-    if not found:
+    trace_rows = [row for row in Store(root).read(rows.some) if is_compared(row)]
+    if not trace_rows:
         return []
-    learned = [one for one in LearnedGuards(root.path).newest() if alike(one)]
-    names = {root.repository(row.job).stem: row.job for row in found}
+    learned = [entry for entry in LearnedGuards(root.path).newest() if is_compared(entry)]
+    names = {root.repository(row.job).stem: row.job for row in trace_rows}
     ended = {
         names.get(folder, folder): one.at
         for folder, one in finished(root, MOST_ENDED).items()
-        if alike(one)
+        if is_compared(one)
     }
-    return habits(found, learned, ended, job=job_id)
+    return find_habits(trace_rows, learned, ended, job=job_id)
 
 
-async def gather(client: Client, job_id: str) -> Report | ProjectReport:
+async def gather_report(client: Client, job_id: str) -> Report | ProjectReport:
     """The report of a job, running or closed, or the reports of a project's jobs.
 
     Raises:
         Mistake: there is no such job, or its checkpoints are not in this environment.
     """
-    stored = Stored()
+    store = StoreReader()
     try:
-        seen = await look(client, job_id)
-    except Mistake as unknown:
+        job_view = await view_job(client, job_id)
+    except UserError as unknown:
         # Temporal forgets closed jobs after a while; the checkpoints stay.
         try:
-            held = _kept(job_id, None)
-        except Mistake:
+            facts = _read_facts(job_id, None)
+        except UserError:
             raise unknown from None
-        found = compose(job_id, None, None, held, stored.traces(job_id), now=datetime.now(UTC))
-        return _compared(found, held, stored)
-    if seen.status.get("project"):
-        return await _project(client, seen, stored)
-    if not seen.live and str(seen.status.get("agent")).startswith("project ("):
-        raise Mistake(
+        report = compose_report(
+            job_id, None, None, facts, store.traces(job_id), now=datetime.now(UTC)
+        )
+        return _with_habits(report, facts, store)
+    if job_view.status.get("project"):
+        return await _project_report(client, job_view, store)
+    if not job_view.live and str(job_view.status.get("agent")).startswith("project ("):
+        raise UserError(
             f"{job_id} is a project, and only a worker can name its jobs; start one, or report "
             "the jobs one by one"
         )
-    held = _kept(seen.id, seen)
-    return _compared(await _job(client, seen, held, stored), held, stored)
+    facts = _read_facts(job_view.id, job_view)
+    return _with_habits(await _job_report(client, job_view, facts, store), facts, store)
 
 
-def _compared(report: Report, held: Kept, stored: Stored) -> Report:
+def _with_habits(report: Report, facts: CheckpointFacts, store: StoreReader) -> Report:
     """With its mistakes over all jobs of its agent."""
-    report.habits = stored.habits(held.project, held.agent, report.job.id)
-    report.remarks += stored.away
+    report.habits = store.habits(facts.project, facts.agent, report.job.id)
+    report.remarks += store.remarks
     return report
 
 
-async def _job(client: Client, seen: Seen, held: Kept, stored: Stored) -> Report:
-    tally, whole = await _tallied(client, seen)
-    link = await answering_link(seen.id, client.namespace)
-    now, traces = datetime.now(UTC), stored.traces(seen.id)
-    return compose(seen.id, seen, tally, held, traces, now=now, whole=whole, link=link)
+async def _job_report(
+    client: Client, job_view: JobView, facts: CheckpointFacts, store: StoreReader
+) -> Report:
+    tally, complete = await _tally_history(client, job_view)
+    link = await answering_link(job_view.id, client.namespace)
+    now, traces = datetime.now(UTC), store.traces(job_view.id)
+    return compose_report(
+        job_view.id, job_view, tally, facts, traces, now=now, complete=complete, link=link
+    )
 
 
-async def _project(client: Client, seen: Seen, stored: Stored) -> ProjectReport:
+async def _project_report(client: Client, job_view: JobView, store: StoreReader) -> ProjectReport:
     """Of each job what can be had; one that cannot be read is named, and holds nothing up."""
-    begun = [*(seen.status.get("jobs") or []), *(seen.status.get("running") or [])]
-    ids = list(dict.fromkeys(str(job["job"]) for job in begun))
+    jobs = [*(job_view.status.get("jobs") or []), *(job_view.status.get("running") or [])]
+    ids = list(dict.fromkeys(str(job["job"]) for job in jobs))
     reports, remarks = [], []
     if len(ids) > MOST_JOBS:
         remarks.append(f"{len(ids) - MOST_JOBS:,} earlier jobs are not listed.")
     for job_id in ids[-MOST_JOBS:]:
         try:
-            begun_job = await look(client, job_id)
-            held = _kept(begun_job.id, begun_job)
-            reports.append(await _job(client, begun_job, held, stored))
-        except Mistake as missing:
-            remarks.append(line(missing))
-    again = stored.habits(seen.id)
+            child_view = await view_job(client, job_id)
+            facts = _read_facts(child_view.id, child_view)
+            reports.append(await _job_report(client, child_view, facts, store))
+        except UserError as missing:
+            remarks.append(safe_line(missing))
+    again = store.habits(job_view.id)
     return ProjectReport(
-        id=line(seen.id),
-        title=line(seen.status.get("title")),
-        status=line(seen.word, 40),
-        units=[_unit(unit) for unit in seen.status.get("units") or []],
-        waits=[line(told) for told in project_view.waits(seen.status)],
+        id=safe_line(job_view.id),
+        title=safe_line(job_view.status.get("title")),
+        status=safe_line(job_view.status_word, 40),
+        units=[_unit_line(unit) for unit in job_view.status.get("units") or []],
+        waits=[safe_line(text) for text in project_view.wait_lines(job_view.status)],
         jobs=reports,
         habits=again,
-        remarks=[*remarks, *stored.away],
+        remarks=[*remarks, *store.remarks],
     )
 
 
-def _unit(unit: dict[str, Any]) -> UnitLine:
-    story = project_view.story({**unit, "evidence": []})
+def _unit_line(unit: dict[str, Any]) -> UnitLine:
+    story = project_view.unit_story({**unit, "evidence": []})
     runs = [
         Output(
-            told=line(project_view.proof(run), 1000),
-            end=text(run.get("end"), 1000),
+            told=safe_line(project_view.proof_line(run), 1000),
+            end=safe_text(run.get("end"), 1000),
             cut=bool(run.get("cut")),
         )
         for run in unit.get("evidence") or []
     ]
     return UnitLine(
-        id=line(unit["id"]),
-        title=line(unit["title"]),
-        status=line(unit["status"], 40),
+        id=safe_line(unit["id"]),
+        title=safe_line(unit["title"]),
+        status=safe_line(unit["status"], 40),
         attempts=unit["attempts"],
-        story=[line(told, 1000) for told in story],
+        story=[safe_line(text, 1000) for text in story],
         runs=runs,
     )
 
 
-def _kept(job_id: str, seen: Seen | None) -> Kept:
-    found = inspecting.places_in(seen.status) if seen else inspecting.Places(None, {})
-    store = inspecting.repository(job_id, found)
+def _read_facts(job_id: str, job_view: JobView | None) -> CheckpointFacts:
+    places = (
+        inspecting.places_from_status(job_view.status)
+        if job_view
+        else inspecting.JobPlaces(None, {})
+    )
+    store = inspecting.open_repository(job_id, places)
     try:
-        return kept.read(store, inspecting.commit_at(found, store, None))
+        return kept.read_checkpoints(store, inspecting.commit_at(places, store, None))
     except CheckpointMissing as error:
-        raise Mistake(
+        raise UserError(
             f"a checkpoint of {job_id} is damaged or not in this store: {error}"
         ) from None
 
 
-async def _tallied(client: Client, seen: Seen) -> tuple[Tally, bool]:
+async def _tally_history(client: Client, job_view: JobView) -> tuple[Tally, bool]:
     """The sums over the job's history, and whether all of it was there."""
     tally = Tally()
-    found = await chain(client, seen.id, seen.run_id)
+    run_chain = await find_runs(client, job_view.id, job_view.run_id)
     try:
-        async for one in happened(client, seen.id, found.runs):
-            tally.take(one)
+        async for event in read_events(client, job_view.id, run_chain.runs):
+            tally.add_event(event)
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
         # A run that the server forgets while we read it is as good as forgotten before.
         return tally, False
-    return tally, found.whole
+    return tally, run_chain.complete

@@ -22,38 +22,38 @@ LOCAL_ACTIVITY = "core_local_activity"
 
 
 @dataclass(frozen=True)
-class Done:
+class ActivityResult:
     """An activity that gave a result."""
 
-    at: datetime
+    finished_at: datetime
     activity: str
-    story: str
+    summary: str
     """Its line for people: `phase 2 · todo 3 · write_file notes/a.md`."""
     result: dict[str, Any]
     attempt: int = 1
 
 
 @dataclass(frozen=True)
-class Standing:
+class StatusChange:
     """From here on the job shows this status: `running`, or `waiting: budget`."""
 
-    at: datetime
+    changed_at: datetime
     status: str
 
 
-Happened = Done | Standing
+JobEvent = ActivityResult | StatusChange
 
 
 @dataclass(frozen=True)
-class Chain:
+class RunChain:
     """The runs of a job, oldest first."""
 
     runs: list[str]
-    whole: bool
+    complete: bool
     """Whether the first run is among them: the server forgets closed runs after a while."""
 
 
-async def chain(client: Client, job_id: str, newest: str) -> Chain:
+async def find_runs(client: Client, job_id: str, newest: str) -> RunChain:
     """The runs that led to the newest one; what a reset left aside is none of them."""
     runs: list[str] = []
     before = newest
@@ -67,62 +67,64 @@ async def chain(client: Client, job_id: str, newest: str) -> Chain:
             break
         runs.append(before)
         before = first.workflow_execution_started_event_attributes.continued_execution_run_id
-    return Chain(runs[::-1], whole=not before)
+    return RunChain(runs[::-1], complete=not before)
 
 
-async def happened(client: Client, job_id: str, runs: list[str]) -> AsyncIterator[Happened]:
+async def read_events(client: Client, job_id: str, runs: list[str]) -> AsyncIterator[JobEvent]:
     """What happened in these runs, in order."""
     for run in runs:
         events = client.get_workflow_handle(job_id, run_id=run).fetch_history_events()
-        async for one in read(events, client.data_converter):
-            yield one
+        async for event in parse_events(events, client.data_converter):
+            yield event
 
 
-async def read(
+async def parse_events(
     events: AsyncIterable[HistoryEvent], converter: DataConverter
-) -> AsyncIterator[Happened]:
+) -> AsyncIterator[JobEvent]:
     """What the events of one run tell."""
-    begun: dict[int, tuple[str, str]] = {}
+    scheduled: dict[int, tuple[str, str]] = {}
     attempts: dict[int, int] = {}
     async for event in events:
-        at = event.event_time.ToDatetime(tzinfo=UTC)
+        time = event.event_time.ToDatetime(tzinfo=UTC)
         match event.WhichOneof("attributes"):
             case "activity_task_scheduled_event_attributes":
                 name = event.activity_task_scheduled_event_attributes.activity_type.name
-                begun[event.event_id] = (name, await _story(event, converter))
+                scheduled[event.event_id] = (name, await _step_summary(event, converter))
             case "activity_task_started_event_attributes":
                 started = event.activity_task_started_event_attributes
                 attempts[started.scheduled_event_id] = started.attempt
             case "activity_task_completed_event_attributes":
                 ended = event.activity_task_completed_event_attributes
                 # A reset copies events of another run, whose beginnings are in this one as well.
-                name, story = begun.pop(ended.scheduled_event_id, ("", ""))
+                name, story = scheduled.pop(ended.scheduled_event_id, ("", ""))
                 attempt = attempts.pop(ended.scheduled_event_id, 1)
-                result = await _value(list(ended.result.payloads), converter)
-                yield Done(at, name, story, result, attempt)
+                result = await _decode_value(list(ended.result.payloads), converter)
+                yield ActivityResult(time, name, story, result, attempt)
             case "marker_recorded_event_attributes":
                 marker = event.marker_recorded_event_attributes
                 if marker.marker_name != LOCAL_ACTIVITY or "result" not in marker.details:
                     continue
-                about = await _value(list(marker.details["data"].payloads), converter)
-                result = await _value(list(marker.details["result"].payloads), converter)
+                about = await _decode_value(list(marker.details["data"].payloads), converter)
+                result = await _decode_value(list(marker.details["result"].payloads), converter)
                 name, attempt = str(about.get("activity_type")), int(about.get("attempt") or 1)
-                yield Done(at, name, await _story(event, converter), result, attempt)
+                yield ActivityResult(
+                    time, name, await _step_summary(event, converter), result, attempt
+                )
             case "workflow_properties_modified_event_attributes":
                 memo = event.workflow_properties_modified_event_attributes.upserted_memo
                 if "status" in memo.fields:
                     [status] = await converter.decode([memo.fields["status"]])
-                    yield Standing(at, str(status))
+                    yield StatusChange(time, str(status))
 
 
-async def _story(event: HistoryEvent, converter: DataConverter) -> str:
+async def _step_summary(event: HistoryEvent, converter: DataConverter) -> str:
     if not event.user_metadata.HasField("summary"):
         return ""
-    [told] = await converter.decode([event.user_metadata.summary])
-    return str(told)
+    [text] = await converter.decode([event.user_metadata.summary])
+    return str(text)
 
 
-async def _value(payloads: list[Payload], converter: DataConverter) -> dict[str, Any]:
+async def _decode_value(payloads: list[Payload], converter: DataConverter) -> dict[str, Any]:
     if not payloads:
         return {}
     [value] = await converter.decode(payloads[:1])

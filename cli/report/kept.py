@@ -13,9 +13,9 @@ from activities.guards.secrets import redact
 from activities.job.snapshot import Snapshot
 from activities.plan import parse_plan
 from activities.tools.shell import LOG
-from cli.inspecting import story
+from cli.inspecting import read_steps
 from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
-from cli.report.runs import failing
+from cli.report.runs import failing_commands
 from config.files import YAML
 from protocol.endings import JobResult
 from protocol.state import JobState, Phase
@@ -27,7 +27,7 @@ PAGE_BYTES = 500_000
 
 
 @dataclass(frozen=True)
-class Page:
+class ArchivePage:
     """What an archive page says of a phase."""
 
     outcome: str
@@ -39,18 +39,18 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Began:
+class PhaseStart:
     """A phase at its start."""
 
     phase: Phase
-    at: int
+    timestamp: int
     """Epoch seconds."""
     plan: frozenset[str]
     """Names of the phases and texts of the boxes in `plan.md` then."""
 
 
 @dataclass
-class Kept:
+class CheckpointFacts:
     """What was read."""
 
     state: JobState
@@ -58,117 +58,129 @@ class Kept:
     agent: str
     project: str
     """That it works for, or nothing."""
-    began: list[Began]
+    phase_starts: list[PhaseStart]
     """The newest phases, oldest first."""
-    left_out: int
+    omitted_phases: int
     """Earlier phases that are not among them."""
     first_at: int
     """When the job's first checkpoint was made, and its newest; epoch seconds."""
     last_at: int
     replies: int
     """Model calls in the log."""
-    pages: dict[int, Page]
+    pages: dict[int, ArchivePage]
     result: JobResult | None
     files: Files
     plan: frozenset[str] = frozenset()
     """Of the newest checkpoint."""
     failing: list[str] = field(default_factory=list)
     """Commands that failed when they were last run."""
-    open_in_plan: list[tuple[str, str]] = field(default_factory=list)
+    open_plan_phases: list[tuple[str, str]] = field(default_factory=list)
     """Open phases of the plan: `Phase 2` and its name."""
     breaks_off: bool = False
     """Whether steps before these are damaged or not here."""
 
 
-def read(store: Checkpoints, commit: str) -> Kept:
+def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
     """Read a job's checkpoints up to a commit.
 
     Raises:
         Mistake: the commit is not in this store.
         CheckpointMissing: the same of a part of it.
     """
-    log = _own(whole := story(store, commit))
+    log = _own_log(full_log := read_steps(store, commit))
     newest = Snapshot.load(store, commit)
     starts = set(store.tags().values())
-    begun = [entry for entry in log if entry.id in starts and " begins: " in entry.message]
+    starts_of_phases = [
+        entry for entry in log if entry.id in starts and " begins: " in entry.message
+    ]
     known: dict[str, frozenset[str]] = {}
     plan = parse_plan(newest.text("plan.md"))
-    return Kept(
+    return CheckpointFacts(
         state=newest.state,
         model=newest.config.model.name,
         agent=newest.config.name,
         project=newest.link.id if newest.link else "",
-        began=[_began(store, entry, known) for entry in begun[-MOST_PHASES:]],
-        left_out=max(0, len(begun) - MOST_PHASES),
+        phase_starts=[
+            _phase_start(store, entry, known) for entry in starts_of_phases[-MOST_PHASES:]
+        ],
+        omitted_phases=max(0, len(starts_of_phases) - MOST_PHASES),
         first_at=log[0].at,
         last_at=log[-1].at,
         replies=sum(" · reply: " in entry.message for entry in log),
-        pages=_pages(newest.files),
-        result=_result(newest),
+        pages=_archive_pages(newest.files),
+        result=_read_result(newest),
         files=newest.files,
-        failing=failing(newest.text(LOG)),
-        plan=_lines(newest.text("plan.md")),
-        open_in_plan=[(f"Phase {each.number}", each.name) for each in plan if each.open],
-        breaks_off=log[0] is whole[0] and store.breaks_off(log[0].id),
+        failing=failing_commands(newest.text(LOG)),
+        plan=_plan_lines(newest.text("plan.md")),
+        open_plan_phases=[(f"Phase {phase.number}", phase.name) for phase in plan if phase.open],
+        breaks_off=log[0] is full_log[0] and store.breaks_off(log[0].id),
     )
 
 
-def deliverables(kept: Kept, result: dict[str, Any] | None) -> list[Deliverable]:
+def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> list[Deliverable]:
     """What the job says it delivered, each looked at; of a running one what is in `output/`."""
     if result and result.get("deliverables"):
         paths = [str(path) for path in result["deliverables"]]
     else:
-        there = kept.files.entry("output") is not None
-        made = kept.files.walk("output") if there else iter(())
-        paths = [one.path for one in made if one.kind == "file" and one.path != COMPLETION]
-    return [_deliverable(kept.files, path) for path in paths[:MOST_LISTED]]
+        has_output = facts.files.entry("output") is not None
+        entries = facts.files.walk("output") if has_output else iter(())
+        paths = [
+            entry.path for entry in entries if entry.kind == "file" and entry.path != COMPLETION
+        ]
+    return [_inspect_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
 
 
-def unexplained(kept: Kept, result: dict[str, Any]) -> list[str]:
+def unexplained_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
     """What was open when a job was accepted as complete, and is not named in `unresolved`."""
     entries = [str(entry) for entry in result.get("unresolved") or []]
     phases = [
         f"{label}: {name} is open in plan.md"
-        for label, name in kept.open_in_plan
+        for label, name in facts.open_plan_phases
         if not explained(label, name, entries)
     ]
     items = [
         f"item {item.id} is open: {item.text}"
-        for item in kept.state.open_items
+        for item in facts.state.open_items
         if not explained(item.id, item.text, entries)
     ]
-    missing = [f"{one.path}: {one.problem}" for one in deliverables(kept, result) if one.problem]
+    missing = [
+        f"{deliverable.path}: {deliverable.problem}"
+        for deliverable in list_deliverables(facts, result)
+        if deliverable.problem
+    ]
     return [*phases, *items, *missing]
 
 
-def _own(log: list[LogEntry]) -> list[LogEntry]:
+def _own_log(log: list[LogEntry]) -> list[LogEntry]:
     """The log from where a fork began: what was before is another job's."""
     begins = [place for place, entry in enumerate(log) if entry.message.startswith(FORKED)]
     return log[begins[-1] :] if begins else log
 
 
-def _began(store: Checkpoints, entry: LogEntry, known: dict[str, frozenset[str]]) -> Began:
+def _phase_start(
+    store: Checkpoints, entry: LogEntry, known: dict[str, frozenset[str]]
+) -> PhaseStart:
     snapshot = Snapshot.load(store, entry.id)
-    found = snapshot.files.entry("plan.md")
-    key = found.id if found and found.kind == "file" else ""
+    plan_entry = snapshot.files.entry("plan.md")
+    key = plan_entry.id if plan_entry and plan_entry.kind == "file" else ""
     if key not in known:
-        known[key] = _lines(snapshot.text("plan.md")) if key else frozenset()
-    return Began(snapshot.state.phase, entry.at, known[key])
+        known[key] = _plan_lines(snapshot.text("plan.md")) if key else frozenset()
+    return PhaseStart(snapshot.state.phase, entry.at, known[key])
 
 
-def _lines(plan: str) -> frozenset[str]:
+def _plan_lines(plan: str) -> frozenset[str]:
     # As a whole: a credential that was cut, or put into lower case, is not known as one.
     phases = parse_plan(redact(plan))
-    names = [f"phase {each.name}" for each in phases]
+    names = [f"phase {phase.name}" for phase in phases]
     boxes = [text for each in phases for _, text in each.boxes]
     return frozenset(one_line(text, 200) for text in [*names, *boxes])
 
 
-def _pages(files: Files) -> dict[int, Page]:
+def _archive_pages(files: Files) -> dict[int, ArchivePage]:
     """The archive pages by phase number; a list that was only handed over yet is none."""
-    found: dict[int, Page] = {}
+    pages: dict[int, ArchivePage] = {}
     if files.entry("archive") is None:
-        return found
+        return pages
     entries = [entry for entry in files.children("archive") if entry.path.endswith(".yaml")]
     for entry in entries[-MOST_PHASES:]:
         number = entry.path.removeprefix("archive/phase_").removesuffix(".yaml")
@@ -180,7 +192,7 @@ def _pages(files: Files) -> dict[int, Page]:
             continue
         if isinstance(data, dict) and isinstance(data.get("outcome"), str):
             todos = [todo for todo in data.get("todos") or [] if isinstance(todo, dict)]
-            found[int(number)] = Page(
+            pages[int(number)] = ArchivePage(
                 data["outcome"],
                 undone=data.get("undone") is True,
                 issue=str(data.get("issue") or ""),
@@ -188,17 +200,17 @@ def _pages(files: Files) -> dict[int, Page]:
                 todos=len(todos),
                 done=sum(todo.get("status") == "completed" for todo in todos),
             )
-    return found
+    return pages
 
 
-def _result(snapshot: Snapshot) -> JobResult | None:
+def _read_result(snapshot: Snapshot) -> JobResult | None:
     try:
         return JobResult.model_validate_json(snapshot.text(COMPLETION))
     except ValueError:
         return None
 
 
-def _deliverable(files: Files, path: str) -> Deliverable:
+def _inspect_deliverable(files: Files, path: str) -> Deliverable:
     try:
         entry = files.entry(path)
         if entry is None:
@@ -206,10 +218,10 @@ def _deliverable(files: Files, path: str) -> Deliverable:
         if entry.kind != "folder":
             size = entry.size
             return Deliverable(path=path, bytes=size, problem="" if size else "is empty")
-        inside = [one for one in files.walk(entry.path) if one.kind == "file"]
+        inside = [inner for inner in files.walk(entry.path) if inner.kind == "file"]
     except (FilesError, PathRefused) as problem:
         return Deliverable(path=path, files=0, problem=str(problem))
-    size = sum(one.size for one in inside)
+    size = sum(inner.size for inner in inside)
     return Deliverable(
         path=path, bytes=size, files=len(inside), problem="" if inside else "is an empty folder"
     )

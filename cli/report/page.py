@@ -21,14 +21,14 @@ _HERE = files(__package__)
 TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
 
 
-def page(report: Report | ProjectReport) -> str:
+def render_page(report: Report | ProjectReport) -> str:
     """The page of a job, or of all jobs of a project."""
     if isinstance(report, Report):
-        return _page([report], report.job.title or report.job.id, report.job.id)
-    return _page(report.jobs, report.title or report.id, report.id, report)
+        return _render_reports([report], report.job.title or report.job.id, report.job.id)
+    return _render_reports(report.jobs, report.title or report.id, report.id, report)
 
 
-def _page(
+def _render_reports(
     reports: list[Report], title: str, name: str, project: ProjectReport | None = None
 ) -> str:
     style = _HERE.joinpath("page.css").read_text("utf-8")
@@ -41,12 +41,12 @@ def _page(
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "when": _when,
+        "when": _format_time,
         "duration": drawing.duration,
         "size": drawing.size,
-        "number": _number,
-        "money": _money,
-        "share": _share,
+        "number": _format_number,
+        "money": _format_money,
+        "share": _format_share,
     }
     return environment.get_template("page.html.j2").render(
         title=f"{title} · {name}",
@@ -61,19 +61,19 @@ def _page(
     )
 
 
-def _when(at: datetime | None) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if at else "–"  # noqa: RUF001
+def _format_time(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if moment else "–"  # noqa: RUF001
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "–" if value is None else f"{value:,}"  # noqa: RUF001
 
 
-def _money(value: float) -> str:
+def _format_money(value: float) -> str:
     if not value:
         return "0"
     return f"{value:,.4f}" if value < 1 else f"{value:,.2f}"
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"  # noqa: RUF001

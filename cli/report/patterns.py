@@ -45,7 +45,7 @@ def planning_only(phases: Sequence[PhaseLine]) -> Pattern:
     )
 
 
-def swinging(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
+def swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
     """Lines of the plan that vanish and come back.
 
     Args:
@@ -75,7 +75,7 @@ def swinging(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
     )
 
 
-def repeated(rows: Sequence[RefusalLine]) -> Pattern:
+def repeated_refusals(rows: Sequence[RefusalLine]) -> Pattern:
     """Refusals and errors of one kind, as often as not to be chance."""
     often = sorted((row for row in rows if row.count >= OFTEN), key=lambda row: -row.count)
     return Pattern(
@@ -88,14 +88,14 @@ def repeated(rows: Sequence[RefusalLine]) -> Pattern:
             "the agent what to do instead, or that its prompt asks for what is refused."
         ),
         details=[
-            f"{row.count} × {_named(row)}"  # noqa: RUF001
+            f"{row.count} × {_refusal_name(row)}"  # noqa: RUF001
             + (f": {one_line(row.reason, REASON_CHARACTERS)}" if row.reason else "")
             for row in often[:MOST_DETAILS]
         ],
     )
 
 
-def _named(row: RefusalLine) -> str:
+def _refusal_name(row: RefusalLine) -> str:
     if row.kind == "tool error":
         return f"error of {row.tool}"
     return f"{row.by} ({row.tool})" if row.tool else row.by
@@ -114,7 +114,7 @@ def self_assessment(
     Args:
         failing: Commands that failed when they were last run.
     """
-    told = "none given" if confidence is None else f"{confidence:.2f}"
+    confidence_text = "none given" if confidence is None else f"{confidence:.2f}"
     over = confidence is not None and confidence >= SURE and unresolved > 0
     under = confidence is not None and confidence < UNSURE and not unresolved
     details = []
@@ -129,7 +129,8 @@ def self_assessment(
     return Pattern(
         name="self_assessment",
         title="Self-assessment",
-        figure=f"confidence {told}; {unresolved} unresolved; {refused} completions refused; "
+        figure=f"confidence {confidence_text}; {unresolved} unresolved; {refused} "
+        "completions refused; "
         f"{len(failing)} commands failed when last run"
         if closed
         else "the job has not ended",
@@ -142,7 +143,7 @@ def self_assessment(
     )
 
 
-def premature(open_ones: Sequence[str], refused: int | None) -> Pattern:
+def premature_completion(open_ones: Sequence[str], refused: int | None) -> Pattern:
     """Completions let through although something was open; the goal is none."""
     counted = "" if refused is None else f"; {refused} refused"
     return Pattern(
@@ -158,7 +159,7 @@ def premature(open_ones: Sequence[str], refused: int | None) -> Pattern:
     )
 
 
-def unretrieved(traces: Sequence[Mapping[str, Any]]) -> Pattern:
+def unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     """Traces that no agent was ever shown again."""
     never = sum(not trace.get("retrieved") for trace in traces)
     share = f"; {1 - never / len(traces):.0%} retrieved" if traces else ""
@@ -174,7 +175,7 @@ def unretrieved(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     )
 
 
-def generic(traces: Sequence[Mapping[str, Any]]) -> Pattern:
+def generic_reflections(traces: Sequence[Mapping[str, Any]]) -> Pattern:
     """Reflections that name no file, tool or step, although they were asked for again."""
     all_of_them = [trace for trace in traces if str(trace.get("guard")).endswith("reflection")]
     empty = [trace for trace in all_of_them if trace.get("guard") == "generic reflection"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cli.report.data import Kind
-from cli.report.history import Done
+from cli.report.history import ActivityResult
 
 DENIED = "deny_call"
 """The activity that answers calls which no tool is run for."""
@@ -36,9 +36,9 @@ class Refusal:
     """Fingerprint of the reason without its numbers and names."""
 
 
-def of_reply(done: Done) -> Refusal | None:
+def reply_refusal(result: ActivityResult) -> Refusal | None:
     """What was wrong with a reply of the model that calls no tool."""
-    reply = done.result
+    reply = result.result
     if reply.get("calls"):
         return None
     if guard := reply.get("guard"):
@@ -47,7 +47,9 @@ def of_reply(done: Done) -> Refusal | None:
     return Refusal("reply", _TALK.get(verdict, "a reply without a tool call"), "")
 
 
-def of_call(done: Done, reply_guard: str = "", ending_guard: str = "") -> Refusal | None:
+def call_refusal(
+    done: ActivityResult, reply_guard: str = "", ending_guard: str = ""
+) -> Refusal | None:
     """What refused a tool call; None for one that went well, or that a person is asked about.
 
     Args:
@@ -57,9 +59,9 @@ def of_call(done: Done, reply_guard: str = "", ending_guard: str = "") -> Refusa
     result, error = done.result, str(done.result.get("error") or "")
     if result.get("ok") is not False or result.get("asks"):
         return None
-    mark = str(result.get("error_mark") or "")
+    mark = str(result.get("error_fingerprint") or "")
     if done.activity == DENIED:
-        tool = done.story.rpartition(" · ")[2].removesuffix(" denied")
+        tool = done.summary.rpartition(" · ")[2].removesuffix(" denied")
         if error.startswith(_NOT_ACCEPTED):
             return Refusal("guard", reply_guard or "a guard of replies", tool, error, mark)
         if _NARROWED in error:
@@ -74,7 +76,7 @@ def of_call(done: Done, reply_guard: str = "", ending_guard: str = "") -> Refusa
         return Refusal("person", "a person", done.activity, error, mark)
     if error.startswith(_BY_NOBODY):
         return Refusal("person", "nobody in time", done.activity, error, mark)
-    if done.story.endswith(" refused"):
+    if done.summary.endswith(" refused"):
         by = _GATES.get(done.activity, f"gate of {done.activity}")
         by = "review" if error.startswith(_SENT_BACK) else by
         return Refusal("gate", by, done.activity, error, mark)

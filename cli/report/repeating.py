@@ -10,14 +10,14 @@ from sqlalchemy import Row
 
 from activities.learning.patterns import Pattern, extract_patterns
 from cli.report.data import MOST_COMPARED, MOST_HABITS, Habit, Repeats
-from cli.report.words import line
+from cli.report.words import safe_line
 from config.learned import Learned
 
 OFTEN = 2
 """Traces from which on a mistake is repeated."""
 
 
-def habits(
+def find_habits(
     rows: Sequence[Row[Any]],
     learned: Sequence[Learned],
     ended: Mapping[str, int],
@@ -35,25 +35,27 @@ def habits(
         job: Whose report it is; with it only patterns of several jobs, or of this one, are told.
     """
     newest = {row.job: row.at for row in sorted(rows, key=lambda row: row.at)}
-    order = sorted({**newest, **ended}.items(), key=lambda one: (one[1], one[0]))
+    order = sorted({**newest, **ended}.items(), key=lambda item: (item[1], item[0]))
     jobs = [name for name, _ in order][-MOST_COMPARED:]
-    found = extract_patterns(rows)
-    led = [(pattern, _led_to(pattern, learned)) for pattern in found]
-    made = {name for _, names in led for name in names}
-    told = []
-    for pattern, names in led:
-        if pattern.guard in made:
+    patterns = extract_patterns(rows)
+    guards_by_pattern = [(pattern, _guards_from(pattern, learned)) for pattern in patterns]
+    guard_names = {name for _, names in guards_by_pattern for name in names}
+    habits = []
+    for pattern, names in guards_by_pattern:
+        if pattern.guard in guard_names:
             # Told with the pattern that led to this guard.
             continue
         of_guard = [row for row in rows if row.guard in names and row.type == "violation"]
         every = [*pattern.traces, *of_guard]
-        met = {row.job for row in every}
-        if len(every) >= OFTEN and (not job or job in met or len(met) > 1):
-            told.append(_habit(pattern, every, [g for g in learned if g.name in names], jobs, job))
-    return sorted(told, key=lambda one: -one.times)[:MOST_HABITS]
+        jobs_met = {row.job for row in every}
+        if len(every) >= OFTEN and (not job or job in jobs_met or len(jobs_met) > 1):
+            habits.append(
+                _build_habit(pattern, every, [g for g in learned if g.name in names], jobs, job)
+            )
+    return sorted(habits, key=lambda one: -one.times)[:MOST_HABITS]
 
 
-def _habit(
+def _build_habit(
     pattern: Pattern,
     rows: Sequence[Row[Any]],
     guards: Sequence[Learned],
@@ -61,15 +63,15 @@ def _habit(
     job: str,
 ) -> Habit:
     return Habit(
-        agent=line(pattern.agent, 100),
-        tool=line(pattern.tool, 100),
-        by=line(f"{pattern.source} {pattern.guard}".strip(), 100),
-        lesson=line(pattern.lesson, 200),
+        agent=safe_line(pattern.agent, 100),
+        tool=safe_line(pattern.tool, 100),
+        by=safe_line(f"{pattern.source} {pattern.guard}".strip(), 100),
+        lesson=safe_line(pattern.lesson, 200),
         trend=pattern.trend,
-        guards=[f"{line(guard.name, 100)} ({guard.stage})" for guard in guards],
+        guards=[f"{safe_line(guard.name, 100)} ({guard.stage})" for guard in guards],
         jobs=[
             Repeats(
-                job=line(name, 100),
+                job=safe_line(name, 100),
                 refused=sum(row.job == name and not row.stage for row in rows),
                 tried=sum(row.job == name and bool(row.stage) for row in rows),
                 here=name == job,
@@ -79,10 +81,10 @@ def _habit(
     )
 
 
-def _led_to(pattern: Pattern, learned: Sequence[Learned]) -> set[str]:
+def _guards_from(pattern: Pattern, learned: Sequence[Learned]) -> set[str]:
     """The guards that name traces of the pattern as their evidence."""
     numbers = {row.id for row in pattern.traces}
-    named = {one.name: " ".join(one.evidence[1:]) for one in learned if one.guard}
+    named = {entry.name: " ".join(entry.evidence[1:]) for entry in learned if entry.guard}
     return {
         name
         for name, text in named.items()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 from activities.guards.secrets import redact
-from cli.report.exit_codes import decides
+from cli.report.exit_codes import deciding_program
 from protocol.text import one_line
 
 MOST_LINES = 5000
 """Of the log, the newest."""
 
 
-def failing(log: str) -> list[str]:
+def failing_commands(log: str) -> list[str]:
     """The commands that failed when they were last run: `make test: exit code 1`.
 
     Args:
@@ -30,5 +30,5 @@ def failing(log: str) -> list[str]:
     return [
         f"{one_line(redact(command), 100)}: {ended}"
         for command, ended in last.items()
-        if ended and decides(command)
+        if ended and deciding_program(command)
     ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from cli.report.data import MOST_LISTED, Bar, RefusalLine, Wait
-from cli.report.history import Done, Happened
-from cli.report.refusals import Refusal, of_call, of_reply
-from cli.report.words import line
+from cli.report.history import ActivityResult, JobEvent
+from cli.report.refusals import Refusal, call_refusal, reply_refusal
+from cli.report.words import safe_line
 from protocol.requests import Usage
 
 MOST_REASONS = 2000
@@ -19,7 +19,7 @@ _STORY = re.compile(r"phase (\d+)\b")
 
 
 @dataclass
-class Spent:
+class PhaseTotals:
     """What a phase came to."""
 
     started: datetime
@@ -32,7 +32,7 @@ class Spent:
 class Tally:
     """Takes what happened, one after the other."""
 
-    phases: dict[int, Spent] = field(default_factory=dict)
+    phases: dict[int, PhaseTotals] = field(default_factory=dict)
     steps: list[Bar] = field(default_factory=list)
     """A bar a model call, in order."""
     refused: dict[tuple[str, ...], RefusalLine] = field(default_factory=dict)
@@ -44,32 +44,32 @@ class Tally:
     _reply_guard: str = ""
     _ending_guard: str = ""
 
-    def take(self, one: Happened) -> None:
+    def add_event(self, event: JobEvent) -> None:
         """Count it."""
-        if not isinstance(one, Done):
-            self._stand(one.at, one.status)
+        if not isinstance(event, ActivityResult):
+            self._add_status(event.changed_at, event.status)
             return
-        self.retries += one.attempt - 1
-        spent = self._spent(one)
-        used = Usage.model_validate(one.result.get("usage") or {})
-        if one.activity == "close_job":
+        self.retries += event.attempt - 1
+        spent = self._phase_totals(event)
+        used = Usage.model_validate(event.result.get("usage") or {})
+        if event.activity == "close_job":
             used = Usage(
-                tool_calls=int((one.result.get("result") or {}).get("status") == "completed")
+                tool_calls=int((event.result.get("result") or {}).get("status") == "completed")
             )
-        if one.activity == "model_call":
-            self._reply_guard = str(one.result.get("guard") or "")
-            used.sent_calls = len(one.result.get("calls") or []) + _dropped(one)
-            self._step(used)
-            self._refuse(of_reply(one), spent)
-        elif "ok" in one.result and not one.result.get("asks"):
-            refusal = of_call(one, self._reply_guard, self._ending_guard)
-            used = _settled(one, refusal)
-            self.questions += one.activity == "request_clarification" and bool(one.result["ok"])
-            self._refuse(refusal, spent)
+        if event.activity == "model_call":
+            self._reply_guard = str(event.result.get("guard") or "")
+            used.sent_calls = len(event.result.get("calls") or []) + _dropped(event)
+            self._add_step(used)
+            self._add_refusal(reply_refusal(event), spent)
+        elif "ok" in event.result and not event.result.get("asks"):
+            refusal = call_refusal(event, self._reply_guard, self._ending_guard)
+            used = _settled(event, refusal)
+            self.questions += event.activity == "request_clarification" and bool(event.result["ok"])
+            self._add_refusal(refusal, spent)
             self._ending_guard = ""
-        elif one.activity == "judge_ending":
-            refused = one.result.get("refusal") and not one.result.get("asks")
-            self._ending_guard = str(one.result.get("guard") or "") if refused else ""
+        elif event.activity == "judge_ending":
+            refused = event.result.get("refusal") and not event.result.get("asks")
+            self._ending_guard = str(event.result.get("guard") or "") if refused else ""
         self.usage.add(used)
         if spent:
             spent.usage.add(used)
@@ -79,15 +79,17 @@ class Tally:
         """Every refusal by who made it, those made most often first."""
         return sorted(self.refused.values(), key=lambda row: (-row.count, row.by, row.tool))
 
-    def _spent(self, one: Done) -> Spent | None:
-        found = _STORY.match(one.story)
-        if not found:
+    def _phase_totals(self, event: ActivityResult) -> PhaseTotals | None:
+        match = _STORY.match(event.summary)
+        if not match:
             return None
-        spent = self.phases.setdefault(int(found[1]), Spent(one.at, one.at))
-        spent.ended = one.at
+        spent = self.phases.setdefault(
+            int(match[1]), PhaseTotals(event.finished_at, event.finished_at)
+        )
+        spent.ended = event.finished_at
         return spent
 
-    def _step(self, used: Usage) -> None:
+    def _add_step(self, used: Usage) -> None:
         number = self.steps[-1].last + 1 if self.steps else 1
         self.steps.append(
             Bar(
@@ -103,74 +105,74 @@ class Tally:
             )
         )
 
-    def _refuse(self, refusal: Refusal | None, spent: Spent | None) -> None:
+    def _add_refusal(self, refusal: Refusal | None, spent: PhaseTotals | None) -> None:
         if refusal is None:
             return
         if spent and refusal.kind != "tool error":
             spent.refusals += 1
         key = (refusal.kind, refusal.by, refusal.tool, refusal.mark)
         if key not in self.refused and len(self.refused) >= MOST_REASONS:
-            key = (refusal.kind, line(refusal.by, 60), "", "")
+            key = (refusal.kind, safe_line(refusal.by, 60), "", "")
         step = self.steps[-1].last if self.steps else None
         row = self.refused.setdefault(
             key,
             RefusalLine(
                 kind=refusal.kind,
-                by=line(refusal.by, 80),
-                tool=line(refusal.tool, 80) if key[2] else "",
+                by=safe_line(refusal.by, 80),
+                tool=safe_line(refusal.tool, 80) if key[2] else "",
                 count=0,
                 first_step=step,
             ),
         )
         row.count += 1
-        row.reason, row.last_step = line(refusal.reason), step
+        row.reason, row.last_step = safe_line(refusal.reason), step
 
-    def _stand(self, at: datetime, status: str) -> None:
+    def _add_status(self, moment: datetime, status: str) -> None:
         word, _, reason = status.partition(": ")
         running = self.waits[-1] if self.waits and self.waits[-1].ended is None else None
         if running and (word != "waiting" or running.reason != reason):
-            running.ended = at
+            running.ended = moment
             running = None
         if word == "waiting" and running is None and len(self.waits) < MOST_WAITS:
-            self.waits.append(Wait(reason=line(reason, 40), started=at))
+            self.waits.append(Wait(reason=safe_line(reason, 40), started=moment))
 
 
-def _dropped(one: Done) -> int:
+def _dropped(one: ActivityResult) -> int:
     """Calls of a reply beyond the most that are taken."""
     return int(one.result.get("dropped") or 0)
 
 
-def _settled(one: Done, refusal: Refusal | None) -> Usage:
+def _settled(one: ActivityResult, refusal: Refusal | None) -> Usage:
     """What a call counts for, as the job itself counts it."""
     if refusal and refusal.kind != "tool error":
         return Usage(refused_calls=1)
     return Usage(tool_calls=1, failed_calls=int(not one.result["ok"]))
 
 
-def grouped(rows: list[RefusalLine]) -> list[RefusalLine]:
+def group_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
     """One row for each who refused something of a tool, in the words of the commonest reason."""
-    found: dict[tuple[str, str, str], RefusalLine] = {}
+    rows_by_key: dict[tuple[str, str, str], RefusalLine] = {}
     for row in rows:
         key = (row.kind, row.by, row.tool)
-        if key not in found:
-            found[key] = row.model_copy()
+        if key not in rows_by_key:
+            rows_by_key[key] = row.model_copy()
             continue
-        kept = found[key]
-        kept.count += row.count
-        steps = [step for step in (kept.first_step, row.first_step) if step is not None]
-        kept.first_step = min(steps, default=None)
-        steps = [step for step in (kept.last_step, row.last_step) if step is not None]
-        kept.last_step = max(steps, default=None)
-    return sorted(found.values(), key=lambda row: -row.count)[:MOST_LISTED]
+        group = rows_by_key[key]
+        group.count += row.count
+        steps = [step for step in (group.first_step, row.first_step) if step is not None]
+        group.first_step = min(steps, default=None)
+        steps = [step for step in (group.last_step, row.last_step) if step is not None]
+        group.last_step = max(steps, default=None)
+    return sorted(rows_by_key.values(), key=lambda row: -row.count)[:MOST_LISTED]
 
 
-def folded(steps: list[Bar], most: int) -> list[Bar]:
+def fold_steps(steps: list[Bar], most: int) -> list[Bar]:
     """At most so many bars, each of equally many steps but the last."""
     size = -(-len(steps) // most) or 1
-    return [_one(steps[at : at + size]) for at in range(0, len(steps), size)]
+    return [_merge_steps(steps[start : start + size]) for start in range(0, len(steps), size)]
 
 
-def _one(steps: list[Bar]) -> Bar:
+def _merge_steps(steps: list[Bar]) -> Bar:
     return Bar(
         first=steps[0].first,
         last=steps[-1].last,

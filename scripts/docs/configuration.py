@@ -17,7 +17,7 @@ from config.guard_schema import FieldMatch, Guard, Match
 from config.loader import SHIPPED, agent_names, load_agent
 from config.schema import AgentFile
 from config.sections import ModelConfig
-from protocol.course import Figures
+from protocol.course import PatternThresholds
 from scripts.docs.markdown import anchor, table
 
 LISTS = "see `config/defaults.yaml`"
@@ -127,7 +127,7 @@ def _section(field: FieldInfo) -> type[BaseModel] | None:
     if get_origin(field.annotation) in (dict, list):
         return None
     kinds = (field.annotation, *get_args(field.annotation))
-    return next((kind for kind in kinds if _is_model(kind) and kind is not Figures), None)
+    return next((kind for kind in kinds if _is_model(kind) and kind is not PatternThresholds), None)
 
 
 def _is_model(kind: object) -> bool:
@@ -164,7 +164,7 @@ def _annotations(kind: Any) -> list[Any]:
 def _named(kind: Any) -> str:
     if get_origin(kind) is Annotated:
         return _named(get_args(kind)[0])
-    if kind is Figures:
+    if kind is PatternThresholds:
         return "nudge, then: whole numbers"
     if get_origin(kind) is dict or _is_model(kind):
         return "mapping"
@@ -187,7 +187,7 @@ def _shown(default: Any) -> str:
         return "required"
     if default in ([], {}):
         return "none"
-    if isinstance(default, Figures):
+    if isinstance(default, PatternThresholds):
         default = default.model_dump()
     if isinstance(default, dict):
         return ", ".join(f"{name} `{value}`" for name, value in default.items())

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from config.editors import OF_PROJECTS
-from protocol.payloads import SIGNALS, Start
+from protocol.payloads import SIGNALS, JobStart
 from protocol.project_start import ProjectStart
 from protocol.record import JobRecord
 from protocol.requests import Usage
@@ -16,7 +16,7 @@ from protocol.starting import JobLimits
 from protocol.state import JobState, Phase, ScopeItem, Todo
 from scripts.docs.markdown import table
 from workflows.inbox import Inbox
-from workflows.status import status
+from workflows.status import status_answer
 
 MEANING = {
     "agent": "Which agent does the job. Only a fork may leave it out.",
@@ -32,7 +32,7 @@ MEANING = {
 
 def start() -> str:
     """The keys of a job's input."""
-    return _table(Start, MEANING)
+    return _table(JobStart, MEANING)
 
 
 def project() -> str:
@@ -70,7 +70,7 @@ def status_example() -> str:
         usage=Usage(model_calls=9, tool_calls=11, prompt_tokens=41210, completion_tokens=1733),
         phases={1: "a91b44…", 2: "c03d1f…"},
     )
-    text = json.dumps(status(job, Inbox()), ensure_ascii=False, indent=2)
+    text = json.dumps(status_answer(job, Inbox()), ensure_ascii=False, indent=2)
     return f"```json\n{text}\n```\n"
 
 

@@ -22,7 +22,7 @@ from activities.tool_calls.running import tool_activities
 from activities.toolkit.registry import REGISTRY, Tool
 from config.loader import ENVIRONMENT, load_agent
 from config.schema import AgentConfig
-from protocol.endings import Facts, FactsRequest, GateFacts
+from protocol.endings import FactsRequest, GateFacts, GateFactsReply
 from protocol.requests import ToolReply, ToolRequest
 from protocol.state import JobState, Phase, PhaseKind, Todo
 
@@ -145,7 +145,7 @@ class Standing:
         claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
         self.reply(("job_complete", json.dumps(claim)))
         request = FactsRequest(root=self.root.id, commit=self.commit, at=AT, step=self.step, call=0)
-        found: Facts = environment(local=False).run(facts_activity(self.root), request)
+        found: GateFactsReply = environment(local=False).run(facts_activity(self.root), request)
         return found.facts
 
     def text(self, path: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from activities.checkpoints import Root
 from activities.rehearsal import Model, rehearse
-from cli.staging import stage
+from cli.staging import stage_documents
 from tests.brief import BRIEF
 from tests.crash.model import Ledger
 
@@ -89,7 +89,7 @@ def _policy(root: Root) -> list[str]:
     """The policy, handed in as `starter.py` does."""
     path = Path(root.path).parent / "policy.md"
     path.write_text(POLICY, encoding="utf-8")
-    return stage([str(path)], root.path, 50_000_000)
+    return stage_documents([str(path)], root.path, 50_000_000)
 
 
 def generalist(phases: int) -> Work:

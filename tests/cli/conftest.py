@@ -14,7 +14,7 @@ import pytest
 from temporalio.client import Client
 
 from cli.app import main
-from cli.jobs import Seen, look
+from cli.jobs import JobView, view_job
 from engine.development import server
 from engine.service import build_worker
 from tests.cli.stand_in import Other, StandIn
@@ -101,12 +101,12 @@ def between_looks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def signalled(*names: str) -> None:
         left = iter(["", *names])
 
-        async def signal_and_look(client: Client, job_id: str) -> Seen:
+        async def signal_and_look(client: Client, job_id: str) -> JobView:
             if name := next(left, ""):
                 await client.get_workflow_handle(job_id).signal(name)
-            return await look(client, job_id)
+            return await view_job(client, job_id)
 
-        monkeypatch.setattr("cli.watch.look", signal_and_look)
+        monkeypatch.setattr("cli.watch.view_job", signal_and_look)
 
     return signalled
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from activities.toolkit.registry import REGISTRY
-from cli.config_checks import findings
-from cli.equipping import of_agent
+from cli.config_checks import check_configuration
+from cli.equipping import agent_tools
 from config.guard_schema import Guard
 from config.learned import Learned, LearnedGuards
 from config.loader import SHIPPED, agent_names
@@ -30,7 +30,7 @@ def agent(folder: Path, text: str) -> Path:
 
 
 def problems(folder: Path, *names: str, root: Path | None = None) -> dict[str, str]:
-    found = findings(names, root=root, folder=folder)
+    found = check_configuration(names, root=root, folder=folder)
     return {one.name: one.problem for one in found if not one.ok}
 
 
@@ -133,9 +133,9 @@ def test_a_guard_on_an_argument_that_its_tools_do_not_take_is_told(folder):
 
 def test_the_tools_of_a_server_need_not_be_known(folder):
     agent(folder, "mcp: {web2: {command: [server]}}\napprove: [web2, web2__fetch]")
-    [found] = findings(["mine"], folder=folder)
+    [found] = check_configuration(["mine"], folder=folder)
     assert found.ok
-    assert "tools and those of its servers" in found.told
+    assert "tools and those of its servers" in found.summary
 
 
 def test_files_that_no_agent_names_are_checked_too(folder):
@@ -190,6 +190,6 @@ def test_tools_of_an_agent_are_told_by_kind_of_phase(offline):
 
 
 def test_guards_of_others_are_not_an_agents_own():
-    of_tester = [tool for tools in of_agent("tester").kinds.values() for tool in tools]
+    of_tester = [tool for tools in agent_tools("tester").kinds.values() for tool in tools]
     assert all("tested-by-the-tester" not in tool.guards for tool in of_tester)
     assert any("secrets" in tool.guards for tool in of_tester)

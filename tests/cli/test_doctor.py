@@ -184,7 +184,7 @@ def telling(found: DescribeTaskQueueResponse) -> Client:
 def test_a_clock_that_is_an_hour_off_is_not_taken_for_workers_that_are_away(ahead, told):
     found = DescribeTaskQueueResponse()
     found.pollers.add(identity="me").last_access_time.seconds = int(time.time()) - ahead
-    check = asyncio.run(server_checks.worker(telling(found)))
+    check = asyncio.run(server_checks.check_worker(telling(found)))
     assert not check.ok
     assert f"seconds {told} the Temporal server's" in check.found
 
@@ -212,7 +212,7 @@ def test_workers_that_get_no_new_jobs_for_their_version_are_found(current, polli
     if polling:
         poller.deployment_options.worker_versioning_mode = server_checks.VERSIONED
 
-    check = asyncio.run(server_checks.worker(telling(found)))
+    check = asyncio.run(server_checks.check_worker(telling(found)))
     assert check.ok == (told is None)
     assert (told or "me on task queue") in check.found
     assert check.ok or "set-current-version --deployment-name tea" in check.remedy
@@ -237,7 +237,7 @@ def test_jobs_whose_version_has_no_worker_are_found(polling, told):
 
     client = telling(found)
     vars(client)["list_workflows"] = listed
-    check = asyncio.run(server_checks.pinned_jobs(client))
+    check = asyncio.run(server_checks.check_pinned_jobs(client))
     assert check.ok == (told is None)
     assert (told or "none waits") in check.found
 

@@ -9,7 +9,7 @@ import pytest
 
 from activities.rehearsal import Answer, Reply, Request, wire
 from cli.check import Check
-from cli.model_checks import examine
+from cli.model_checks import check_model
 from config.sections import ModelConfig
 from tests.http_server import Handler, served
 from tests.provider.server import Provider, ProviderServer
@@ -121,13 +121,13 @@ class Short(Endpoint):
 async def checks(endpoint: type[Endpoint], **settings: Any) -> dict[str, Check]:
     with served(endpoint) as address:
         model = ModelConfig(name="m", base_url=f"{address}/v1", **settings)
-        return {check.name: check async for check in examine(model)}
+        return {check.name: check async for check in check_model(model)}
 
 
 async def test_all_that_works_is_said_in_a_line_each() -> None:
     found = await checks(Endpoint, reasoning_effort="high")
     assert all(check.ok for check in found.values())
-    assert [check.line().partition(":")[0] for check in found.values()] == [
+    assert [check.as_line().partition(":")[0] for check in found.values()] == [
         f"✓ {name}"
         for name in ("request", "tools", "parallel calls", "reasoning", "cache", "usage",
                      "finish reasons")
@@ -185,7 +185,7 @@ async def test_a_strict_provider_of_both_apis(
     provider = Provider(Responses(model), chat=frozenset({"chatty"}))
     with ProviderServer(provider) as server:
         asked = ModelConfig(name=name, base_url=server.base_url, temperature=None, **settings)
-        found = {check.name: check async for check in examine(asked)}
+        found = {check.name: check async for check in check_model(asked)}
     assert all(check.ok for check in found.values())
     assert told in found["request"].found
     assert provider.responses.refusals == []

@@ -12,12 +12,12 @@ from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.outgoing import Outgoing
 from activities.checkpoints.remote import push
 from cli import inspecting
-from cli.inspecting import Places
+from cli.inspecting import JobPlaces
 from tests.activities.standing import JOB, Standing
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Places:
+def found(tmp_path: Path) -> JobPlaces:
     """A job of another host, in a remote with all its checkpoints."""
     path = tmp_path / "remote.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
@@ -27,7 +27,7 @@ def found(tmp_path: Path) -> Places:
     repository = standing.root.repository(JOB)
     url, moved = f"file://{path}", {"runs/run/elsewhere": standing.commit}
     push(url, JOB, repository, Outgoing(repository).stage(), moved, {})
-    return Places(standing.commit, {2: began}, remote=url)
+    return JobPlaces(standing.commit, {2: began}, remote=url)
 
 
 @pytest.fixture
@@ -37,32 +37,32 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
     return root
 
 
-def test_files_of_now_and_of_a_phase_are_there(here: Root, found: Places) -> None:
-    store = inspecting.repository(JOB, found)
+def test_files_of_now_and_of_a_phase_are_there(here: Root, found: JobPlaces) -> None:
+    store = inspecting.open_repository(JOB, found)
     now, then = (inspecting.commit_at(found, store, phase) for phase in (None, 2))
-    assert inspecting.listing(inspecting.files_at(store, now), "notes/a.md") == b"tea\n"
+    assert inspecting.read_path(inspecting.files_at(store, now), "notes/a.md") == b"tea\n"
     paths = [entry.path for entry in inspecting.files_at(store, then).walk()]
     assert "notes/a.md" not in paths
 
 
 def test_what_the_remote_lacks_is_told(
-    here: Root, found: Places, capsys: pytest.CaptureFixture[str]
+    here: Root, found: JobPlaces, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    later = Places("0" * 40, found.starts, remote=found.remote)
+    later = JobPlaces("0" * 40, found.starts, remote=found.remote)
     begun = time.monotonic()
-    store = inspecting.repository(JOB, later)
+    store = inspecting.open_repository(JOB, later)
     assert time.monotonic() - begun > inspecting.PAUSE_SECONDS
     assert "1 of 2 checkpoints are neither here nor in the remote" in capsys.readouterr().err
     assert store.holds(found.starts[2])
 
 
 def test_what_is_here_is_shown_when_the_remote_is_away(
-    here: Root, found: Places, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    here: Root, found: JobPlaces, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inspecting.repository(JOB, found)
+    inspecting.open_repository(JOB, found)
     (tmp_path / "remote.git").rename(tmp_path / "away")
-    later = Places("0" * 40, found.starts, remote=found.remote)
-    store = inspecting.repository(JOB, later)
+    later = JobPlaces("0" * 40, found.starts, remote=found.remote)
+    store = inspecting.open_repository(JOB, later)
     assert "gives none" in capsys.readouterr().err
     assert inspecting.files_at(store, inspecting.commit_at(later, store, 2))
     assert open_checkpoints(here, JOB).holds(found.starts[2])

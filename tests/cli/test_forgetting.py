@@ -15,7 +15,7 @@ from activities.forgetting.activity import Forgetting
 from activities.projects.repository import Repository, repository_path
 from engine.service import build_worker
 from tests.cli.stand_in import StandIn
-from workflows.forgetting import Forgetting as Workflow
+from workflows.forgetting import ForgetWorkflow as Workflow
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli import inspecting
 from cli.app import main
-from cli.jobs import ask, listed
+from cli.jobs import list_jobs, query_status
 from cli.report.compose import BROKEN
-from cli.watch import follow_on
+from cli.watch import follow_on_console
 from config.loader import load_agent
 from engine.errors import TOO_EARLY
 from protocol.state import JobState, Phase, Todo
@@ -134,8 +134,8 @@ def test_on_a_terminal_watch_paints_steps_and_todos(engine, workspaces, between_
     between_looks("finish")
     out = StringIO()
     console = Console(file=out, force_terminal=True, width=100, color_system=None)
-    seen = engine.do(follow_on(console, engine.client, "painted"))
-    assert seen.word == "completed"
+    seen = engine.do(follow_on_console(console, engine.client, "painted"))
+    assert seen.status_word == "completed"
     for part in ("▶ 1. Step 1", "☑ 5. Step 5", "5/5", "phase 2 · todo 1 · read_file a.md"):
         assert part in out.getvalue()
 
@@ -158,7 +158,7 @@ def kept(engine, workspaces):
 
 
 def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
-    store = inspecting.repository(kept)
+    store = inspecting.open_repository(kept)
     told = json.loads(starter("show", kept, "--json").out)
     assert told["checkpoint"] == engine.status(kept)["checkpoint"]
     assert told["tree"] == store.tree_of(told["checkpoint"])
@@ -167,16 +167,16 @@ def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
     later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
     assert store.tree_of(later) != told["tree"]
     # What differs from run to run is not part of it.
-    again = inspecting.standing(kept, {"checkpoint": later})
+    again = inspecting.checkpoint_fields(kept, {"checkpoint": later})
     assert again == {"checkpoint": later, "tree": told["tree"]}
 
 
 def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, kept):
     closed = {"status": "completed", "result": {"checkpoint": "c", "tree": "t"}}
-    assert inspecting.standing(kept, closed) == {"checkpoint": "c", "tree": "t"}
-    store, newest = inspecting.repository(kept), engine.status(kept)["checkpoint"]
+    assert inspecting.checkpoint_fields(kept, closed) == {"checkpoint": "c", "tree": "t"}
+    store, newest = inspecting.open_repository(kept), engine.status(kept)["checkpoint"]
     store.tag("cancelled", newest)
-    found = inspecting.standing(kept, {"status": "cancelled"})
+    found = inspecting.checkpoint_fields(kept, {"status": "cancelled"})
     assert found == {"checkpoint": newest, "tree": store.tree_of(newest)}
 
 
@@ -184,7 +184,7 @@ def test_a_tree_that_is_not_here_is_told_as_none(engine, kept, starter):
     engine.job("far-away", set={"checkpoint": "0" * 40})
     told = json.loads(starter("show", "far-away", "--json").out)
     assert (told["checkpoint"], told["tree"]) == ("0" * 40, None)
-    assert inspecting.standing(kept, {"checkpoint": "0" * 40})["tree"] is None
+    assert inspecting.checkpoint_fields(kept, {"checkpoint": "0" * 40})["tree"] is None
 
 
 def test_files_lists_and_prints_any_checkpoint(kept, starter):
@@ -219,7 +219,7 @@ def test_log_tells_the_steps(kept, starter):
 
 
 def test_log_and_report_say_where_steps_before_are_damaged(kept, starter):
-    store = inspecting.repository(kept)
+    store = inspecting.open_repository(kept)
     assert "damaged" not in starter("log", kept).err
     [journal] = (store.path / "journal").iterdir()
     journal.write_bytes(
@@ -260,12 +260,12 @@ def test_a_job_that_no_worker_has_taken_has_not_begun(engine, starter, workspace
 
 
 def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
-    store = inspecting.repository(kept)
+    store = inspecting.open_repository(kept)
     newest = engine.status(kept)["checkpoint"]
-    first = inspecting.story(store, newest)[0].id
+    first = inspecting.read_steps(store, newest)[0].id
     store.tag("phase/0001", first)
     store.tag("phase/0002", newest)
-    unknown = inspecting.Places(None, {})
+    unknown = inspecting.JobPlaces(None, {})
     assert inspecting.commit_at(unknown, store, 1) == first
     assert inspecting.commit_at(unknown, store, None) == newest
 
@@ -284,7 +284,7 @@ def test_a_project_that_failed_is_listed_as_failed() -> None:
                 )
 
     client: Any = Visibility()
-    told = {job["job_id"]: job["status"] for job in asyncio.run(listed(client, 2))}
+    told = {job["job_id"]: job["status"] for job in asyncio.run(list_jobs(client, 2))}
     assert told == {"failed": "failed", "completed": "completed"}
 
 
@@ -294,5 +294,5 @@ def test_a_project_that_failed_is_listed_as_failed() -> None:
 async def test_only_a_query_that_came_too_early_is_asked_again(said, answer, times):
     query = AsyncMock(side_effect=[WorkflowQueryFailedError(said), {"phase": 1}])
     client = Mock(get_workflow_handle=lambda _: Mock(query=query))
-    assert await ask(client, "some-job", 5) == answer
+    assert await query_status(client, "some-job", 5) == answer
     assert query.await_count == times

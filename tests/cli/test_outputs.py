@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from cli.demo import _introduce
-from cli.output import dump, show_anything
+from cli.demo import _print_addresses
+from cli.output import print_json, show_anything
 from engine.development import Server
 from protocol.payloads import MAX_INSTRUCTIONS
 from tests.cli.conftest import REPOSITORY, run, tries
@@ -77,7 +77,7 @@ def test_help_is_written_in_ascii_as_well():
 def test_json_is_json_in_any_encoding(monkeypatch):
     monkeypatch.setattr("sys.stdout", TextIOWrapper(out := BytesIO(), encoding="ascii"))
     show_anything()
-    dump("\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}")
+    print_json("\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}")
     sys.stdout.flush()
     assert json.loads(out.getvalue()) == "\N{SNOWMAN}\xe9\N{TEACUP WITHOUT HANDLE}"
 
@@ -94,9 +94,9 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
 
 def test_a_demo_on_other_ports_says_what_other_commands_need(capsys: Any) -> None:
     client: Any = None
-    _introduce(Server(client, "127.0.0.1:7233", "http://localhost:8233"), Path("t.db"))
+    _print_addresses(Server(client, "127.0.0.1:7233", "http://localhost:8233"), Path("t.db"))
     assert "TEMPORAL" not in capsys.readouterr().err
-    _introduce(Server(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db"))
+    _print_addresses(Server(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db"))
     told = capsys.readouterr().err
     assert "TEMPORAL_ADDRESS=127.0.0.1:20001\n" in told
     assert "TEMPORAL_UI_ADDRESS=http://localhost:20002\n" in told

@@ -10,12 +10,12 @@ from temporalio.client import Client
 
 from cli import steering
 from cli.commands_steer import _undone
-from cli.jobs import Seen
+from cli.jobs import JobView
 
 
 def signal(name, payload):
     """One as it was sent: with who sent it."""
-    return [name, {**payload, "by": steering.sender()}]
+    return [name, {**payload, "by": steering.sender_name()}]
 
 
 def test_pause_and_resume_report_the_effect(engine, starter):
@@ -39,7 +39,7 @@ def test_resuming_a_job_that_does_not_wait_is_refused(engine, starter):
 
 def seen(**status):
     started = datetime(2026, 1, 1, tzinfo=UTC)
-    return Seen("j", status, live=True, closed=False, started=started, run_id="r")
+    return JobView("j", status, live=True, closed=False, started=started, run_id="r")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def seen(**status):
 )
 def test_what_another_set_going_in_between_was_not_resumed(after, expected):
     before = seen(waiting={"reason": "paused"}, rewinds=0)
-    assert steering.resumed(before, seen(**after)) is expected
+    assert steering.was_resumed(before, seen(**after)) is expected
 
 
 def test_limits_of_a_project_are_its_own(engine, starter):
@@ -148,8 +148,10 @@ async def test_a_refusal_of_what_was_sent_before_is_no_refusal_of_this(monkeypat
     async def look(*_, **__):
         return next(states)
 
-    monkeypatch.setattr(steering, "look", look)
-    applied, after, _ = await steering.steer(client, "j", "rewind", {}, steering.rewound)
+    monkeypatch.setattr(steering, "view_job", look)
+    applied, after, _ = await steering.send_and_wait(
+        client, "j", "rewind", {}, steering.was_rewound
+    )
     assert (applied, after.status["rewinds"], sent) == (True, 1, ["rewind"])
 
 

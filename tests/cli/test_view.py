@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from cli import view
-from cli.output import console, visible
+from cli.output import escape_controls, result_console
 
 STATUS = {
     "job_id": "creator-1",
@@ -29,7 +29,7 @@ def painted(status, waiting=None, silence=""):
     console = Console(file=out, width=100, force_terminal=False)
     events = [(datetime(2026, 1, 1, tzinfo=UTC), "phase 3 · todo 2 · write_file [red]x")]
     console.print(
-        view.screen(
+        view.live_view(
             status, waiting, running_for="0:00:05", events=events, pending=[], silence=silence
         )
     )
@@ -37,12 +37,12 @@ def painted(status, waiting=None, silence=""):
 
 
 def test_each_todo_has_the_box_of_its_status():
-    assert [box for box, _ in view.todos(STATUS)] == ["☑", "▶", "☐"]
-    assert view.progress(STATUS) == (1, 3)
+    assert [box for box, _ in view.todo_lines(STATUS)] == ["☑", "▶", "☐"]
+    assert view.todo_progress(STATUS) == (1, 3)
 
 
 def test_the_line_names_state_phase_progress_and_step():
-    assert view.line(STATUS, None) == (
+    assert view.status_line(STATUS, None) == (
         "running · phase 3 · tactical · Extraction · plan 2 of 4 · 1/3 · 2. Second"
     )
 
@@ -57,18 +57,18 @@ def test_the_screen_shows_texts_as_they_are():
 
 def test_cost_shows_when_there_is_some_and_limits_when_there_are():
     usage = {"model_calls": 3, "prompt_tokens": 1200}
-    assert view.usage({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
-    told = view.usage({"usage": {**usage, "cached_tokens": 1000, "written_tokens": 50}})
+    assert view.usage_line({"usage": usage}) == "3 model calls · 0 tool calls · 1,200 tokens"
+    told = view.usage_line({"usage": {**usage, "cached_tokens": 1000, "written_tokens": 50}})
     assert told.endswith("1,200 tokens (cache: 1,000 read, 50 written)")
-    assert view.usage({"usage": usage | {"cost": 0.01234}}).endswith("tokens · cost 0.0123")
+    assert view.usage_line({"usage": usage | {"cost": 0.01234}}).endswith("tokens · cost 0.0123")
     limits = {
         "job": {"cost": {"limit": 2.0, "spent": 1.97}},
         "phase": {"tokens": {"limit": 1_000_000, "spent": 12_345}},
     }
     told = "limits: job cost 1.97 of 2 · phase tokens 12,345 of 1,000,000"
-    assert view.limits({"limits": limits}) == told
+    assert view.limits_line({"limits": limits}) == told
     assert told in painted(STATUS | {"limits": limits})
-    assert view.limits({}) == view.limits({"limits": {"job": {}, "phase": {}}}) == ""
+    assert view.limits_line({}) == view.limits_line({"limits": {"job": {}, "phase": {}}}) == ""
 
 
 def test_waiting_comes_with_the_remedy():
@@ -81,9 +81,9 @@ def test_what_to_do_is_whole_on_a_narrow_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     remedy = "Set the key in the environment of the worker, restart it and resume."
     waiting = {"reason": "credentials", "message": "The key was refused.", "remedy": remedy}
-    screen = console()
+    screen = result_console()
     with screen.capture() as shown:
-        picture = view.screen(
+        picture = view.live_view(
             STATUS, waiting, running_for="0:00:05", events=[], pending=[], silence=""
         )
         screen.print(picture)
@@ -95,20 +95,23 @@ def test_what_to_do_is_whole_on_a_narrow_terminal(monkeypatch):
 
 
 def test_an_empty_status_is_shown_too():
-    assert view.line({}, None) == "running"
+    assert view.status_line({}, None) == "running"
     assert "no worker answers" in painted({}, silence="no worker answers")
     assert "None" not in painted({"agent": None, "model": None})
-    assert view.outcome({"job_id": "x", "status": "failed", "error": "why"})[0] == "x failed: why"
+    assert (
+        view.outcome_lines({"job_id": "x", "status": "failed", "error": "why"})[0]
+        == "x failed: why"
+    )
 
 
 def test_elapsed_never_goes_below_zero():
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    assert view.elapsed(now, now + timedelta(hours=1, seconds=2)) == "1:00:02"
-    assert view.elapsed(now, now - timedelta(seconds=3)) == "0:00:00"
+    assert view.elapsed_text(now, now + timedelta(hours=1, seconds=2)) == "1:00:02"
+    assert view.elapsed_text(now, now - timedelta(seconds=3)) == "0:00:00"
 
 
 def test_control_characters_do_not_reach_the_terminal():
-    assert visible("a\x1b[2Jb\nc") == "a\\x1b[2Jb\nc"
+    assert escape_controls("a\x1b[2Jb\nc") == "a\\x1b[2Jb\nc"
 
 
 def test_columns_are_as_wide_as_they_must_be():
@@ -116,7 +119,7 @@ def test_columns_are_as_wide_as_they_must_be():
         {"job_id": "creator-with-a-long-id", "title": None},
         {"job_id": "x", "title": "a\nb"},
     ]
-    assert view.columns(rows, ("job_id", "title")) == [
+    assert view.table_lines(rows, ("job_id", "title")) == [
         "JOB_ID                  TITLE",
         "creator-with-a-long-id  -",
         "x                       a b",
@@ -127,5 +130,5 @@ def test_a_wait_shows_until_when():
     waiting = {**STATUS, "waits_until": "2026-03-01T09:00:00Z"}
     told = "the agent waits until 2026-03-01T09:00:00Z"
     assert told in painted(waiting)
-    assert told in view.sheet(waiting, None)
+    assert told in view.job_sheet(waiting, None)
     assert "waits until" not in painted(STATUS)

@@ -7,7 +7,7 @@ import pytest
 from activities.context.planning import KEPT_RESULTS, SUMMARY_TOKENS
 from config.guard_schema import Hook
 from config.loader import agent_names, load_agent
-from protocol.course import StuckFigures
+from protocol.course import StuckThresholds
 
 FIGURES = {
     "same_result": (3, 5),
@@ -24,7 +24,7 @@ FIGURES = {
 
 @pytest.mark.parametrize("agent", agent_names())
 def test_a_phase_counts_as_stuck_by_the_same_figures_in_every_shipped_agent(agent: str) -> None:
-    for stuck in (load_agent(agent).stuck, StuckFigures()):
+    for stuck in (load_agent(agent).stuck, StuckThresholds()):
         found = {name: (each.nudge, each.then) for name, each in dict(stuck).items()}
         assert found == FIGURES
 

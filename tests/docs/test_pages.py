@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from config.loader import load_agent
-from protocol.course import StuckFigures
+from protocol.course import StuckThresholds
 from scripts.docs.__main__ import renewed
 from scripts.docs.commands import options, registered
 from tests.docs.reading import ROOT, anchors, blocks, commands, links, page, pages, tables
@@ -113,4 +113,4 @@ def test_the_figures_of_stuck_detection_are_the_defaults() -> None:
     shipped = load_agent("generalist").stuck.model_dump()
     assert {row: {"nudge": int(n), "then": int(t)} for row, n, t in rows} == shipped
     (example,) = blocks(text, "yaml")
-    StuckFigures.model_validate(yaml.safe_load(example)["stuck"])
+    StuckThresholds.model_validate(yaml.safe_load(example)["stuck"])

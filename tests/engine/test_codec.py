@@ -15,7 +15,14 @@ from temporalio.exceptions import ApplicationError
 from engine.codec import data_converter, encrypting, keys_from_environment
 from engine.converter import DATA_CONVERTER
 from engine.errors import Unusable
-from protocol.payloads import SEALED, UNDECODABLE, Refused, Sealed, read_signal, read_start
+from protocol.payloads import (
+    ENCRYPTED,
+    UNDECODABLE,
+    EncryptedPayloadError,
+    InvalidPayload,
+    read_signal,
+    read_start,
+)
 
 OLD, NEW = bytes(range(32)), bytes(range(100, 132))
 SECRET = {"instructions": "Read the secret law."}
@@ -31,7 +38,7 @@ async def test_nothing_of_a_payload_can_be_read_and_no_two_are_alike() -> None:
     first, second = await sent(converter), await sent(converter)
     assert b"secret" not in first.SerializeToString()
     assert b"json/plain" not in first.SerializeToString()
-    assert first.metadata["encoding"] == SEALED.encode()
+    assert first.metadata["encoding"] == ENCRYPTED.encode()
     assert first.data != second.data
     assert await converter.decode([first, second]) == [SECRET, SECRET]
 
@@ -57,20 +64,20 @@ async def test_plain_json_of_a_person_is_read() -> None:
 )
 async def test_without_the_key_one_line_says_which(converter: DataConverter, told: str) -> None:
     payload = await sent(encrypting({"old": OLD}))
-    with pytest.raises(Sealed, match=told):
+    with pytest.raises(EncryptedPayloadError, match=told):
         await converter.decode([payload], [dict])
     # Where any value is taken: a start is left to a worker with the key, a signal is refused.
     [value] = await converter.decode([payload])
     assert list(value) == [UNDECODABLE]
-    with pytest.raises(Sealed, match=told):
+    with pytest.raises(EncryptedPayloadError, match=told):
         read_start((value,))
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(InvalidPayload, match=told):
         read_signal("pause", (value,))
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"x" * 12, b"x" * 100])
 async def test_a_payload_that_was_made_up_is_a_value_that_says_so(data: bytes) -> None:
-    metadata = {"encoding": SEALED.encode(), "encryption-key-id": b"new"}
+    metadata = {"encoding": ENCRYPTED.encode(), "encryption-key-id": b"new"}
     [value] = await encrypting({"new": NEW}).decode([Payload(metadata=metadata, data=data)])
     assert list(value) == [UNDECODABLE]
 

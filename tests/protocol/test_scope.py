@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.scope import follow_boxes, given_items, line, plan_items, standing, too_large
+from protocol.scope import (
+    follow_boxes,
+    given_items,
+    plan_items,
+    scope_counts,
+    scope_line,
+    too_large,
+)
 from protocol.state import MAX_ITEMS, JobState, Phase, ScopeItem, Todo
 
 
@@ -104,10 +111,10 @@ def test_added_and_dropped_items_are_kept_apart_from_the_original_ones() -> None
     assert job.add_item("cups").id == "A1"
     job.drop_item("S2", "There is no water.")
     job.complete_todo(1)
-    assert standing(job.scope) == {
+    assert scope_counts(job.scope) == {
         "original": 2, "completed": 0, "added": 1, "dropped": 1, "open": 1
     }  # fmt: skip
-    assert line(job.scope) == "0 of 2 items completed; of 1 added 1; dropped 1"
+    assert scope_line(job.scope) == "0 of 2 items completed; of 1 added 1; dropped 1"
     assert [item.text for item in job.scope if item.original] == ["tea", "water"]
     assert job.add_item("spoons").id == "A2"
 

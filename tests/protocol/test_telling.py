@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.telling import place, said
+from protocol.telling import error_key, lowered_message
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,10 @@ from protocol.telling import place, said
     ],
 )
 def test_only_the_beginning_of_a_message_is_changed(message: str, told: str) -> None:
-    assert said(message) == told
+    assert lowered_message(message) == told
 
 
 def test_a_wrong_key_is_named_by_itself() -> None:
-    assert place(("graph", "nodes", "my tea", "[key]")) == "graph.nodes.my tea"
-    assert place(("stages", 0, "task")) == "stages.0.task"
-    assert place(()) == "the whole"
+    assert error_key(("graph", "nodes", "my tea", "[key]")) == "graph.nodes.my tea"
+    assert error_key(("stages", 0, "task")) == "stages.0.task"
+    assert error_key(()) == "the whole"

@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from protocol.course import Course, StuckFigures
+from protocol.course import Course, StuckThresholds
 from protocol.requests import Call, ToolReply
-from workflows.course import Happened, after_call, after_reply
-from workflows.stuck import Nudge, Verdict, judge, mark_advised
+from workflows.course import CallOutcome, after_call, after_reply
+from workflows.stuck import Nudge, Verdict, judge_course, mark_advised
 
-Event = Happened | None
+Event = CallOutcome | None
 """A tool call, or (None) a reply without one."""
 
 
 def did(
     tool: str, arguments: object = "", result: object = "", error: object = "", **more: bool
-) -> Happened:
+) -> CallOutcome:
     changed = more.pop("changed", False)
     reply = ToolReply(
         commit="c",
         ok=not error,
-        mark=str(result or error),
-        error_mark=str(error),
+        fingerprint=str(result or error),
+        error_fingerprint=str(error),
         changed=changed,
     )
-    return Happened(Call(tool=tool, mark=str(arguments)), reply, **more)
+    return CallOutcome(Call(tool=tool, fingerprint=str(arguments)), reply, **more)
 
 
-def news(n: object) -> Happened:
+def news(n: object) -> CallOutcome:
     """A call that brings something new."""
     return did("read_file", f"page {n}", f"text {n}")
 
 
-def completed(n: object) -> Happened:
+def completed(n: object) -> CallOutcome:
     return did("todo_complete", "", f"completed {n}", completed=True)
 
 
@@ -46,14 +46,14 @@ def refused(tool: str, reason: Callable[[int], str]) -> Callable[[int], Sequence
 class Watch:
     """A phase that is watched; each tool call is a reply of its own."""
 
-    figures: StuckFigures = field(default_factory=StuckFigures)
+    figures: StuckThresholds = field(default_factory=StuckThresholds)
     course: Course = field(default_factory=Course)
 
     def play(self, events: Iterable[Event]) -> list[Verdict]:
         """What is said to these events, in order."""
         return [verdict for event in events for verdict in self._one(event)]
 
-    def play_in_one_reply(self, events: Sequence[Happened]) -> list[Verdict]:
+    def play_in_one_reply(self, events: Sequence[CallOutcome]) -> list[Verdict]:
         """What is said to these calls of one reply, in order."""
         said = [*self._move(after_reply(self.course, [event.call for event in events]))]
         for event in events:
@@ -67,7 +67,7 @@ class Watch:
 
     def _move(self, course: Course) -> Iterator[Verdict]:
         before, self.course = self.course, course
-        said = judge(before, course, self.figures, 3)
+        said = judge_course(before, course, self.figures, 3)
         if said and isinstance(said[0], Nudge):
             self.course = mark_advised(course, said)
         yield from said

@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from protocol.handoffs import FeatureReport, FoundFeature, Routing, Verdict
-from protocol.project import ChildReport, Ended, ProjectRecord, Running
-from protocol.project_requests import Work
+from protocol.handoffs import FeatureEntry, FeatureReport, Routing, TesterVerdict
+from protocol.project import ChildReport, EndedJob, ProjectRecord, RunningJob
+from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.proof import CheckCommand, Proof
 from protocol.requests import Usage
 from protocol.scope import given_items
 from workflows import pipeline
 from workflows.forms import FORMS
-from workflows.moves import Assign, Move, begin, keep_open, note_attempt, problems
+from workflows.moves import (
+    AssignJob,
+    Move,
+    count_begun_job,
+    keep_unresolved,
+    note_attempt,
+    work_problems,
+)
 
 
 def started(form: str, **details: Any) -> ProjectRecord:
@@ -28,15 +35,15 @@ def started(form: str, **details: Any) -> ProjectRecord:
         root="r",
         repository="/r/tea.git",
         head="c0",
-        stages=pipeline.stages(start),
+        stages=pipeline.pipeline_stages(start),
         scope=given_items(start.items),
         limits=start.limits,
     )
 
 
-def features(*names: str) -> Work:
+def features(*names: str) -> ChildWork:
     found = [
-        FoundFeature(
+        FeatureEntry(
             id=name,
             description=f"Do {name}.",
             checks=["unit"],
@@ -44,16 +51,16 @@ def features(*names: str) -> Work:
         )
         for name in names
     ]
-    return Work(commit="c-setup", features=FeatureReport(features=found))
+    return ChildWork(commit="c-setup", features=FeatureReport(features=found))
 
 
-def routing(**details: Any) -> Work:
-    return Work(commit="c-scope", routing=Routing.model_validate(details))
+def routing(**details: Any) -> ChildWork:
+    return ChildWork(commit="c-scope", routing=Routing.model_validate(details))
 
 
-def verdict(*findings: str) -> Work:
+def verdict(*findings: str) -> ChildWork:
     passed = not findings
-    made = Verdict.model_validate(
+    made = TesterVerdict.model_validate(
         {
             "health": "It starts.",
             "checks": [{"check": "unit", "passed": passed}],
@@ -61,7 +68,7 @@ def verdict(*findings: str) -> Work:
             "findings": list(findings),
         }
     )
-    return Work(commit="", verdict=made, proofs=[proof()])
+    return ChildWork(commit="", verdict=made, proofs=[proof()])
 
 
 def proof(**details: Any) -> Proof:
@@ -84,39 +91,48 @@ class Play:
     @property
     def jobs(self) -> list[str]:
         """Ids of the jobs that are to be begun."""
-        return [move.job for move in self.moves if isinstance(move, Assign)]
+        return [move.job for move in self.moves if isinstance(move, AssignJob)]
 
-    def start(self) -> list[Assign]:
+    def start(self) -> list[AssignJob]:
         """Begin every job that the state asks for."""
-        begun = [move for move in self.moves if isinstance(move, Assign)]
+        begun = [move for move in self.moves if isinstance(move, AssignJob)]
         for move in begun:
-            begin(self.project, move)
-            FORMS[self.project.start.form].begun(self.project, move)
-            self.project.running[move.job] = Running(
+            count_begun_job(self.project, move)
+            FORMS[self.project.start.form].mark_begun(self.project, move)
+            self.project.running[move.job] = RunningJob(
                 unit=move.unit,
                 role=move.role,
                 job=move.job,
                 handoff=move.handoff,
                 since=0,
-                seen=ChildReport(job=move.job),
+                last_report=ChildReport(job=move.job),
             )
         return begun
 
     def end(
-        self, job: str, work: Work | None = None, *, conflicts: tuple[str, ...] = (), **how: Any
+        self,
+        job: str,
+        work: ChildWork | None = None,
+        *,
+        conflicts: tuple[str, ...] = (),
+        **how: Any,
     ) -> None:
         """A job ends with this work; what is to be merged collides, or does not."""
         form = FORMS[self.project.start.form]
         run = self.project.running.pop(job)
-        ended = Ended(**{"job": job, "status": "completed", "phases": 4, "usage": Usage(), **how})
-        if commit := form.settle(self.project, run, ended, work):
+        ended = EndedJob(
+            **{"job": job, "status": "completed", "phases": 4, "usage": Usage(), **how}
+        )
+        if commit := form.settle_job(self.project, run, ended, work):
             self.merges.append(commit)
-            form.merged(self.project, run, list(conflicts), "c-both" if conflicts else "c-main")
-        note_attempt(self.project, run, ended, work, problems(ended, work))
-        if work and not problems(ended, work) and not conflicts:
-            keep_open(self.project, run, ended, work)
+            form.mark_merged(
+                self.project, run, list(conflicts), "c-both" if conflicts else "c-main"
+            )
+        note_attempt(self.project, run, ended, work, work_problems(ended, work))
+        if work and not work_problems(ended, work) and not conflicts:
+            keep_unresolved(self.project, run, ended, work)
 
-    def one(self, work: Work | None = None, **how: Any) -> Assign:
+    def one(self, work: ChildWork | None = None, **how: Any) -> AssignJob:
         """Begin the one job that is due, and end it."""
         [move] = self.start()
         self.end(move.job, work, **how)

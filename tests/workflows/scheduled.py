@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from cli.scheduling import schedule
+from cli.scheduling import upsert_schedule
 from tests.workflows.serving import Jobs
 
 
@@ -17,8 +17,8 @@ async def fired(
     """When the first run with such a result ended, and the result."""
     name = f"{workflow}-{jobs.queue}"
     # Made and then changed, as by a person who changes his mind.
-    await schedule(jobs.client, name, workflow, timedelta(days=1), jobs.queue)
-    await schedule(jobs.client, name, workflow, timedelta(seconds=1), jobs.queue)
+    await upsert_schedule(jobs.client, name, workflow, timedelta(days=1), jobs.queue)
+    await upsert_schedule(jobs.client, name, workflow, timedelta(seconds=1), jobs.queue)
     handle = jobs.client.get_schedule_handle(name)
     try:
         async with asyncio.timeout(60):

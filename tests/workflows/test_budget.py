@@ -13,7 +13,7 @@ from protocol.requests import Call, Usage
 from protocol.starting import JobLimits
 from tests.workflows.records import record
 from workflows import budget
-from workflows.budget import TOOL_CALL, Over, Reservation, changed, over
+from workflows.budget import TOOL_CALL, ExceededLimit, Reservation, changed_limits, exceeded_limit
 
 PRICE = Price(prompt=2, cached=0.2, completion=10)
 USED = Usage(
@@ -48,33 +48,33 @@ def spending(scope: str, **limits: Any) -> JobRecord:
 def test_a_limit_may_be_reached_and_not_passed(
     scope: str, key: str, enough: float, too_small: float, reservation: Reservation
 ) -> None:
-    assert over(spending(scope, **{key: enough}), reservation) is None
-    found = over(spending(scope, **{key: too_small}), reservation)
+    assert exceeded_limit(spending(scope, **{key: enough}), reservation) is None
+    found = exceeded_limit(spending(scope, **{key: too_small}), reservation)
     assert found is not None
     assert (found.scope, found.key, found.limit) == (scope, key, too_small)
-    assert over(spending(scope), reservation) is None
+    assert exceeded_limit(spending(scope), reservation) is None
 
 
 def test_no_time_is_left_when_as_much_has_passed() -> None:
     job = spending("job", seconds=60)
     job.seconds = 59.999
-    assert over(job, CALL) is None
+    assert exceeded_limit(job, CALL) is None
     job.seconds = 60.0
-    assert over(job, CALL)
+    assert exceeded_limit(job, CALL)
 
 
 def test_what_a_call_does_not_use_does_not_stop_it() -> None:
-    assert over(spending("job", tokens=1, cost=0.01, model_calls=1), TOOL_CALL) is None
-    assert over(spending("job", tool_calls=1), CALL) is None
+    assert exceeded_limit(spending("job", tokens=1, cost=0.01, model_calls=1), TOOL_CALL) is None
+    assert exceeded_limit(spending("job", tool_calls=1), CALL) is None
 
 
 def test_money_is_compared_without_the_drift_of_binary_fractions() -> None:
     job = spending("job", cost=0.3)
     job.usage = Usage()
     for _ in range(2):
-        job.spend(Usage(cost=0.1))
-    assert over(job, Reservation(cost=0.1)) is None
-    job.spend(Usage(cost=0.1))
+        job.add_usage(Usage(cost=0.1))
+    assert exceeded_limit(job, Reservation(cost=0.1)) is None
+    job.add_usage(Usage(cost=0.1))
     assert job.usage.cost == 0.3
 
 
@@ -86,12 +86,12 @@ def test_a_model_call_reserves_what_will_be_sent_and_a_whole_reply() -> None:
     assert call.cost == pytest.approx(5000 * 2e-6 + 1000 * 10e-6)
     job.context = 10**6
     assert budget.summary_call(job).tokens == budget.SUMMARY_TOKENS + 1000
-    assert budget.compaction(job).tokens == 2 * (10**6 + 1000)
+    assert budget.compaction_calls(job).tokens == 2 * (10**6 + 1000)
 
 
 @pytest.mark.parametrize("price", [None, Price(prompt=0, completion=0)])
 def test_what_costs_nothing_is_not_stopped_by_a_limit_on_cost(price: Price | None) -> None:
-    assert over(spending("job", cost=1.97), budget.model_call(1000, 1000, price)) is None
+    assert exceeded_limit(spending("job", cost=1.97), budget.model_call(1000, 1000, price)) is None
 
 
 def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None:
@@ -99,7 +99,7 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
     assert Price(prompt=2, completion=0).cost(1_000_000, 400_000, 5) == 2
     written = Price(prompt=2, written=2.5, completion=0)
     assert written.cost(1_000_000, 0, 0, 400_000) == pytest.approx(1.2 + 1)
-    assert written.most(1_000_000, 0) == pytest.approx(2.5)
+    assert written.max_cost(1_000_000, 0) == pytest.approx(2.5)
     assert budget.model_call(1_000_000, 0, written).cost == pytest.approx(2.5)
     assert PRICE.cost(1_000_000, 400_000, 0, 9_000_000) == pytest.approx(1.2 + 0.08)
     # More cached than sent is an endpoint's mistake and gives nothing back.
@@ -110,64 +110,64 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
     ("found", "message", "command"),
     [
         (
-            Over("job", "cost", 2.0, 1.97, 0.06),
+            ExceededLimit("job", "cost", 2.0, 1.97, 0.06),
             "The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.",
             "limit tea cost=4.00`",
         ),
         (
-            Over("job", "cost", 0.0004, 0.001, 0.0000014),
+            ExceededLimit("job", "cost", 0.0004, 0.001, 0.0000014),
             "The job's cost limit is 0.0004; 0.001 are spent and the next call may cost 0.000001.",
             "limit tea cost=0.001002`",
         ),
         (
-            Over("phase", "tokens", 10_000, 9_500, 8_000),
+            ExceededLimit("phase", "tokens", 10_000, 9_500, 8_000),
             "The phase's limit is 10,000 tokens; 9,500 are used and the next call may use 8,000.",
             "limit tea phase.tokens=20000`",
         ),
         (
-            Over("phase", "model_calls", 500, 500, 1),
+            ExceededLimit("phase", "model_calls", 500, 500, 1),
             "The phase's limit is 500 model calls; 500 are made.",
             "limit tea phase.model_calls=1000`",
         ),
         (
-            Over("job", "model_calls", 27, 26, 2),
+            ExceededLimit("job", "model_calls", 27, 26, 2),
             "The job's limit is 27 model calls; 26 are made and the next step may make 2.",
             "limit tea model_calls=54`",
         ),
         (
-            Over("job", "tool_calls", 5, 5, 1),
+            ExceededLimit("job", "tool_calls", 5, 5, 1),
             "The job's limit is 5 tool calls; 5 are made.",
             "limit tea tool_calls=10`",
         ),
         (
-            Over("job", "seconds", 60, 150.4, 0),
+            ExceededLimit("job", "seconds", 60, 150.4, 0),
             "The job's limit is 60 seconds; 150 have passed.",
             "limit tea seconds=151`",
         ),
     ],
 )
 def test_a_person_is_told_what_is_short_and_the_command(
-    found: Over, message: str, command: str
+    found: ExceededLimit, message: str, command: str
 ) -> None:
     assert found.message == message
     assert command in found.remedy("tea")
     assert command.replace("tea", "'tea; ls'") in found.remedy("tea; ls")
-    assert found.waiting("tea").reason == "budget"
+    assert found.wait_state("tea").reason == "budget"
 
 
 def test_what_comes_next_is_a_compaction_where_one_is_due() -> None:
     job = record(limits=JobLimits(context_tokens={"strategic": 1000, "tactical": 1000}))
     job.context = job.context_limit
-    assert budget.next_call(job) == budget.compaction(job)
-    job.compacted = job.context
+    assert budget.next_call(job) == budget.compaction_calls(job)
+    job.compacted_context = job.context
     assert budget.next_call(job) == budget.next_model_call(job)
-    job.compacted, job.calls = 0, [Call(tool="list_files")]
+    job.compacted_context, job.calls = 0, [Call(tool="list_files")]
     assert budget.next_call(job) == TOOL_CALL
 
 
 def test_new_limits_change_what_they_name_and_nothing_else() -> None:
     limits = JobLimits(job=Budget(cost=2, tokens=50), price=PRICE)
-    new = changed(limits, "m", {"cost": 20.0, "phase": {"model_calls": 800}})
+    new = changed_limits(limits, "m", {"cost": 20.0, "phase": {"model_calls": 800}})
     assert isinstance(new, JobLimits)
     assert new.job == Budget(cost=20, tokens=50)
     assert new.phase == Budget(model_calls=800)
@@ -176,10 +176,10 @@ def test_new_limits_change_what_they_name_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("payload", [{"cost": 20.0}, {"phase": {"cost": 20.0}}])
 def test_cost_cannot_be_limited_where_the_price_is_unknown(payload: dict[str, Any]) -> None:
-    refusal = changed(JobLimits(), "gpt-5-mini", payload)
+    refusal = changed_limits(JobLimits(), "gpt-5-mini", payload)
     assert isinstance(refusal, str)
     assert "prices.gpt-5-mini" in refusal
-    assert isinstance(changed(JobLimits(), "gpt-5-mini", {"tokens": 5}), JobLimits)
+    assert isinstance(changed_limits(JobLimits(), "gpt-5-mini", {"tokens": 5}), JobLimits)
 
 
 def test_time_counts_from_where_it_was_last_counted() -> None:
@@ -195,7 +195,7 @@ def test_time_counts_from_where_it_was_last_counted() -> None:
 
 
 def test_what_stands_is_told_for_the_limits_that_are_set() -> None:
-    told = budget.standing(spending("job", cost=2, tokens=5000))
+    told = budget.limits_with_usage(spending("job", cost=2, tokens=5000))
     assert told == {
         "job": {"tokens": {"limit": 5000, "spent": 1000}, "cost": {"limit": 2, "spent": 1.97}},
         "phase": {},
@@ -207,12 +207,12 @@ def test_what_stands_is_told_for_the_limits_that_are_set() -> None:
 )
 def test_limits_and_what_was_used_are_carried_over_continue_as_new(phase: Budget) -> None:
     job = record(limits=JobLimits(job=Budget(cost=2), phase=phase, price=PRICE), clock=5.0)
-    job.spend(USED)
+    job.add_usage(USED)
     job.count_time(7.5)
     carried = job.model_dump(mode="json", exclude_defaults=True)
     again = JobRecord.model_validate(json.loads(json.dumps(carried)))
     assert again.limits == job.limits
-    assert budget.standing(again) == budget.standing(job)
+    assert budget.limits_with_usage(again) == budget.limits_with_usage(job)
     assert (again.phase_usage, again.clock) == (job.phase_usage, job.clock)
 
 

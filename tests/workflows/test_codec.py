@@ -17,11 +17,11 @@ from activities.checkpoints import Root
 from activities.rehearsal.seen import View
 from activities.rehearsal.wire import Answer, Failure, Request
 from cli.events import last_events
-from cli.jobs import describe_failure, look
+from cli.jobs import describe_failure, view_job
 from engine.codec import encrypting
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner
-from protocol.payloads import Sealed
+from protocol.payloads import EncryptedPayloadError
 from tests.workflows.serving import FAILS, Jobs, serving
 from tests.workflows.short import DONE, Call, Short, job
 from workflows.job import Job
@@ -90,8 +90,8 @@ async def test_what_temporal_holds_of_a_job(
         # The other case shows that the search finds what is there.
         assert [word in held for word in WORDS] == [keys is None] * 3
         assert ("Make" in held) == (keys is None)
-        seen = await look(client, handle.id)
-        assert seen.word == "completed"
+        seen = await view_job(client, handle.id)
+        assert seen.status_word == "completed"
         assert "oolong" in str(seen.status)
         assert any(
             "notes/kettle.md" in line for _, line in await last_events(client, handle.id, 60)
@@ -101,8 +101,8 @@ async def test_what_temporal_holds_of_a_job(
         )
         await replayer.replay_workflow(await handle.fetch_history())
         if keys:
-            with pytest.raises(Sealed, match="LONGHAUL_CODEC_KEYS is not set here"):
-                await look(connected(temporal, None), handle.id)
+            with pytest.raises(EncryptedPayloadError, match="LONGHAUL_CODEC_KEYS is not set here"):
+                await view_job(connected(temporal, None), handle.id)
 
 
 @pytest.mark.parametrize(

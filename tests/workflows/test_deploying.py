@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.rehearsal.seen import View
-from cli.doctor import examine
+from cli.doctor import run_checks
 from engine.deployment import version
 from tests.workflows.deploying import make_current
 from tests.workflows.serving import FAILS, Jobs, serving
@@ -89,7 +89,7 @@ async def test_an_unguarded_change_stops_running_jobs_visibly_and_they_go_on_onc
 
 async def doctor(name: str) -> str:
     """What `doctor` says of something."""
-    [told] = [check.found async for check in examine() if check.name == name]
+    [told] = [check.found async for check in run_checks() if check.name == name]
     return told
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from protocol.project import Feature, ProjectRecord
-from protocol.project_requests import Work
+from protocol.project_requests import ChildWork
 from tests.workflows.project_records import Play, features, proof, started, verdict
 from workflows import project_status
-from workflows.moves import End, Wait
+from workflows.moves import EndProject, WaitForJobs
 
-CODED = Work(commit="c1")
+CODED = ChildWork(commit="c1")
 
 
 def listed(*names: str) -> Play:
@@ -36,11 +36,11 @@ def test_without_a_list_the_initializer_runs_and_its_work_is_merged() -> None:
 
 def test_an_initializer_without_a_list_runs_again_and_then_the_project_fails() -> None:
     play = Play(started("features"))
-    play.one(Work(commit="c1", problems=["There is no file output/features.json."]))
+    play.one(ChildWork(commit="c1", problems=["There is no file output/features.json."]))
     again = play.one(status="failed", reason="no model")
     assert again.job == "tea.setup-initializer-2"
     assert again.handoff.inputs.findings == ["There is no file output/features.json."]
-    assert play.moves == [End("failed")]
+    assert play.moves == [EndProject("failed")]
 
 
 def test_a_pending_feature_gets_a_coder_and_nothing_else_begins_meanwhile() -> None:
@@ -48,12 +48,14 @@ def test_a_pending_feature_gets_a_coder_and_nothing_else_begins_meanwhile() -> N
     [move] = play.start()
     assert (move.job, move.fork) == ("tea.brew-coder-1", None)
     assert feature(play.project, "brew").status == "in_progress"
-    assert play.moves == [Wait()]
+    assert play.moves == [WaitForJobs()]
 
 
 def test_what_is_coded_is_tested_from_its_commit() -> None:
     play = listed("brew")
-    play.one(Work(commit="c1", summary="Made; try it cold.\nFiles changed: a.", proofs=[proof()]))
+    play.one(
+        ChildWork(commit="c1", summary="Made; try it cold.\nFiles changed: a.", proofs=[proof()])
+    )
     [move] = play.start()
     assert move.job == "tea.brew-tester-1"
     # A coder says what the tester should know; beside it stands what is so.
@@ -98,19 +100,19 @@ def test_what_fails_goes_back_to_a_fork_of_the_coder_with_the_findings() -> None
     play.end(move.job, status="cancelled", phases=0)
     [move] = play.start()
     assert move.handoff.inputs.findings[1:] == ["It is cold."]
-    play.end(move.job, Work(commit="c2", problems=["No."]))
+    play.end(move.job, ChildWork(commit="c2", problems=["No."]))
     assert feature(play.project, "brew").reasons == ["No."]
 
 
 def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> None:
     play = listed("brew", "serve")
     for commit in ("c1", "c2"):
-        play.one(Work(commit=commit))
+        play.one(ChildWork(commit=commit))
         play.one(verdict("It is cold."))
     brewed = feature(play.project, "brew")
     assert (brewed.status, brewed.reasons, brewed.tested) == ("blocked", ["It is cold."], False)
     # What is blocked is not done.
-    assert project_status.line(play.project) == "0 of 2 features, 1 blocked"
+    assert project_status.progress_line(play.project) == "0 of 2 features, 1 blocked"
     assert play.merges == []
     [move] = play.start()
     assert move.job == "tea.serve-coder-1"
@@ -118,7 +120,7 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
         "brew (blocked, and repo/ has nothing of it): It is cold."
     ]
     assert move.handoff.inputs.findings == []
-    told = project_status.unit_told(brewed)
+    told = project_status.unit_data(brewed)
     assert [(each["role"], each["outcome"]) for each in told["history"]] == [
         ("coder", "accepted"),
         ("tester", "did not pass"),
@@ -129,7 +131,9 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
 
 def test_of_other_features_a_coder_is_told_a_line_each() -> None:
     play = listed("brew", "serve")
-    play.one(Work(commit="c1", summary="Made.\n\nIt is  hot.\nFiles changed: a.", proofs=[proof()]))
+    play.one(
+        ChildWork(commit="c1", summary="Made.\n\nIt is  hot.\nFiles changed: a.", proofs=[proof()])
+    )
     play.one(verdict())
     [move] = play.start()
     assert move.handoff.inputs.results == ["brew (accepted): Made. It is hot."]
@@ -153,7 +157,7 @@ def test_findings_and_the_tests_that_show_them_go_on_word_for_word() -> None:
     assert "repo/tests/test_table.py" in coder.handoff.inputs.findings[1]
     # A test that shows a bug is not to be deleted.
     assert [each.tests for each in coder.handoff.accepted] == [4]
-    play.end(coder.job, Work(commit="c2", summary="Mended.", proofs=[proof(tests=4)]))
+    play.end(coder.job, ChildWork(commit="c2", summary="Mended.", proofs=[proof(tests=4)]))
     [tester] = play.start()
     assert tester.handoff.inputs.findings == [found]
     assert "See first" in tester.handoff.task
@@ -167,13 +171,13 @@ def test_a_coder_that_does_not_finish_uses_up_an_attempt(status: str) -> None:
     assert (move.job, move.fork) == ("tea.brew-coder-2", None)
     play.end(move.job, status=status, phases=0)
     assert feature(play.project, "brew").status == "blocked"
-    assert play.moves == [End("completed")]
+    assert play.moves == [EndProject("completed")]
 
 
 def test_a_tester_without_a_verdict_tests_once_more_and_the_coder_is_not_blamed() -> None:
     play = listed("brew")
     play.one(CODED)
-    play.one(Work(commit="c1", problems=["The check unit was not run."]))
+    play.one(ChildWork(commit="c1", problems=["The check unit was not run."]))
     assert play.jobs == ["tea.brew-tester-2"]
     play.one(status="failed", reason="no model")
     brewed = feature(play.project, "brew")
@@ -195,4 +199,4 @@ def test_the_end_is_when_none_is_pending() -> None:
     play = listed("brew")
     play.one(CODED)
     play.one(verdict())
-    assert play.moves == [End("completed")]
+    assert play.moves == [EndProject("completed")]

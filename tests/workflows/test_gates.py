@@ -14,7 +14,7 @@ from protocol.state import JobState, Purpose
 from protocol.tools import ToolRoute
 from tests.workflows.records import state
 from workflows.gates import (
-    Next,
+    NextPhase,
     Refusal,
     completion_gate,
     phase_gate,
@@ -40,9 +40,9 @@ def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
     return GateFacts(**base | other)
 
 
-def follows(outcome: Next | Refusal) -> str:
+def follows(outcome: NextPhase | Refusal) -> str:
     """What comes after the phase, or why it goes on."""
-    return outcome.purpose if isinstance(outcome, Next) else outcome.reason
+    return outcome.purpose if isinstance(outcome, NextPhase) else outcome.reason
 
 
 def test_a_good_list_begins_the_next_tactical_phase() -> None:
@@ -265,7 +265,7 @@ def test_what_a_store_lacks_is_never_given_up() -> None:
 
 
 def test_a_store_that_is_away_is_not_the_models_to_mend() -> None:
-    lacking = GateFacts(plan_phases=2, unstored=["the store is away"], store_away=True)
+    lacking = GateFacts(plan_phases=2, unstored=["the store is away"], store_unavailable=True)
     assert completion_gate(covered(), lacking, 0) is None
     assert "the store is away" not in refused(covered("S2"), lacking)
 

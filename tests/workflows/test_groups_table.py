@@ -6,17 +6,17 @@ import json
 from typing import Any
 
 from protocol.project import Group, ProjectRecord
-from protocol.project_requests import Work
+from protocol.project_requests import ChildWork
 from protocol.record import MOST_BYTES
-from protocol.routing import problems
+from protocol.routing import routing_problems
 from tests.workflows.project_records import Play, routing, started
-from workflows.groups import frame
+from workflows.groups import routing_frame
 from workflows.inbox import Inbox
-from workflows.moves import End, Park, Wait, block
-from workflows.project_status import result, status
+from workflows.moves import EndProject, ParkProject, WaitForJobs, block_unit
+from workflows.project_status import project_result, status_answer
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]
-DONE = Work(commit="c1")
+DONE = ChildWork(commit="c1")
 
 
 def grouped(**items: list[str]) -> list[dict[str, Any]]:
@@ -44,12 +44,12 @@ def test_the_manager_divides_first_and_its_division_is_held_against_the_scope() 
 def test_groups_run_side_by_side_up_to_the_limit() -> None:
     play = divided(2, a=["S1"], b=["S2"], c=["S3"])
     first, second = play.start()
-    assert play.moves == [Wait()]
+    assert play.moves == [WaitForJobs()]
     play.end(first.job, DONE)
     assert play.jobs == ["tea.c-worker-1"]
     play.start()
     play.end(second.job, DONE)
-    assert play.moves == [Wait()]
+    assert play.moves == [WaitForJobs()]
 
 
 def test_after_a_wave_the_manager_always_runs_and_the_next_wave_waits_for_it() -> None:
@@ -67,10 +67,10 @@ def test_a_group_that_fails_does_not_take_others_with_it() -> None:
     a, b = play.start()
     play.end(a.job, status="failed", reason="no water")
     assert play.jobs == ["tea.a-worker-2"]
-    play.one(Work(commit="c2", problems=["There is no a.md."]))
+    play.one(ChildWork(commit="c2", problems=["There is no a.md."]))
     assert group(play.project, "a").status == "blocked"
     assert group(play.project, "a").reasons == ["There is no a.md."]
-    assert play.moves == [Wait()]
+    assert play.moves == [WaitForJobs()]
     play.end(b.job, DONE)
     assert group(play.project, "b").status == "completed"
     assert play.jobs == ["tea.scope-manager-2"]
@@ -82,7 +82,7 @@ def test_a_conflict_goes_back_to_the_groups_agent_and_the_wave_waits_for_it() ->
     play.project.start.attempts = 3
     a, b = play.start()
     play.end(a.job, DONE)
-    play.end(b.job, Work(commit="c2"), conflicts=("menu.md",))
+    play.end(b.job, ChildWork(commit="c2"), conflicts=("menu.md",))
     [move] = play.start()
     assert move.job == "tea.b-worker-2"
     assert move.fork
@@ -94,18 +94,18 @@ def test_a_conflict_goes_back_to_the_groups_agent_and_the_wave_waits_for_it() ->
     assert "menu.md" in move.handoff.inputs.findings[1]
     assert move.handoff.inputs.commit == "c-both"
     assert [item.status for item in play.project.scope] == ["completed", "open"]
-    play.end(move.job, Work(commit="c3"))
+    play.end(move.job, ChildWork(commit="c3"))
     assert [item.status for item in play.project.scope] == ["completed", "completed"]
 
 
 def test_a_division_that_cannot_be_used_is_asked_for_again_and_then_a_person_decides() -> None:
     play = Play(started("groups", items=ITEMS[:1]))
     for _ in range(2):
-        play.one(Work(commit="c", problems=["These items are in no group: S1."]))
+        play.one(ChildWork(commit="c", problems=["These items are in no group: S1."]))
     [move] = play.moves
-    assert isinstance(move, Park)
+    assert isinstance(move, ParkProject)
     assert "in no group: S1" in move.message
-    play.project.planning = 0
+    play.project.planning_attempts = 0
     assert play.jobs == ["tea.scope-manager-3"]
 
 
@@ -114,7 +114,7 @@ def test_the_project_ends_on_an_accepted_claim_only() -> None:
     play.one(DONE)
     assert play.jobs == ["tea.scope-manager-2"]
     play.one(routing(complete=True))
-    assert play.moves == [End("completed")]
+    assert play.moves == [EndProject("completed")]
 
 
 def test_an_item_dropped_with_a_reason_is_kept_apart() -> None:
@@ -125,13 +125,13 @@ def test_an_item_dropped_with_a_reason_is_kept_apart() -> None:
         "dropped",
         "Nobody drinks it.",
     )
-    assert frame(play.project).required == []
+    assert routing_frame(play.project).required == []
 
 
 def told(play: Play, **answer: Any) -> list[str]:
     made = routing(**answer).routing
     assert made
-    return problems(made, frame(play.project))
+    return routing_problems(made, routing_frame(play.project))
 
 
 def test_what_is_wrong_with_a_division() -> None:
@@ -178,7 +178,7 @@ def test_groups_are_taken_for_as_long_as_the_record_has_room() -> None:
     assert play.project.groups
     assert play.project.fits
     assert told(play, complete=True) == []
-    assert size(status(play.project, Inbox())) < MOST_BYTES
+    assert size(status_answer(play.project, Inbox())) < MOST_BYTES
 
 
 def test_a_result_of_any_size_is_cut_to_what_the_server_takes() -> None:
@@ -189,13 +189,13 @@ def test_a_result_of_any_size_is_cut_to_what_the_server_takes() -> None:
         Group(id=f"g{n}", title="茶" * 300, items=[f"S{n}"]) for n in range(1, 2001)
     ]
     for blocked in play.project.groups:
-        block(blocked, ["茶" * 300] * 5)
+        block_unit(blocked, ["茶" * 300] * 5)
     for item in play.project.scope:
         item.status, item.reason = "dropped", "茶" * 40
-    made = play.project.result = result(play.project, "failed", "茶" * 2000)
+    made = play.project.result = project_result(play.project, "failed", "茶" * 2000)
     assert len(made.units) == len(made.unresolved) == 2000
     assert size(made.model_dump()) < MOST_BYTES
-    assert size(status(play.project, Inbox())) < MOST_BYTES
+    assert size(status_answer(play.project, Inbox())) < MOST_BYTES
 
 
 def size(answer: dict[str, Any]) -> int:
@@ -209,7 +209,7 @@ def test_a_claim_of_completion_does_not_pass_while_anything_is_open() -> None:
     assert "neither accepted nor blocked: b" in told(play, complete=True)[0]
     for job in (b.job, "tea.b-worker-2"):
         play.start()
-        play.end(job, Work(commit="c", problems=["No."]))
+        play.end(job, ChildWork(commit="c", problems=["No."]))
     # Blocked for reasons: that may end, or be tried in another group.
     assert told(play, complete=True) == []
     assert told(play, groups=grouped(c=["S2"])) == []
@@ -232,7 +232,7 @@ def test_an_item_of_an_accepted_group_that_is_not_done_after_all_is_worked_on_ag
     assert [item.status for item in play.project.scope] == ["completed", "completed"]
     assert play.jobs == ["tea.scope-manager-3"]
     play.one(routing(complete=True))
-    assert play.moves == [End("completed")]
+    assert play.moves == [EndProject("completed")]
 
 
 def test_an_item_that_a_group_left_out_is_not_done_until_the_manager_says_what_becomes_of_it() -> (
@@ -246,7 +246,7 @@ def test_an_item_that_a_group_left_out_is_not_done_until_the_manager_says_what_b
     play.one(routing(groups=grouped(a=["S2", "S1"])))
     # Of the job's items, which it has in the order of the scope.
     unresolved = ["S2: Nobody drinks it.", "The cup leaks."]
-    play.one(Work(commit="c1", left={1: "Nobody drinks it."}), unresolved=unresolved)
+    play.one(ChildWork(commit="c1", left_items={1: "Nobody drinks it."}), unresolved=unresolved)
     assert play.project.left_open == {"a-worker": ["tea.a-worker-1: The cup leaks."]}
     # A payload has an end.
     play.project.left_open = {"old": ["茶" * 100_000]} | play.project.left_open
@@ -255,7 +255,7 @@ def test_an_item_that_a_group_left_out_is_not_done_until_the_manager_says_what_b
     assert "S2: black tea (left out by a: Nobody drinks it.)" in move.handoff.task
     assert "in no group: S2" in told(play, complete=True)[0]
     play.end(move.job, routing(groups=grouped(b=["S2"])))
-    play.one(Work(commit="c2"))
+    play.one(ChildWork(commit="c2"))
     assert list(play.project.left_open) == ["a-worker"]
     assert [item.status for item in play.project.scope] == ["completed", "completed"]
     assert not any(item.reason for item in play.project.scope)

@@ -17,7 +17,7 @@ from activities.checkpoints import Root
 from activities.learning.lessons import Lessons
 from activities.rehearsal.seen import View, failed
 from activities.traces.storing import traces_of
-from cli.report.gather import Stored
+from cli.report.gather import StoreReader
 from config.learned import LearnedGuards
 from tests.workflows.habits import done, kept_by
 from tests.workflows.serving import serving
@@ -88,7 +88,7 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
 
     # In a report that is one mistake: refused, seen on trial, and refused by its guard.
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
-    [habit] = Stored().habits("", "generalist", last)
+    [habit] = StoreReader().habits("", "generalist", last)
     assert [(one.refused, one.tried, one.here) for one in habit.jobs] == [
         *((3, 0, False), (3, 0, False), (0, 10, False), (0, 10, False), (2, 0, True))
     ]

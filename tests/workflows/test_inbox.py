@@ -10,7 +10,7 @@ from protocol.scope import given_items
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.records import record
 from workflows import traces
-from workflows.inbox import MAX_BYTES, MAX_LETTERS, MAX_NOTICES, Inbox
+from workflows.inbox import MAX_BYTES, MAX_NOTICES, MAX_SIGNALS, Inbox
 
 
 def test_letters_keep_their_order_and_only_what_was_sent() -> None:
@@ -18,7 +18,7 @@ def test_letters_keep_their_order_and_only_what_was_sent() -> None:
     inbox.put("pause", ())
     inbox.put("resume", (None,))
     inbox.put("rewind", ({"issue": "wrong", "phase": 2},))
-    assert [(letter.signal, letter.payload) for letter in inbox.letters] == [
+    assert [(letter.signal, letter.payload) for letter in inbox.signals] == [
         ("pause", {}),
         ("resume", {}),
         ("rewind", {"issue": "wrong", "phase": 2}),
@@ -66,7 +66,7 @@ def test_letters_keep_their_order_and_only_what_was_sent() -> None:
 def test_what_cannot_be_used_is_refused(signal: str, values: Any, expected: str) -> None:
     inbox = Inbox()
     inbox.put(signal, values)
-    assert inbox.letters == []
+    assert inbox.signals == []
     assert inbox.refused == 1
     assert inbox.notices[0].startswith("refused: ")
     assert len(inbox.notices[0]) <= 500
@@ -75,13 +75,13 @@ def test_what_cannot_be_used_is_refused(signal: str, values: Any, expected: str)
 
 def test_a_flood_is_refused_before_it_cannot_be_carried_over() -> None:
     many, heavy = Inbox(), Inbox()
-    for _ in range(MAX_LETTERS + 5):
+    for _ in range(MAX_SIGNALS + 5):
         many.put("pause", ())
     for _ in range(60):
         heavy.put("rewind", ({"issue": "x" * 20_000},))
-    assert (len(many.letters), many.refused) == (MAX_LETTERS, 5)
-    assert sum(len(str(letter.payload)) for letter in heavy.letters) <= MAX_BYTES
-    assert len(heavy.letters) + heavy.refused == 60
+    assert (len(many.signals), many.refused) == (MAX_SIGNALS, 5)
+    assert sum(len(str(letter.payload)) for letter in heavy.signals) <= MAX_BYTES
+    assert len(heavy.signals) + heavy.refused == 60
     assert "send it again later" in heavy.notices[-1]
     assert len(heavy.notices) == MAX_NOTICES
 
@@ -90,11 +90,11 @@ def test_a_record_that_fits_into_no_payload_does_once_its_letters_are_opened() -
     heavy, text = Inbox(), "茶" * MOST_CHARACTERS
     for _ in range(100):
         heavy.put("answer", ({"text": text * 20},))
-    job = record(inbox=heavy.letters)
+    job = record(inbox=heavy.signals)
     job.state.scope = given_items(["茶" * 160] * 2000)
     assert job.fits
     for _ in range(MOST_KEPT):
-        traces.note(
+        traces.note_trace(
             job, "violation", "gate", "scope", text, why=text, what_was_correct=text, path=text
         )
     assert not job.fits
@@ -117,13 +117,13 @@ def test_only_rewind_and_cancel_break_into_a_step(
 ) -> None:
     inbox = Inbox()
     inbox.put(signal, (payload,))
-    assert len(inbox.letters) == 1
-    assert inbox.urgent({1, 2}) is urgent
+    assert len(inbox.signals) == 1
+    assert inbox.has_urgent({1, 2}) is urgent
 
 
 def test_a_rewind_to_a_phase_that_does_not_exist_waits_its_turn() -> None:
     inbox = Inbox()
     inbox.put("rewind", ({"issue": "x", "phase": 7},))
-    assert not inbox.urgent({1, 2})
+    assert not inbox.has_urgent({1, 2})
     inbox.put("rewind", ({"issue": "x", "phase": 2},))
-    assert inbox.urgent({1, 2})
+    assert inbox.has_urgent({1, 2})

@@ -20,7 +20,7 @@ from activities.job.snapshot import Snapshot
 from activities.rehearsal import rehearse
 from activities.rehearsal.seen import View
 from benchmarks.histories import chain, steps
-from cli.jobs import listed, look
+from cli.jobs import list_jobs, view_job
 from protocol.endings import JobResult
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
@@ -185,7 +185,7 @@ async def test_over_all_its_runs_it_is_told_when_the_first_began(chained: Ended)
     ).describe()
     newest = await client.get_workflow_handle(first.id).describe()
     assert newest.start_time > begun.start_time + timedelta(seconds=1)
-    assert (await look(client, first.id)).started == begun.start_time.replace(microsecond=0)
+    assert (await view_job(client, first.id)).started == begun.start_time.replace(microsecond=0)
 
 
 async def test_workflow_task_that_continues_as_new_or_completes_runs_no_local_activity(
@@ -216,7 +216,7 @@ async def test_a_start_that_failed_is_listed_with_its_agent(ended: Ended) -> Non
     for _ in range(100):
         found = [
             (one["agent"], one["status"], one["phase"])
-            for one in await listed(ended.jobs.client, 50)
+            for one in await list_jobs(ended.jobs.client, 50)
             if one["job_id"] == handle.id
         ]
         if found == [("nobody", "failed", None)]:

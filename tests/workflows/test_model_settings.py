@@ -18,7 +18,7 @@ from activities.traces.storing import traces_of
 from benchmarks.zero_cost import ZeroCost
 from config.loader import load_agent
 from engine.service import build_worker
-from protocol.record import Waiting
+from protocol.record import WaitState
 from protocol.starting import JobLimits
 from tests.brief import BRIEFEST
 from tests.http_server import Handler, served
@@ -242,6 +242,6 @@ def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
 )
 def test_the_remedy_names_the_setting_that_helps(said: str, helps: str) -> None:
     waiting = remedies.with_settings(
-        Waiting(reason="endpoint", message=said, remedy="Check the endpoint."), record()
+        WaitState(reason="endpoint", message=said, remedy="Check the endpoint."), record()
     )
     assert helps in waiting.remedy

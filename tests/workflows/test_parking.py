@@ -18,7 +18,7 @@ from temporalio.exceptions import (
 
 from protocol.state import Data
 from workflows.activity_calls import ActivityCalls
-from workflows.parking import StepFailed, waiting_for
+from workflows.parking import StepFailed, wait_after_failure
 
 
 def wrapped(
@@ -57,7 +57,7 @@ def wrapped(
 def test_typed_failures(kind: str, reason: str, remedy: str, local: bool) -> None:
     cause = ApplicationError("it broke", type=kind)
     failed = StepFailed("write_file", cause if local else wrapped(cause))
-    waiting = waiting_for(failed)
+    waiting = wait_after_failure(failed)
     assert failed.kind == kind
     assert waiting.reason == reason
     assert waiting.message == "write_file: it broke"
@@ -77,12 +77,12 @@ def test_other_failures_park_as_well(error: FailureError, kind: str) -> None:
     failed = StepFailed("tool", error)
     assert failed.kind == kind
     assert failed.message
-    assert waiting_for(failed).reason == "tool"
+    assert wait_after_failure(failed).reason == "tool"
 
 
 def test_messages_are_bounded() -> None:
     failed = StepFailed("tool", wrapped(ApplicationError("x" * 100_000, type="Storage")))
-    assert len(waiting_for(failed).message) < 600
+    assert len(wait_after_failure(failed).message) < 600
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ async def test_a_cancelled_call_whose_worker_was_lost_is_cancelled(
 
     monkeypatch.setattr(workflow, "execute_activity", fails)
     with pytest.raises(raised):
-        await ActivityCalls().regular("model_call", Data(), Data, "", seconds=1, attempts=1)
+        await ActivityCalls().run_activity("model_call", Data(), Data, "", seconds=1, attempts=1)

@@ -6,12 +6,12 @@ import pytest
 from pydantic import ValidationError
 
 from protocol.limits import Budget
-from protocol.project_requests import Work
-from protocol.record import Waiting
+from protocol.project_requests import ChildWork
+from protocol.record import WaitState
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
 from workflows import project_status, shares
-from workflows.moves import Assign, End, Wait
+from workflows.moves import AssignJob, EndProject, WaitForJobs
 
 STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": "Check."}]
 
@@ -22,14 +22,14 @@ def test_each_stage_starts_when_the_one_before_is_accepted() -> None:
     assert [stage.title[-2:] for stage in play.project.stages] == ["d.", "k…"]
     [move] = play.start()
     assert (move.job, move.handoff.next_agent) == ("tea.stage-1-creator-1", "validator")
-    assert play.moves == [Wait()]
-    play.end(move.job, Work(commit="c1"))
+    assert play.moves == [WaitForJobs()]
+    play.end(move.job, ChildWork(commit="c1"))
     [following] = play.start()
     assert following.job == "tea.stage-2-validator-1"
     assert following.handoff.from_agent == "creator"
-    play.end(following.job, Work(commit="c2"))
+    play.end(following.job, ChildWork(commit="c2"))
     assert play.merges == ["c1", "c2"]
-    assert play.moves == [End("completed")]
+    assert play.moves == [EndProject("completed")]
 
 
 def test_a_stage_that_is_late_is_begun_once_more_and_then_blocks_the_pipeline() -> None:
@@ -39,18 +39,18 @@ def test_a_stage_that_is_late_is_begun_once_more_and_then_blocks_the_pipeline() 
     play.end(move.job, status="late", phases=0)
     # It is no fork, and begins with all that the first began with.
     [again] = play.moves
-    assert isinstance(again, Assign)
+    assert isinstance(again, AssignJob)
     assert again.handoff.inputs.results == ["earlier: Read."]
     assert [stage.status for stage in play.project.stages] == ["pending", "pending"]
-    assert play.one(Work(commit="c", problems=["No."])).job == "tea.stage-1-creator-2"
+    assert play.one(ChildWork(commit="c", problems=["No."])).job == "tea.stage-1-creator-2"
     assert [stage.status for stage in play.project.stages] == ["blocked", "pending"]
-    assert play.moves == [End("failed")]
+    assert play.moves == [EndProject("failed")]
 
 
 def test_a_stage_may_ask_for_no_second_attempt() -> None:
     play = Play(started("pipeline", stages=[{**STAGES[0], "on_failure": "block"}]))
     play.one(status="failed")
-    assert play.moves == [End("failed")]
+    assert play.moves == [EndProject("failed")]
 
 
 def test_a_start_that_no_project_could_be_made_of_is_refused() -> None:
@@ -70,23 +70,23 @@ def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
     play = Play(started("groups", items=["a", "b"], limits={"cost": 10, "tokens": 90_000}))
     project = play.project
     project.usage = Usage(cost=2.0)
-    assert shares.share(project, 2) == {"tokens": 45_000, "cost": 4.0}
+    assert shares.divide_shares(project, 2) == {"tokens": 45_000, "cost": 4.0}
     [manager] = play.start()
     run = project.running[manager.job]
     run.share = {"tokens": 45_000, "cost": 4.0}
-    assert shares.share(project, 1) == {"tokens": 45_000, "cost": 4.0}
-    assert shares.extra(project) == {}
-    run.seen.waiting = "budget"
-    assert shares.extra(project) == {manager.job: {"tokens": 90_000, "cost": 8.0}}
+    assert shares.divide_shares(project, 1) == {"tokens": 45_000, "cost": 4.0}
+    assert shares.additional_shares(project) == {}
+    run.last_report.waiting = "budget"
+    assert shares.additional_shares(project) == {manager.job: {"tokens": 90_000, "cost": 8.0}}
     run.share = {"tokens": 90_000, "cost": 8.0}
-    assert shares.extra(project) == {}
-    stopped = shares.share(project, 1)
-    assert isinstance(stopped, Waiting)
+    assert shares.additional_shares(project) == {}
+    stopped = shares.divide_shares(project, 1)
+    assert isinstance(stopped, WaitState)
     assert stopped.reason == "budget"
     # Of time it gets what the project has left beside what it used itself.
-    run.share, run.seen.seconds = {"seconds": 100}, 103.5
+    run.share, run.last_report.seconds = {"seconds": 100}, 103.5
     project.limits, project.seconds = Budget(seconds=150), 120.0
-    assert shares.extra(project) == {manager.job: {"seconds": 133}}
+    assert shares.additional_shares(project) == {manager.job: {"seconds": 133}}
     assert "starter.py limit tea tokens=180000" in stopped.remedy
 
 
@@ -94,11 +94,11 @@ def test_the_limit_that_a_project_is_advised_leaves_room() -> None:
     project = started("groups", items=["a", "b"], limits={"tokens": 1000})
     project.id = "tea; ls"
     project.usage = Usage(prompt_tokens=5000)
-    stopped = shares.share(project, 2)
-    assert isinstance(stopped, Waiting)
+    stopped = shares.divide_shares(project, 2)
+    assert isinstance(stopped, WaitState)
     assert "starter.py limit 'tea; ls' tokens=7000`" in stopped.remedy
     project.limits = project.limits.model_copy(update={"tokens": 7000})
-    assert shares.share(project, 2) == {"tokens": 1000}
+    assert shares.divide_shares(project, 2) == {"tokens": 1000}
 
 
 def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() -> None:
@@ -107,13 +107,13 @@ def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() 
     [manager] = play.start()
     run = project.running[manager.job]
     project.usage.prompt_tokens = 2000
-    run.share, run.after, project.seconds = {"tokens": 8000}, 20.0, 30.0
+    run.share, run.project_seconds_before, project.seconds = {"tokens": 8000}, 20.0, 30.0
     # Of that most was spent on waiting for people.
     run.since, project.clock = 50.0, 1060.0
 
     def lowered(**limits: float) -> dict[str, float]:
         project.limits = project.limits.model_copy(update=limits)
-        return shares.lowered(project, limits).get(manager.job, {})
+        return shares.lowered_shares(project, limits).get(manager.job, {})
 
     assert lowered(tokens=20_000) == {}
     assert lowered(tokens=5000) == {"tokens": 3000}
@@ -132,14 +132,14 @@ def test_where_a_job_has_used_up_its_share_the_projects_limit_is_to_be_raised() 
     [manager] = play.start()
     run = play.project.running[manager.job]
     run.share = {"tokens": 1000}
-    run.seen.waiting = "budget"
+    run.last_report.waiting = "budget"
     # What the job says itself: it knows of its share alone.
-    run.seen.remedy = f"Raise it: `starter.py limit {manager.job} tokens=2000`."
-    shown = project_status.waiting(play.project)
+    run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} tokens=2000`."
+    shown = project_status.current_wait(play.project)
     assert shown is not None
     assert "`starter.py limit tea tokens=2000`" in shown.remedy
     # A limit of its own is its own matter.
-    run.seen.remedy = f"Raise it: `starter.py limit {manager.job} phase.tokens=2000`."
-    shown = project_status.waiting(play.project)
+    run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} phase.tokens=2000`."
+    shown = project_status.current_wait(play.project)
     assert shown is not None
-    assert shown.remedy == run.seen.remedy
+    assert shown.remedy == run.last_report.remedy

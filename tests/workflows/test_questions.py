@@ -6,19 +6,19 @@ import json
 
 import pytest
 
-from protocol.record import JobRecord, Letter
-from protocol.requests import ShownCall
+from protocol.record import JobRecord, ReceivedSignal
+from protocol.requests import ShowCallReply
 from tests.workflows.records import record
 from workflows import questions
 
 NOW = 1_800_000_000.0
-ASKED = ShownCall(commit="c", arguments={"question": "Which?", "default": "Any."})
-MOVE = ShownCall(commit="c", arguments={"old": "a.md", "new": "b.md"})
+ASKED = ShowCallReply(commit="c", arguments={"question": "Which?", "default": "Any."})
+MOVE = ShowCallReply(commit="c", arguments={"old": "a.md", "new": "b.md"})
 
 
 def asking(**details: object) -> JobRecord:
     job = record(commit="0123456789abcdef", **details)
-    questions.ask(job, ASKED, NOW)
+    questions.ask_question(job, ASKED, NOW)
     assert job.clarification.pending
     job.waiting = questions.waiting_for_answer(job.clarification.pending, "tea")
     return job
@@ -33,8 +33,8 @@ def approving(hours: float | None = None) -> JobRecord:
     return job
 
 
-def letter(signal: str, **payload: object) -> Letter:
-    return Letter(signal=signal, payload=payload)
+def letter(signal: str, **payload: object) -> ReceivedSignal:
+    return ReceivedSignal(signal=signal, payload=payload)
 
 
 def test_a_question_says_until_when_and_how_to_answer() -> None:
@@ -62,9 +62,9 @@ def test_the_command_names_the_job_as_a_shell_takes_it(job_id: str, shown: str) 
 
 
 def test_a_long_question_is_short_in_the_message_and_whole_beside_it() -> None:
-    long = ShownCall(commit="c", arguments={"question": "why " * 400, "default": "x"})
+    long = ShowCallReply(commit="c", arguments={"question": "why " * 400, "default": "x"})
     job = record(commit="0" * 40)
-    questions.ask(job, long, NOW)
+    questions.ask_question(job, long, NOW)
     assert job.clarification.pending
     waiting = questions.waiting_for_answer(job.clarification.pending, "tea")
     assert len(waiting.message) < 450
@@ -73,28 +73,28 @@ def test_a_long_question_is_short_in_the_message_and_whole_beside_it() -> None:
 
 def test_an_answer_fits_its_question_alone() -> None:
     job = asking()
-    wrong = questions.take(job, letter("answer", id="76543210", text="x"), NOW)
+    wrong = questions.take_answer(job, letter("answer", id="76543210", text="x"), NOW)
     assert wrong == ("signal answer: no question '76543210' is open; the open one is '01234567'")
-    assert questions.take(job, letter("approve", id="01234567"), NOW)
+    assert questions.take_answer(job, letter("approve", id="01234567"), NOW)
     assert job.waiting
-    assert questions.take(job, letter("answer", text="Green."), NOW) is None
+    assert questions.take_answer(job, letter("answer", text="Green."), NOW) is None
     assert job.waiting is None
     assert job.clarification.pending
     assert job.clarification.pending.answer == "A person answers: Green."
-    assert questions.take(job, letter("answer", text="Black."), NOW) == (
+    assert questions.take_answer(job, letter("answer", text="Black."), NOW) == (
         "signal answer: no question is open"
     )
 
 
 def test_an_approval_is_for_one_call_of_one_reply() -> None:
     job = approving()
-    assert questions.take(job, letter("deny", id="7", reason="no"), NOW)
-    assert questions.take(job, letter("approve", id="01234567", reason="Mind."), NOW) is None
+    assert questions.take_answer(job, letter("deny", id="7", reason="no"), NOW)
+    assert questions.take_answer(job, letter("approve", id="01234567", reason="Mind."), NOW) is None
     asked = questions.approval_at_hand(job)
     assert asked
     assert asked.approved is True
     assert job.correction == "A person approved move_file: Mind."
-    assert questions.take(job, letter("deny", reason="no"), NOW)
+    assert questions.take_answer(job, letter("deny", reason="no"), NOW)
     job.next_call = 2
     assert questions.approval_at_hand(job) is None
     job.next_call, job.step = 1, 5
@@ -103,9 +103,9 @@ def test_an_approval_is_for_one_call_of_one_reply() -> None:
 
 def test_a_denial_tells_the_model_why() -> None:
     job = approving()
-    assert questions.take(job, letter("deny", reason="x" * 20_000), NOW) is None
+    assert questions.take_answer(job, letter("deny", reason="x" * 20_000), NOW) is None
     assert job.approval
-    told = questions.denied(job.approval)
+    told = questions.denial_text(job.approval)
     assert "did not approve this call of move_file. Reason: x" in told
     assert len(told) < 2000
 
@@ -114,7 +114,7 @@ def test_an_answer_to_a_paused_job_leaves_it_paused() -> None:
     job = asking()
     assert job.waiting
     job.waiting = job.waiting.model_copy(update={"reason": "paused"})
-    assert questions.take(job, letter("answer", text="Green."), NOW) is None
+    assert questions.take_answer(job, letter("answer", text="Green."), NOW) is None
     assert job.waiting
 
 
@@ -122,7 +122,7 @@ def test_time_runs_only_while_the_job_waits_for_an_answer() -> None:
     job = asking()
     assert questions.time_left(job, NOW + 60) == 24 * 3600 - 60
     assert questions.time_left(job, NOW + 10**6) == 1.0
-    assert "the agent's default holds" in questions.time_out(job, NOW)
+    assert "the agent's default holds" in questions.apply_default_answer(job, NOW)
     assert job.waiting is None
     assert questions.time_left(job, NOW) is None
     assert questions.time_left(approving(), NOW) is None
@@ -130,10 +130,12 @@ def test_time_runs_only_while_the_job_waits_for_an_answer() -> None:
 
 def test_what_is_dropped_is_told() -> None:
     job = asking()
-    assert questions.drop(job) == ["the question 01234567 was dropped: Which?"]
-    assert questions.drop(job) == []
+    assert questions.drop_questions(job) == ["the question 01234567 was dropped: Which?"]
+    assert questions.drop_questions(job) == []
     job = approving()
-    assert questions.drop(job) == ["the request 01234567 to approve move_file was dropped"]
+    assert questions.drop_questions(job) == [
+        "the request 01234567 to approve move_file was dropped"
+    ]
     assert job.approval is None
 
 
@@ -146,7 +148,7 @@ def test_what_is_open_is_carried_over_whole() -> None:
 def test_a_decision_says_who_decided_what_and_when() -> None:
     job = approving()
     said = letter("deny", reason="Keep it.", by="ada@kettle")
-    assert questions.take(job, said, NOW) is None
+    assert questions.take_answer(job, said, NOW) is None
     [kept] = job.approvals
     assert (kept.by, kept.tool, kept.approved, kept.decided) == (
         *("ada@kettle", "move_file", False),
@@ -163,14 +165,14 @@ def test_a_call_that_nobody_approves_in_time_is_denied() -> None:
     assert job.waiting
     assert "Without an answer it is denied at 2027-01-15 10:00 UTC" in job.waiting.message
     assert questions.time_left(job, NOW + 60) == 7140
-    notice = questions.time_out(job, NOW + 7200)
+    notice = questions.apply_default_answer(job, NOW + 7200)
     assert notice.startswith("nobody approved move_file (01234567) in time, it was denied at")
     assert job.waiting is None
     asked = questions.approval_at_hand(job)
     assert asked
     assert asked.approved is False
-    assert "Nobody approved this call of move_file in time" in questions.denied(asked)
-    assert questions.take(job, letter("approve"), NOW) == (
+    assert "Nobody approved this call of move_file in time" in questions.denial_text(asked)
+    assert questions.take_answer(job, letter("approve"), NOW) == (
         "signal approve: no request for approval is open"
     )
 
@@ -178,8 +180,8 @@ def test_a_call_that_nobody_approves_in_time_is_denied() -> None:
 def test_decisions_are_kept_with_bounds() -> None:
     job = approving()
     for _ in range(30):
-        long = ShownCall(commit="c", arguments={f"name{n}": "x" * 5000 for n in range(30)})
+        long = ShowCallReply(commit="c", arguments={f"name{n}": "x" * 5000 for n in range(30)})
         questions.request_approval(job, "move_file", long, "Really?", "approve", NOW)
-        assert questions.take(job, letter("approve"), NOW) is None
+        assert questions.take_answer(job, letter("approve"), NOW) is None
     assert len(job.approvals) == questions.MOST_DECISIONS
     assert sum(len(each.model_dump_json()) for each in job.approvals) < 80_000

@@ -11,14 +11,14 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.rehearsal import Failure, Reply
 from activities.rehearsal.wire import Answer, Request
-from protocol.requests import ModelReply, Usage, Verdict
+from protocol.requests import ModelReply, ReplyVerdict, Usage
 from protocol.scope import given_items
 from protocol.state import JobState, Phase, Todo
 from tests.workflows.deviating import Deviating
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job
-from workflows.replies import correction, must_call
+from workflows.replies import must_call, reply_correction
 
 TODO = Todo(id=3, content="Write   the guide.\nIn English.")
 
@@ -28,7 +28,7 @@ def at(*todos: Todo, items: Sequence[str] = ()) -> JobState:
     return JobState(phase=phase, scope=given_items(items))
 
 
-def reply(verdict: Verdict = "", finish: str = "stop", **details: object) -> ModelReply:
+def reply(verdict: ReplyVerdict = "", finish: str = "stop", **details: object) -> ModelReply:
     base = {"commit": "c", "finish": finish, "usage": Usage(), "verdict": verdict}
     return ModelReply.model_validate(base | details)
 
@@ -44,9 +44,9 @@ def reply(verdict: Verdict = "", finish: str = "stop", **details: object) -> Mod
     ],
 )
 def test_a_correction_names_the_todo_and_what_to_do(
-    verdict: Verdict, finish: str, words: str
+    verdict: ReplyVerdict, finish: str, words: str
 ) -> None:
-    told = correction(reply(verdict, finish), at(TODO))
+    told = reply_correction(reply(verdict, finish), at(TODO))
     assert told is not None
     assert words in told
     assert "do todo 3 (Write the guide. In English) with a tool" in told
@@ -54,12 +54,12 @@ def test_a_correction_names_the_todo_and_what_to_do(
 
 
 def test_a_reply_with_calls_is_work_whatever_it_says() -> None:
-    assert correction(reply(calls=[{"tool": "read_file"}]), at(TODO)) is None
+    assert reply_correction(reply(calls=[{"tool": "read_file"}]), at(TODO)) is None
 
 
 def test_of_calls_that_were_too_many_the_model_is_told() -> None:
     calls = [{"tool": "read_file"}] * 32
-    told = correction(reply(calls=calls, dropped=8), at(TODO))
+    told = reply_correction(reply(calls=calls, dropped=8), at(TODO))
     assert told is not None
     assert "had 40 calls; those after the first 32, which is the most, were left out" in told
 
@@ -83,22 +83,31 @@ async def test_calls_beyond_the_most_are_not_made_and_not_lost(
 
 
 def test_a_correction_is_short_however_long_the_todo() -> None:
-    told = correction(reply("asks"), at(Todo(id=1, content="word " * 1000), items=["tea"] * 50))
+    told = reply_correction(
+        reply("asks"), at(Todo(id=1, content="word " * 1000), items=["tea"] * 50)
+    )
     assert told is not None
     assert len(told) < 400
-    assert correction(reply("asks"), at())
+    assert reply_correction(reply("asks"), at())
 
 
 @pytest.mark.parametrize("verdict", ["asks", "claims"])
-def test_who_says_that_all_is_done_is_told_what_is_not(verdict: Verdict) -> None:
+def test_who_says_that_all_is_done_is_told_what_is_not(verdict: ReplyVerdict) -> None:
     state = at(TODO, Todo(id=4, content="Print it."), items=["guide", "print"])
-    assert "Open are 2 todos and the scope items S1, S2." in str(correction(reply(verdict), state))
-    assert "Open is 1 todo." in str(correction(reply(verdict), at(TODO)))
+    assert "Open are 2 todos and the scope items S1, S2." in str(
+        reply_correction(reply(verdict), state)
+    )
+    assert "Open is 1 todo." in str(reply_correction(reply(verdict), at(TODO)))
 
 
 def test_a_call_is_demanded_after_two_replies_unless_the_endpoint_cannot() -> None:
-    assert [must_call(record(wordy=n)) for n in (0, 1, 2, 3)] == [False, False, True, True]
-    assert not must_call(record(wordy=5, may_demand=False))
+    assert [must_call(record(text_only_replies=n)) for n in (0, 1, 2, 3)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert not must_call(record(text_only_replies=5, can_require_call=False))
 
 
 async def test_asking_twice_is_corrected_and_then_a_call_is_demanded(

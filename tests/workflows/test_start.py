@@ -16,9 +16,13 @@ from activities.ending.cancelling import cancel_start
 from activities.failures import failure
 from activities.heartbeats import heartbeats
 from engine.service import build_worker
-from protocol.project_requests import ProjectClosing, ProjectPrepared, ProjectPrepareRequest
-from protocol.requests import Moved
-from protocol.starting import Prepared, PrepareRequest
+from protocol.project_requests import (
+    CloseProjectRequest,
+    ProjectPrepareReply,
+    ProjectPrepareRequest,
+)
+from protocol.requests import CheckpointReply
+from protocol.starting import PrepareReply, PrepareRequest
 from tests.workflows.serving import Jobs
 from tests.workflows.short import job
 from tests.workflows.team import project
@@ -32,7 +36,7 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
     freed, begun = asyncio.Event(), asyncio.Event()
 
     @activity.defn(name="prepare")
-    async def prepare(request: PrepareRequest) -> Prepared:
+    async def prepare(request: PrepareRequest) -> PrepareReply:
         if not freed.is_set():
             raise FULL
         begun.set()
@@ -73,8 +77,8 @@ async def test_what_was_prepared_all_the_same_is_closed_however_it_was_cancelled
     activities = {entry.__name__: entry for entry in all_activities(root)}
 
     @activity.defn(name="prepare")
-    async def prepare(request: PrepareRequest) -> Prepared:
-        made: Prepared = await activities["prepare"](request)
+    async def prepare(request: PrepareRequest) -> PrepareReply:
+        made: PrepareReply = await activities["prepare"](request)
         done.set()
         await freed.wait()
         return made
@@ -98,19 +102,21 @@ async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(
     closed: list[str] = []
 
     @activity.defn(name="prepare_project")
-    async def prepare(request: ProjectPrepareRequest) -> ProjectPrepared:
+    async def prepare(request: ProjectPrepareRequest) -> ProjectPrepareReply:
         if activity.info().workflow_id == "full":
             raise FULL
         begun.set()
         async with heartbeats():
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
-        return ProjectPrepared(root="r", repository="tea.git", title="Tea", commit="c", state="s")
+        return ProjectPrepareReply(
+            root="r", repository="tea.git", title="Tea", commit="c", state="s"
+        )
 
     @activity.defn(name="close_project")
-    async def close(request: ProjectClosing) -> Moved:
+    async def close(request: CloseProjectRequest) -> CheckpointReply:
         closed.append(request.result.status)
-        return Moved(commit="c2")
+        return CheckpointReply(commit="c2")
 
     async with build_worker(temporal, task_queue="full", activities=[prepare, close, cancel_start]):
         handle = await temporal.start_workflow(

@@ -7,18 +7,25 @@ import json
 import pytest
 
 from protocol.endings import JobResult, Outcome
-from protocol.record import Timer, Waiting
+from protocol.record import WaitState, WaitTimer
 from protocol.search_attributes import NAMES
 from tests.workflows.records import record, state
 from workflows.inbox import Inbox
-from workflows.status import attributes, details, memo, preparing, preparing_memo, status
+from workflows.status import (
+    attribute_values,
+    memo_fields,
+    preparing_memo,
+    preparing_status,
+    status_answer,
+    web_details,
+)
 
-WAITING = Waiting(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
+WAITING = WaitState(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
 
 
 def test_a_running_job() -> None:
     job = record(state=state(done=1, plan_position=2, plan_total=4), phases={1: "c0"})
-    told = status(job, Inbox(notices=["refused: x"]))
+    told = status_answer(job, Inbox(notices=["refused: x"]))
     assert told["status"] == "running"
     assert [todo["status"] for todo in told["todos"]] == ["completed", "current", "open"]
     assert told["plan"] == {"position": 2, "total": 4}
@@ -32,10 +39,10 @@ def test_a_running_job() -> None:
 
 def test_a_waiting_job_says_for_what_and_what_to_do() -> None:
     job = record(waiting=WAITING)
-    assert status(job, Inbox())["waiting_for"] == "budget"
-    assert memo(job)["status"] == "waiting: budget"
+    assert status_answer(job, Inbox())["waiting_for"] == "budget"
+    assert memo_fields(job)["status"] == "waiting: budget"
     for words in ("budget", WAITING.message, WAITING.remedy):
-        assert words in details(job, [])
+        assert words in web_details(job, [])
 
 
 def test_the_memo_of_a_start_stays_within_what_temporal_takes() -> None:
@@ -47,22 +54,22 @@ def test_the_memo_of_a_start_stays_within_what_temporal_takes() -> None:
 @pytest.mark.parametrize("outcome", ["completed", "cancelled", "failed"])
 def test_a_job_that_ended_shows_how(outcome: Outcome) -> None:
     job = record(result=JobResult(status=outcome, summary="all", deliverables=["a.md"]))
-    told = status(job, Inbox())
+    told = status_answer(job, Inbox())
     assert told["status"] == outcome
     assert "current" not in {todo["status"] for todo in told["todos"]}
-    assert f"**{outcome}**" in details(job, [])
-    assert "`a.md`" in details(job, [])
+    assert f"**{outcome}**" in web_details(job, [])
+    assert "`a.md`" in web_details(job, [])
 
 
 def test_details_show_the_list_the_place_and_the_notices() -> None:
     job = record(state=state("work", done=1, plan_position=2, plan_total=4))
-    text = details(job, ["moved to lost+found: x"])
+    text = web_details(job, ["moved to lost+found: x"])
     for words in ("☑", "▶", "☐", "plan 2 of 4", "phase 2".title(), "moved to lost+found: x"):
         assert words in text
 
 
 def test_the_memo_says_it_in_a_line() -> None:
-    told = memo(record(state=state("work", done=2)))
+    told = memo_fields(record(state=state("work", done=2)))
     assert told["state"] == "phase 2 (tactical) Look, 2/3 todos"
     assert all("\n" not in value for value in told.values())
 
@@ -72,15 +79,15 @@ def test_the_memo_says_it_in_a_line() -> None:
 )
 def test_only_registered_attributes_are_set(registered: list[str], told: list[str]) -> None:
     job = record(search_attributes=registered)
-    assert set(attributes(job, memo(job))) == set(told)
+    assert set(attribute_values(job, memo_fields(job))) == set(told)
 
 
 def test_a_wait_under_way_says_until_when() -> None:
-    job = record(timer=Timer(begun=1_772_355_000.0, ends=1_772_355_600.0), nudges=2)
-    assert status(job, Inbox())["waits_until"] == "2026-03-01T09:00:00Z"
-    assert status(job, Inbox())["nudges"] == 2
-    assert "waits until 2026-03-01T09:00:00Z" in details(job, [])
-    assert status(record(), Inbox())["waits_until"] is None
+    job = record(timer=WaitTimer(started=1_772_355_000.0, ends=1_772_355_600.0), nudges=2)
+    assert status_answer(job, Inbox())["waits_until"] == "2026-03-01T09:00:00Z"
+    assert status_answer(job, Inbox())["nudges"] == 2
+    assert "waits until 2026-03-01T09:00:00Z" in web_details(job, [])
+    assert status_answer(record(), Inbox())["waits_until"] is None
 
 
 def test_before_a_job_has_begun_its_status_has_the_keys_that_scripts_rely_on() -> None:
@@ -88,7 +95,7 @@ def test_before_a_job_has_begun_its_status_has_the_keys_that_scripts_rely_on() -
         "agent model status waiting_for phase plan todos usage scope refusals rewinds checkpoint "
         "checkpoints result"
     )
-    told = preparing(Inbox(), None)
+    told = preparing_status(Inbox(), None)
     assert set(needed.split()) <= set(told)
     assert set(told["usage"]) >= {"model_calls", "tool_calls", "prompt_tokens", "cost"}
     assert set(told["scope"]) >= {"original", "completed", "added", "dropped", "open"}

@@ -55,7 +55,7 @@ async def test_a_job_goes_on_without_its_store_and_ends_once_it_has_everything(
         assert result["status"] == "completed"
         assert model.refusals == []
         assert stored(root, handle.id) == [LAW]
-        assert jobs.snapshot(handle, result["checkpoint"]).state.deferred == []
+        assert jobs.snapshot(handle, result["checkpoint"]).state.deferred_writes == []
 
 
 async def test_a_rewind_takes_what_it_undid_out_of_the_store(temporal: Client, root: Root) -> None:

@@ -6,19 +6,29 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from protocol.course import Course, Figures, StuckFigures
+from protocol.course import Course, PatternThresholds, StuckThresholds
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from tests.workflows.records import record
-from workflows.stuck import ROWS, Narrow, Nudge, Verdict, Wait, narrow, not_now, overdue, text
+from workflows.stuck import (
+    ROWS,
+    Narrow,
+    Nudge,
+    Verdict,
+    Wait,
+    advice_text,
+    narrow_course,
+    narrowed_refusal,
+    overdue_rewind,
+)
 
-FIGURES = StuckFigures()
+FIGURES = StuckThresholds()
 NEVER = {"nudge": 10**6, "then": 10**6 + 1}
 
 
-def apart(row: str, **figures: dict[str, int]) -> StuckFigures:
+def apart(row: str, **figures: dict[str, int]) -> StuckThresholds:
     """The figures, with the row for long stretches silent unless it is the one looked at."""
     silent = {} if row == "nothing_new" else {"nothing_new": NEVER}
-    return StuckFigures.model_validate(silent | figures)
+    return StuckThresholds.model_validate(silent | figures)
 
 
 def cycle_of(length: int) -> Callable[[int], Sequence[Event]]:
@@ -80,7 +90,7 @@ PATTERNS: dict[str, tuple[str, Callable[[int], Sequence[Event]], type | str]] = 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_pattern_is_noticed_at_its_figures(pattern: str) -> None:
     row, events, then = PATTERNS[pattern]
-    allowed: Figures = getattr(FIGURES, row)
+    allowed: PatternThresholds = getattr(FIGURES, row)
 
     def play(times: int) -> list[Verdict]:
         return Watch(apart(row)).play(events(times))
@@ -89,7 +99,7 @@ def test_a_pattern_is_noticed_at_its_figures(pattern: str) -> None:
     (nudge,) = play(allowed.nudge)
     assert isinstance(nudge, Nudge)
     assert str(allowed.nudge) in nudge.issue
-    assert text([nudge]) == f"{nudge.issue} {nudge.advice}"
+    assert advice_text([nudge]) == f"{nudge.issue} {nudge.advice}"
     assert all(isinstance(told, Nudge) for told in play(allowed.then - 1))
     *nudges, last = play(allowed.then)
     assert len(nudges) == (allowed.then - 1) // allowed.nudge
@@ -115,18 +125,18 @@ def test_what_the_model_has_not_read_yet_does_not_narrow_it() -> None:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_it_is_its_own_row_that_notices(pattern: str) -> None:
     row, events, _ = PATTERNS[pattern]
-    allowed: Figures = getattr(FIGURES, row)
+    allowed: PatternThresholds = getattr(FIGURES, row)
     assert Watch(apart(row, **{row: NEVER})).play(events(allowed.then)) == []
 
 
 def test_every_row_of_the_figures_is_watched() -> None:
-    assert {row.name for row in ROWS} == set(StuckFigures.model_fields)
-    assert {row for row, _, _ in PATTERNS.values()} == set(StuckFigures.model_fields)
+    assert {row.name for row in ROWS} == set(StuckThresholds.model_fields)
+    assert {row for row, _, _ in PATTERNS.values()} == set(StuckThresholds.model_fields)
 
 
-@pytest.mark.parametrize("row", StuckFigures.model_fields)
+@pytest.mark.parametrize("row", StuckThresholds.model_fields)
 def test_an_agent_may_set_its_own_figures(row: str) -> None:
-    figures = StuckFigures.model_validate({row: {"nudge": 2, "then": 3}})
+    figures = StuckThresholds.model_validate({row: {"nudge": 2, "then": 3}})
     events = next(events for name, events, _ in PATTERNS.values() if name == row)
     *nudges, last = Watch(figures).play(events(3))
     assert not isinstance(last, Nudge)
@@ -135,7 +145,7 @@ def test_an_agent_may_set_its_own_figures(row: str) -> None:
 
 def test_figures_must_be_in_order() -> None:
     with pytest.raises(ValueError, match="nudge 5 is not under then 5"):
-        Figures(nudge=5, then=5)
+        PatternThresholds(nudge=5, then=5)
 
 
 def test_what_the_model_says_between_hides_no_loop() -> None:
@@ -144,16 +154,16 @@ def test_what_the_model_says_between_hides_no_loop() -> None:
 
 
 def test_the_model_is_told_of_all_that_one_call_completes() -> None:
-    figures = StuckFigures.model_validate({"nothing_new": {"nudge": 2, "then": 40}})
+    figures = StuckThresholds.model_validate({"nothing_new": {"nudge": 2, "then": 40}})
     watch = Watch(figures)
     same, stale = watch.play([did("list_files", "a", "r")] * 3)
-    assert text([same, stale]) == f"{same.issue} {stale.issue} {same.advice} {stale.advice}"
-    assert text([same, same]).count(same.advice) == 1
-    assert watch.course.unread == ["same_result", "nothing_new"]
+    assert advice_text([same, stale]) == f"{same.issue} {stale.issue} {same.advice} {stale.advice}"
+    assert advice_text([same, same]).count(same.advice) == 1
+    assert watch.course.unread_nudges == ["same_result", "nothing_new"]
 
 
 def test_the_gravest_of_several_counts() -> None:
-    figures = StuckFigures.model_validate({"nothing_new": {"nudge": 2, "then": 4}})
+    figures = StuckThresholds.model_validate({"nothing_new": {"nudge": 2, "then": 4}})
     *_, last = Watch(figures).play([did("list_files", "a", "r")] * 5)
     assert isinstance(last, Wait)
 
@@ -162,28 +172,32 @@ def test_a_narrowed_phase_takes_only_the_two_ways_out() -> None:
     watch = Watch()
     verdict = watch.play([did("list_files", "a", "r")] * 5)[-1]
     assert isinstance(verdict, Narrow)
-    course = narrow(watch.course, verdict, step=7)
-    assert not_now(Course(), "list_files", 3) is None
-    assert not_now(course, "todo_rewind", 3) is None
-    assert not_now(course, "todo_complete", 3) is None
-    told = str(not_now(course, "list_files", 3))
+    course = narrow_course(watch.course, verdict, step=7)
+    assert narrowed_refusal(Course(), "list_files", 3) is None
+    assert narrowed_refusal(course, "todo_rewind", 3) is None
+    assert narrowed_refusal(course, "todo_complete", 3) is None
+    told = str(narrowed_refusal(course, "list_files", 3))
     assert "only todo_rewind and todo_complete are accepted" in told
     assert "todo 3" in told
-    assert overdue(course, step=7) is None
-    assert overdue(course, step=8) == verdict.issue
+    assert overdue_rewind(course, step=7) is None
+    assert overdue_rewind(course, step=8) == verdict.issue
     watch.course = course
     assert watch.play([did("list_files", "a", error="no", denied=True)] * 20) == []
-    assert watch.course.narrowed
+    assert watch.course.narrowed_issue
     watch.play([completed(1)])
-    assert overdue(watch.course, step=9) is None
+    assert overdue_rewind(watch.course, step=9) is None
 
 
 def test_a_completed_todo_ends_every_run() -> None:
     for _, events, _ in PATTERNS.values():
         watch = Watch()
         watch.play([*events(2), completed(1)])
-        assert watch.course.deeds == []
-        assert (watch.course.replies, watch.course.stale, watch.course.refusals) == (0, 0, 0)
+        assert watch.course.recent_calls == []
+        assert (
+            watch.course.replies_since_todo,
+            watch.course.calls_without_news,
+            watch.course.todo_refusals,
+        ) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -10,20 +10,20 @@ from workflows import parking, traces
 
 def noted(job: object, count: int) -> None:
     for number in range(count):
-        traces.note(job, "violation", "gate", "tools", f"call {number}")  # type: ignore[arg-type]
+        traces.note_trace(job, "violation", "gate", "tools", f"call {number}")  # type: ignore[arg-type]
 
 
 def test_each_note_has_a_key_of_its_own_across_runs() -> None:
-    job = record(run="one")
+    job = record(run_id="one")
     noted(job, 2)
-    job.run, job.traces = "two", []
+    job.run_id, job.traces = "two", []
     noted(job, 1)
     assert [trace.key for trace in job.traces] == ["two.3"]
 
 
 def test_texts_are_cut() -> None:
     job = record()
-    traces.note(job, "violation", "gate", "g", "x" * 9999, why="y\n" * 9999, path="z" * 9999)
+    traces.note_trace(job, "violation", "gate", "g", "x" * 9999, why="y\n" * 9999, path="z" * 9999)
     [trace] = job.traces
     assert len(trace.what_happened) == len(trace.path) == MOST_CHARACTERS
     # Between two words.
@@ -32,21 +32,21 @@ def test_texts_are_cut() -> None:
 
 def test_notes_wait_until_there_are_many_or_the_job_rests() -> None:
     job = record()
-    assert not traces.due(job)
+    assert not traces.flush_is_due(job)
     noted(job, traces.FLUSHED_AT - 1)
-    assert not traces.due(job)
+    assert not traces.flush_is_due(job)
     job.waiting = parking.PAUSED
-    assert traces.due(job)
+    assert traces.flush_is_due(job)
     job.waiting = None
     noted(job, 1)
-    assert traces.due(job)
+    assert traces.flush_is_due(job)
 
 
 def test_notes_of_a_phase_that_ended_are_due() -> None:
     job = record()
     noted(job, 1)
     job.state.phase.number += 1
-    assert traces.due(job)
+    assert traces.flush_is_due(job)
 
 
 def test_notes_that_were_not_taken_go_again_with_fresh_ones() -> None:
@@ -54,18 +54,18 @@ def test_notes_that_were_not_taken_go_again_with_fresh_ones() -> None:
     noted(job, traces.FLUSHED_AT)
     job.deferred_traces = traces.FLUSHED_AT
     job.state.phase.number += 1
-    assert not traces.due(job)
+    assert not traces.flush_is_due(job)
     noted(job, traces.FLUSHED_AT)
-    assert traces.due(job)
+    assert traces.flush_is_due(job)
 
 
 def test_a_job_that_carries_as_many_as_it_may_tries_again_at_every_step() -> None:
     job = record()
     noted(job, MOST_KEPT)
     job.deferred_traces = MOST_KEPT
-    assert traces.due(job)
+    assert traces.flush_is_due(job)
     job.waiting = parking.STORE
-    assert not traces.due(job)
+    assert not traces.flush_is_due(job)
 
 
 def test_a_project_carries_as_many_as_a_job() -> None:

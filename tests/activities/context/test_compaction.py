@@ -15,7 +15,7 @@ from activities.context.view import OPENING, shortened
 from activities.model.prompt import context_tokens, request_body
 from activities.rehearsal import Failure, Reply, Script
 from activities.tokens import count
-from protocol.requests import Compacted, CompactRequest
+from protocol.requests import CompactReply, CompactRequest
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
 
@@ -46,14 +46,14 @@ def messages(job: Standing) -> list[dict[str, Any]]:
 
 async def compact(
     job: Standing, script: Script, attempt: int = 1, id_: str = "7", **details: Any
-) -> Compacted:
+) -> CompactReply:
     activity = Compacting(job.root, lambda _: client_for(script)).compact
     request = CompactRequest(
         **{"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step, "limit": LIMIT}
         | details
     )
     env = environment(local=False, attempt=attempt, activity_id=id_, at=time.time())
-    made: Compacted = await env.run(activity, request)
+    made: CompactReply = await env.run(activity, request)
     return made
 
 

@@ -15,7 +15,7 @@ from activities.guards.endings import endings_activity
 from activities.guards.routes import guarded_route
 from activities.toolkit.registry import REGISTRY
 from config.loader import load_agent
-from protocol.endings import Ending, EndingRequest, FactsRequest, GateFacts, Point
+from protocol.endings import EndingRequest, EndingVerdict, FactsRequest, GateFacts, GuardPoint
 from protocol.state import Todo
 from tests.activities.hooks.scripts import hook
 from tests.activities.standing import AT, Standing, environment
@@ -49,11 +49,13 @@ def facts(job: Standing) -> GateFacts:
     return made
 
 
-def ending(job: Standing, *points: Point, tool: str = "todo_complete", **more: Any) -> Ending:
+def ending(
+    job: Standing, *points: GuardPoint, tool: str = "todo_complete", **more: Any
+) -> EndingVerdict:
     raw = {"summary": "s", "deliverables": [], "confidence": 1} if tool == "job_complete" else {}
     job.reply((tool, json.dumps(raw)))
     request = EndingRequest(**place(job), points=list(points), **more)
-    made: Ending = environment(local=False).run(endings_activity(job.root), request)
+    made: EndingVerdict = environment(local=False).run(endings_activity(job.root), request)
     return made
 
 
@@ -101,7 +103,7 @@ def test_a_verifier_keeps_a_phase_from_ending_until_it_passes(tmp_path: Path) ->
     assert "cat: tea.md" in refused.refusal
     assert "touch" not in refused.refusal
     passed_over = ending(job, "todo_complete", "phase_end", bypass=["tests"])
-    assert (passed_over.refusal, passed_over.bypassed) == ("", "tests")
+    assert (passed_over.refusal, passed_over.bypassed_guard) == ("", "tests")
     job.write("tea.md", "tea")
     assert ending(job, "todo_complete", "phase_end").refusal == ""
     assert "left" not in job.paths()
@@ -111,10 +113,10 @@ def test_a_bypass_is_not_used_up_by_a_call_that_another_refuses(tmp_path: Path) 
     hooks = {"PreToolUse": [hook(tmp_path / "h0.py", "sys.exit(2)")]}
     job = standing(tmp_path, hooks=hooks, verifiers=[{"name": "tests", "command": "cat tea.md"}])
     refused = ending(job, "todo_complete", "phase_end", bypass=["h0"])
-    assert (refused.guard, refused.bypassed) == ("tests", "")
+    assert (refused.guard, refused.bypassed_guard) == ("tests", "")
     job.write("tea.md", "tea")
     passed_over = ending(job, "todo_complete", "phase_end", bypass=["h0"])
-    assert (passed_over.refusal, passed_over.bypassed) == ("", "h0")
+    assert (passed_over.refusal, passed_over.bypassed_guard) == ("", "h0")
 
 
 def test_a_verifier_runs_at_the_end_of_its_phases_and_of_the_job(tmp_path: Path) -> None:

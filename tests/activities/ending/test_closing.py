@@ -11,7 +11,7 @@ import yaml
 
 from activities.documents import Quality
 from activities.ending.closing import NOT_IN_FILE, Closing
-from protocol.endings import Closed, CloseRequest, Outcome
+from protocol.endings import CloseReply, CloseRequest, Outcome
 from protocol.requests import Usage
 from protocol.scope import given_items
 from tests.activities.standing import AT, Standing, environment
@@ -39,10 +39,10 @@ def job(tmp_path: Path) -> Standing:
     return job
 
 
-async def close(job: Standing, status: Outcome, **details: Any) -> Closed:
+async def close(job: Standing, status: Outcome, **details: Any) -> CloseReply:
     base = {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
     request = CloseRequest.model_validate({**base, "status": status, **details})
-    closed: Closed = await environment(local=False).run(Closing(job.root).close_job, request)
+    closed: CloseReply = await environment(local=False).run(Closing(job.root).close_job, request)
     job.commit = closed.commit
     return closed
 

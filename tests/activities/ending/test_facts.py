@@ -10,7 +10,7 @@ import pytest
 from activities.ending.facts import explained, read_facts
 from activities.plan import boxes, parse_plan
 from protocol.endings import GateFacts
-from protocol.handoffs import Handoff, Inputs, ProjectLink
+from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
 from protocol.scope import given_items, plan_items
 from tests.activities.standing import Standing
 
@@ -54,7 +54,7 @@ def test_what_a_project_is_handed_counts_as_changed_whatever_the_deliverables(
         from_agent="a",
         to_agent="coder",
         task="Brew.",
-        inputs=Inputs(commit="a" * 40),
+        inputs=HandoffInputs(commit="a" * 40),
     )
     link = ProjectLink(id="tea", folder="repo", summary_tokens=1000, handoff=handoff)
     marks = []
@@ -63,7 +63,7 @@ def test_what_a_project_is_handed_counts_as_changed_whatever_the_deliverables(
         snapshot.link = link
         snapshot.files = snapshot.files.write("repo/tests/test_tea.py", text)
         job.commit = snapshot.save("work", 1)
-        marks.append(completion(job, deliverables=["plan.md"]).deliverables_mark)
+        marks.append(completion(job, deliverables=["plan.md"]).deliverables_fingerprint)
     assert marks[0] != marks[1] == marks[2]
 
 

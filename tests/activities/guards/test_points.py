@@ -14,7 +14,7 @@ from activities.guards.routes import guarded_route
 from activities.toolkit.registry import REGISTRY
 from config.guard_schema import Guard
 from config.loader import load_agent
-from protocol.endings import Ending, EndingRequest
+from protocol.endings import EndingRequest, EndingVerdict
 from protocol.requests import ToolReply
 from tests.activities.hooks.scripts import hook, say
 from tests.activities.standing import AT, Standing, environment
@@ -150,15 +150,15 @@ def test_one_refusal_of_a_call_is_passed_over_and_not_one_at_each_point(tmp_path
     )
     job.reply(("write_file", json.dumps({"path": "a.json", "content": '{"tested": true}'})))
     reply = job.run("write_file", job.request(bypass=["before", "change"]))
-    assert (reply.ok, reply.bypassed, reply.guard) == (False, "", "change")
+    assert (reply.ok, reply.bypassed_guard, reply.guard) == (False, "", "change")
 
 
-def end(job: Standing, tool: str, points: list[str], **details: Any) -> Ending:
+def end(job: Standing, tool: str, points: list[str], **details: Any) -> EndingVerdict:
     arguments = {"summary": "s", "deliverables": [], "confidence": 1} if "job" in tool else {}
     job.reply((tool, json.dumps(arguments)))
     base = {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step, "call": 0}
     request = EndingRequest.model_validate({**base, "points": points, **details})
-    ending: Ending = environment(local=False).run(endings_activity(job.root), request)
+    ending: EndingVerdict = environment(local=False).run(endings_activity(job.root), request)
     return ending
 
 
@@ -182,7 +182,7 @@ def test_what_ends_something_can_be_refused(
         return
     ending = end(job, tool, points)
     assert (ending.guard, ending.refusal) == ("rule", "Refused by rule: No.")
-    assert end(job, tool, points, bypass=["rule"]).bypassed == "rule"
+    assert end(job, tool, points, bypass=["rule"]).bypassed_guard == "rule"
     assert guarded_route(job.open().config, REGISTRY[tool]).guarded
 
 
@@ -267,7 +267,7 @@ def test_what_the_configuration_asks_a_person_about_is_the_call_as_it_would_be_r
         return job.run("write_file", job.request(**details), local=False)
 
     asked = write("x")
-    assert (asked.guard, asked.instead) == ("approve", {"path": "b.md"})
+    assert (asked.guard, asked.rewritten_arguments) == ("approve", {"path": "b.md"})
     assert "configuration asks for approval" in asked.asks
     secret = write("AKIA" + "IOSFODNN7EXAMPLE")
     assert (secret.guard, secret.asks) == ("secrets", "")

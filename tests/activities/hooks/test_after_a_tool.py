@@ -48,7 +48,7 @@ def test_what_a_hook_says_and_writes_makes_no_call_look_like_progress(tmp_path: 
     job.write("a.md", "tea")
     made = [call(job, "read_file", path="a.md") for _ in range(2)]
     assert made[0][1] != made[1][1]
-    assert made[0][0].mark == made[1][0].mark
+    assert made[0][0].fingerprint == made[1][0].fingerprint
     assert not made[0][0].changed
     assert len(job.text("audit.log").splitlines()) == 2
 

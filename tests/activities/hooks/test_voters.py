@@ -309,6 +309,6 @@ def test_a_bypass_lets_one_refusal_through_and_says_whose(tmp_path: Path) -> Non
     job = begin(tmp_path, "PreToolUse", "sys.exit(2)")
     job.reply(("write_file", json.dumps({"path": "a.md", "content": "x"})))
     reply = job.run("write_file", job.request(bypass=["h0"]), local=False)
-    assert (reply.ok, reply.bypassed) == (True, "h0")
+    assert (reply.ok, reply.bypassed_guard) == (True, "h0")
     reply = job.run("write_file", job.request(bypass=["other"]), local=False)
-    assert (reply.ok, reply.guard, reply.bypassed) == (False, "h0", "")
+    assert (reply.ok, reply.guard, reply.bypassed_guard) == (False, "h0", "")

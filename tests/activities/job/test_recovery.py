@@ -14,7 +14,7 @@ from activities.checkpoints import open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
 from activities.forgetting.records import Record, keep
 from activities.job.recovery import Recovery
-from protocol.requests import At, Imported, RecoverRequest, Shown
+from protocol.requests import FolderReply, ImportReply, JobPosition, RecoverRequest
 from tests.activities.standing import JOB, Standing, environment
 
 LOST = "0" * 40
@@ -55,9 +55,9 @@ def test_of_a_reply_that_goes_on_it_is_known_what_failed_and_whether_it_handed_o
         job.commit = job.run(name, job.request(call=number)).commit
         request = RecoverRequest(root=job.root.id, candidates=[job.commit])
         found = environment(local=False).run(recovered, request)
-        seen.append((found.next_call, found.failed, found.handed_over))
+        seen.append((found.next_call, found.failed_call, found.handed_over))
     assert seen == [(1, None, False), (2, 1, False), (3, 1, False), (4, 1, True)]
-    assert found.why.startswith("There is no file 'tea.md'")
+    assert found.failure.startswith("There is no file 'tea.md'")
     # With the last call of such a reply the phase may end.
     job.commit = job.run("read_file", job.request(call=4)).commit
     request = RecoverRequest(root=job.root.id, candidates=[job.commit])
@@ -103,7 +103,7 @@ def test_a_job_that_was_forgotten_and_reset_says_so(tmp_path: Path) -> None:
 def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     take = Recovery(job.root).take_folder
-    request = At(root=job.root.id, commit=job.commit, at=0, step=1)
+    request = JobPosition(root=job.root.id, commit=job.commit, at=0, step=1)
     folder = job.root.workspace(JOB)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "small.md").write_text("small")
@@ -117,9 +117,9 @@ def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path
     assert job.open().files.read("large.md") == b"x" * FULL_BYTES
 
 
-def take(job: Standing) -> Imported:
-    request = At(root=job.root.id, commit=job.commit, at=0, step=1)
-    taken: Imported = environment(local=False).run(Recovery(job.root).take_folder, request)
+def take(job: Standing) -> ImportReply:
+    request = JobPosition(root=job.root.id, commit=job.commit, at=0, step=1)
+    taken: ImportReply = environment(local=False).run(Recovery(job.root).take_folder, request)
     job.commit = taken.commit
     return taken
 
@@ -130,8 +130,8 @@ def shown(job: Standing) -> Path:
 
 
 def show(job: Standing) -> list[str]:
-    request = At(root=job.root.id, commit=job.commit, at=0, step=1)
-    done: Shown = environment(local=False).run(Recovery(job.root).show_folder, request)
+    request = JobPosition(root=job.root.id, commit=job.commit, at=0, step=1)
+    done: FolderReply = environment(local=False).run(Recovery(job.root).show_folder, request)
     return done.moved_aside
 
 

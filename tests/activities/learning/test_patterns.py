@@ -12,7 +12,7 @@ from activities.learning.patterns import extract_patterns
 from activities.learning.proposing import propose
 from config.learned import Learned
 from config.sections import Learning
-from protocol.traces import ASKED
+from protocol.traces import QUESTION_PREFIX
 
 SETTINGS = Learning.model_validate({})
 
@@ -45,7 +45,7 @@ def test_other_words_for_the_same_are_the_same_pattern() -> None:
 def test_answers_are_alike_by_their_questions() -> None:
     asked = ["May I?", "Does the report name its author?", "May I?"]
     said = {"guard": "clarification", "tool": "", "path": "", "what_was_correct": "Yes."}
-    rows = [row(n, what_happened=f"{ASKED}{one}", **said) for n, one in enumerate(asked)]
+    rows = [row(n, what_happened=f"{QUESTION_PREFIX}{one}", **said) for n, one in enumerate(asked)]
     found = extract_patterns(rows)
     assert [pattern.lesson for pattern in found] == [
         "The agent asked: May I? Yes.",

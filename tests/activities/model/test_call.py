@@ -316,7 +316,7 @@ async def test_a_call_tells_its_arguments_apart_and_how_long_it_waits(job: Stand
     )
     with Script(reply) as script:
         calls = (await ask(job, script)).calls
-    assert calls[0].mark == calls[1].mark != calls[2].mark
+    assert calls[0].fingerprint == calls[1].fingerprint != calls[2].fingerprint
     assert [(held.seconds, held.until) for held in calls[2:]] == [
         (None, None),
         (30, 1_772_355_600),

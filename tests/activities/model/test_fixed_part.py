@@ -23,7 +23,7 @@ def begun(path: Path, kind: PhaseKind, *, document: bool = False, traces: bool =
     if document:
         job.write("documents/tea.md", "# Tea")
     snapshot = job.open()
-    snapshot.state.unused = unused_tools(snapshot.files, has_traces=traces)
+    snapshot.state.unused_tools = unused_tools(snapshot.files, has_traces=traces)
     snapshot.begin_conversation(*first_messages(snapshot, ""))
     job.commit = snapshot.save("begun", AT)
     return job

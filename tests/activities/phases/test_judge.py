@@ -15,7 +15,7 @@ from activities.phases.judge import Judging, question
 from activities.rehearsal import Failure, Reply, Request, Script, call
 from config.loader import amend, load_agent
 from config.schema import Problem
-from protocol.endings import Judged, JudgeRequest
+from protocol.endings import JudgeReply, JudgeRequest
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
 
@@ -31,13 +31,13 @@ def job(tmp_path: Path) -> Standing:
 
 async def judged(
     job: Standing, script: Callable[[Any], Any], since: str = "", attempt: int = 1
-) -> Judged:
+) -> JudgeReply:
     request = JudgeRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, since=since or job.commit
     )
     env = environment(local=False, attempt=attempt)
     judging = Judging(job.root, lambda _: client_for(script))
-    answer: Judged = await env.run(judging.judge_phase, request)
+    answer: JudgeReply = await env.run(judging.judge_phase, request)
     return answer
 
 

@@ -15,7 +15,7 @@ from activities.failures import ATTEMPTS
 from activities.job.snapshot import Snapshot
 from activities.phases.transition import Phases
 from activities.rehearsal import Cut, Failure, Reply, Script
-from protocol.endings import Transitioned, TransitionRequest
+from protocol.endings import TransitionReply, TransitionRequest
 from protocol.requests import LOST_WORKERS
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
@@ -31,7 +31,7 @@ def job(tmp_path: Path) -> Standing:
     return Standing.begin(tmp_path)
 
 
-async def turn(job: Standing, script: Script, attempt: int = 1) -> Transitioned:
+async def turn(job: Standing, script: Script, attempt: int = 1) -> TransitionReply:
     activity = Phases(job.root, lambda _: client_for(script)).transition
     request = TransitionRequest(
         root=job.root.id,
@@ -45,11 +45,11 @@ async def turn(job: Standing, script: Script, attempt: int = 1) -> Transitioned:
     env = environment(local=False, attempt=attempt, at=time.time())
     policy = RetryPolicy(maximum_attempts=TURNS + LOST_WORKERS)
     env.info = dataclasses.replace(env.info, retry_policy=policy)
-    made: Transitioned = await env.run(activity, request)
+    made: TransitionReply = await env.run(activity, request)
     return made
 
 
-def page(job: Standing, made: Transitioned) -> str:
+def page(job: Standing, made: TransitionReply) -> str:
     return job.open(made.commit).files.read("archive/phase_002.md").decode()
 
 

@@ -16,7 +16,7 @@ from activities.phases.predefined import predefined_todos
 from activities.phases.transition import Phases
 from activities.rehearsal import Reply, Script
 from config.loader import load_agent
-from protocol.endings import Transitioned, TransitionRequest
+from protocol.endings import TransitionReply, TransitionRequest
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
 
@@ -44,7 +44,7 @@ def job(tmp_path: Path) -> Standing:
     return job
 
 
-async def turn(job: Standing, said: Any, **details: Any) -> Transitioned:
+async def turn(job: Standing, said: Any, **details: Any) -> TransitionReply:
     request = TransitionRequest(
         **{"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
         | {"number": 3, "purpose": "work", "call": 0, "completes": [3], "summary": True}
@@ -52,7 +52,7 @@ async def turn(job: Standing, said: Any, **details: Any) -> Transitioned:
     )
     with Script(*([] if said is None else [said])) as script:
         phases = Phases(job.root, lambda _: client_for(script))
-        made: Transitioned = await environment(local=False).run(phases.transition, request)
+        made: TransitionReply = await environment(local=False).run(phases.transition, request)
     return made
 
 

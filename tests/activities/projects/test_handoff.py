@@ -121,7 +121,7 @@ def test_a_feature_names_how_it_is_proved(
 
 def test_a_job_knows_those_that_had_its_task_before() -> None:
     third = link("c", id="brew-coder-3")
-    assert third.before == ["tea.brew-coder-1", "tea.brew-coder-2"]
+    assert third.earlier_jobs == ["tea.brew-coder-1", "tea.brew-coder-2"]
 
 
 def test_a_precondition_that_does_not_hold_keeps_the_job_from_beginning(standing: Standing) -> None:

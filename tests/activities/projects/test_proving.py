@@ -10,7 +10,7 @@ import pytest
 
 from activities.projects.proving import NOT_SEEN
 from activities.projects.stand_ins import changed_definitions
-from protocol.proof import Accepted, in_repository
+from protocol.proof import AcceptedRun, in_repository
 from tests.activities.projects.proving import GOOD, PYTEST, UNITTEST, WHY, Bench
 
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
@@ -216,7 +216,7 @@ def test_what_was_accepted_with_the_product_may_stay(bench: Bench) -> None:
 @pytest.mark.parametrize("command", [PYTEST, UNITTEST])
 def test_tests_that_are_gone_or_skipped_are_missed(bench: Bench, command: str) -> None:
     def why(text: str, **before: Any) -> str:
-        accepted = Accepted(**{"command": command, "tests": 2, "feature": "tea", **before})
+        accepted = AcceptedRun(**{"command": command, "tests": 2, "feature": "tea", **before})
         return bench.why({**GOOD, "tests/test_tea.py": text}, command, accepted=[accepted])
 
     assert why(TESTS) == ""
@@ -234,7 +234,9 @@ def test_tests_that_are_gone_or_skipped_are_missed(bench: Bench, command: str) -
 def test_what_was_accepted_before_has_to_hold_still(bench: Bench) -> None:
     product = {**GOOD, "tests/test_cup.py": "def test_cup():\n    import cup\n", "cup.py": ""}
     own = "python3 -m pytest -q tests/test_cup.py"
-    accepted = [Accepted(command="python3 -m pytest -q tests/test_tea.py", tests=2, feature="tea")]
+    accepted = [
+        AcceptedRun(command="python3 -m pytest -q tests/test_tea.py", tests=2, feature="tea")
+    ]
     assert bench.why(product, own, accepted=accepted) == ""
     del product["tests/test_tea.py"]
     told = bench.why(product, own, accepted=accepted)

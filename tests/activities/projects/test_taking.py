@@ -14,7 +14,7 @@ from activities.projects.proving import NOT_SEEN
 from activities.projects.repository import Repository, repository_path
 from activities.projects.take_work import take
 from protocol.handoffs import Handoff, ProjectLink
-from protocol.project_requests import TakeRequest, Work
+from protocol.project_requests import ChildWork, TakeWorkRequest
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
 from tests.activities.standing import AT, JOB, Standing, environment
 
@@ -70,9 +70,9 @@ class Desk:
         """What the gate of its job says."""
         return unproved_work(self.standing.root, JOB, self.standing.open())
 
-    def taken(self) -> Work:
+    def taken(self) -> ChildWork:
         """What the project makes of it once the job is over."""
-        request = TakeRequest(
+        request = TakeWorkRequest(
             root=self.standing.root.id,
             form="features",
             job=JOB,
@@ -83,10 +83,10 @@ class Desk:
             head=self.commit,
         )
         work, _ = environment(local=False).run(take, self.standing.root, request, self.held)
-        assert isinstance(work, Work)
+        assert isinstance(work, ChildWork)
         return work
 
-    def file(self, work: Work, path: str) -> str:
+    def file(self, work: ChildWork, path: str) -> str:
         return (self.held.file(work.commit, path) or b"").decode()
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from activities.stores import traces as rows
 from activities.stores.engine import Store
 from activities.traces.storing import row_of
-from protocol.traces import StoreTraces
+from protocol.traces import StoreTracesRequest
 from tests.activities.traces.noting import trace
 
-REQUEST = StoreTraces(root="r", agent="generalist", task="Mend")
+REQUEST = StoreTracesRequest(root="r", agent="generalist", task="Mend")
 
 
 def row(number: int, **details: Any) -> dict[str, Any]:

@@ -442,14 +442,17 @@ def test_a_result_tells_what_stuck_detection_asks(job: Standing) -> None:
         return found
 
     listed = reply("list_files", path="documents")
-    assert (listed.mark, listed.changed) == (reply("list_files", path="documents").mark, False)
+    assert (listed.fingerprint, listed.changed) == (
+        reply("list_files", path="documents").fingerprint,
+        False,
+    )
     first = reply("write_file", path="a.md", content="x")
     again = reply("write_file", path="a.md", content="x")
     assert (first.changed, again.changed) == (True, False)
-    assert first.mark == again.mark != listed.mark
+    assert first.fingerprint == again.fingerprint != listed.fingerprint
     one, other = reply("read_file", path="b.md"), reply("read_file", path="c.md")
-    assert one.error_mark == other.error_mark != ""
-    assert one.mark != other.mark
+    assert one.error_fingerprint == other.error_fingerprint != ""
+    assert one.fingerprint != other.fingerprint
     assert len(one.model_dump_json(exclude_unset=True)) < 250
 
 
@@ -459,7 +462,7 @@ def test_a_result_that_differs_where_it_is_cut_is_another(tmp_path: Path) -> Non
     for letter in "ab":
         small.write("a.md", "x" * 2000 + letter + "x" * 2000)
         small.reply(("read_file", '{"path": "a.md"}'))
-        marks.append(small.run("read_file", small.request()).mark)
+        marks.append(small.run("read_file", small.request()).fingerprint)
     assert marks[0] != marks[1]
 
 
@@ -471,7 +474,7 @@ def test_of_a_polling_tool_whole_seconds_tell_and_workflow_code_knows_it(
         for seconds in ("3.2", "4.1"):
             job.write("status.txt", f"running for {seconds} s")
             job.reply(("read_file", '{"path": "status.txt"}'))
-            found.add(job.run("read_file", job.request()).mark)
+            found.add(job.run("read_file", job.request()).fingerprint)
         return found
 
     entry = REGISTRY["read_file"]

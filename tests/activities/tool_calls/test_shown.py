@@ -7,14 +7,14 @@ from pathlib import Path
 
 from activities.context.view import shortened
 from activities.tool_calls.shown import MAX_CHARACTERS, bounded, show_call_activity
-from protocol.requests import ShowCallRequest, ShownCall
+from protocol.requests import ShowCallReply, ShowCallRequest
 from tests.activities.standing import AT, Standing, environment
 
 
-def shown(job: Standing, name: str, raw: str) -> ShownCall:
+def shown(job: Standing, name: str, raw: str) -> ShowCallReply:
     job.reply(("list_files", "{}"), (name, raw))
     request = ShowCallRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=1)
-    found: ShownCall = environment(local=False).run(show_call_activity(job.root), request)
+    found: ShowCallReply = environment(local=False).run(show_call_activity(job.root), request)
     return found
 
 

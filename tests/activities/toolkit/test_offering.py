@@ -145,7 +145,7 @@ def test_what_was_found_is_part_of_the_checkpoint(tmp_path: Path, office: list[s
     earlier = job.commit
     job.call("search_tools", query="export_invoices")
     later = job.commit
-    assert job.open(later).state.found == ["export_invoices"]
+    assert job.open(later).state.found_tools == ["export_invoices"]
     job.commit = earlier
     assert "export_invoices" not in names(sent(job))
     job.commit = later
@@ -156,7 +156,7 @@ def test_workflow_memory_does_not_hold_what_was_found(tmp_path: Path) -> None:
     state = Standing.begin(tmp_path).open().state
     found = JobState(**{**state.model_dump(), "found": ["export_invoices"]})
     assert found.without_notes() == state
-    assert found.found == ["export_invoices"]
+    assert found.found_tools == ["export_invoices"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

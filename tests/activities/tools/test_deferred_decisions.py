@@ -15,8 +15,8 @@ from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.deferring import Call, Writer, attempt, flush, write
 from activities.stores.engine import Store
 from activities.tools.traces import KIND
-from protocol.endings import Closed, CloseRequest
-from protocol.state import Deferred
+from protocol.endings import CloseReply, CloseRequest
+from protocol.state import DeferredWrite
 from tests.activities.standing import AT, JOB, Standing, environment
 from tests.activities.stores.filling import fill, requirement
 
@@ -47,7 +47,7 @@ async def cancelled(job: Standing) -> list[str]:
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="cancelled"
     )
-    closed: Closed = await environment(local=False).run(Closing(job.root).close_job, request)
+    closed: CloseReply = await environment(local=False).run(Closing(job.root).close_job, request)
     return closed.result.unresolved
 
 
@@ -90,23 +90,23 @@ def test_it_comes_up_again_where_another_store_is_away(
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
     snapshot = judge.open()
     data = {"values": {"id": "maker/REQ-001", "text": "x"}, "unread": False}
-    node = Deferred(kind=NODE, key="k", at=1, about="maker/REQ-001", data=data)
-    snapshot.state.deferred = [*snapshot.state.deferred, node]
+    node = DeferredWrite(kind=NODE, key="k", at=1, about="maker/REQ-001", data=data)
+    snapshot.state.deferred_writes = [*snapshot.state.deferred_writes, node]
     call = Call(JOB, "key", 10)
     writer = Writer(judge.root, call, snapshot.files, snapshot.state, snapshot.config)
     with pytest.raises(StoreAway):
         flush(writer)
-    assert [entry.kind for entry in snapshot.state.deferred] == ["decision", NODE]
+    assert [entry.kind for entry in snapshot.state.deferred_writes] == ["decision", NODE]
 
 
 def test_what_the_store_does_not_take_is_refused_as_well(job: Standing) -> None:
-    lacking = Deferred(kind=KIND, key="k", at=1, about="a trace", data={"key": "k"})
+    lacking = DeferredWrite(kind=KIND, key="k", at=1, about="a trace", data={"key": "k"})
     snapshot = job.open()
     writer = Writer(job.root, Call(JOB, "key", 10), snapshot.files, snapshot.state, snapshot.config)
     with pytest.raises(StoreRefuses, match="does not take this"):
         write(writer, lacking)
-    assert snapshot.state.deferred == []
-    snapshot.state.deferred = [lacking]
+    assert snapshot.state.deferred_writes == []
+    snapshot.state.deferred_writes = [lacking]
     _, [(entry, _)] = attempt(writer)
     assert entry is lacking
 
@@ -128,7 +128,7 @@ def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_
         confidence=0.9,
     )
     assert "Not in the store" in told
-    assert maker.open().state.deferred == []
+    assert maker.open().state.deferred_writes == []
     found = maker.completion()
     assert found.unstored == []
     assert found.unexplained_writes == ["the requirements"]

@@ -57,7 +57,7 @@ def test_words_in_any_form_find_the_tool(job: Standing, query: str, first: str) 
 
 def test_the_best_five_are_shown_with_documentation_and_the_others_named(job: Standing) -> None:
     answer = job.call("search_tools", query="export a table")
-    best = job.open().state.found
+    best = job.open().state.found_tools
     assert len(best) == 5
     assert all(name.startswith("export_") for name in best)
     for name in best:
@@ -69,7 +69,7 @@ def test_the_best_five_are_shown_with_documentation_and_the_others_named(job: St
 
 def test_names_get_just_these(job: Standing) -> None:
     assert found(job, "export_invoices, list_meetings") == ["export_invoices", "list_meetings"]
-    assert job.open().state.found == ["export_invoices", "list_meetings"]
+    assert job.open().state.found_tools == ["export_invoices", "list_meetings"]
 
 
 def test_patterns_match_names_first(job: Standing) -> None:
@@ -98,7 +98,7 @@ def test_when_nothing_matches_it_says_what_to_try(job: Standing, query: str) -> 
     answer = job.call("search_tools", query=query)
     assert answer.startswith("None of the 40 tools")
     assert "regex" in answer
-    assert job.open().state.found == []
+    assert job.open().state.found_tools == []
 
 
 @pytest.mark.parametrize(
@@ -139,13 +139,13 @@ def test_no_more_are_found_than_endpoints_take(job: Standing) -> None:
     while not (answer := job.call("search_tools", query=_next(job))).startswith("Error: "):
         pass
     assert f"at most {MOST_OFFERED}" in answer
-    assert MOST_OFFERED - 20 < len(job.open().state.found) < MOST_OFFERED
+    assert MOST_OFFERED - 20 < len(job.open().state.found_tools) < MOST_OFFERED
 
 
 def _next(job: Standing) -> str:
     """Names of tools that were not found yet."""
     names = [name for name in REGISTRY if name.startswith("spare_")]
-    return " ".join(sorted(set(names) - set(job.open().state.found))[:5])
+    return " ".join(sorted(set(names) - set(job.open().state.found_tools))[:5])
 
 
 def test_with_few_tools_there_is_nothing_to_search(tmp_path: Path) -> None:

@@ -320,7 +320,7 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     relate = {"requirement": "REQ-001", "target_kind": "BusinessObject", "target": "invoice"}
     job.call("create_fulfillment_relationship", **relate, properties=FULL, target_name="Invoice")
     job.call("create_fulfillment_relationship", **relate | {"requirement": "b"}, properties=FULL)
-    assert len(job.open().state.deferred) == 3
+    assert len(job.open().state.deferred_writes) == 3
     [why] = job.completion().unstored
     assert why.startswith("3 writes wait, since ")
     # The store is there: nothing of it waits for the graph.
@@ -328,7 +328,7 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     monkeypatch.delenv("LONGHAUL_GRAPH_URL")
     told = job.call("create_requirement_node", id="REQ-002", text="Tea is green.")
     assert "dropped: There is no Requirement b in the graph" in told
-    assert job.open().state.deferred == []
+    assert job.open().state.deferred_writes == []
     assert job.completion().unstored == []
     counted = job.call("count_graph_statistics").splitlines()
     assert "Requirement: 2" in counted

@@ -306,7 +306,7 @@ def test_a_rewind_withdraws_what_it_undid(job: Standing) -> None:
     snapshot = job.open(before)
     environment(local=False).run(turning.after_rewind, job.root, snapshot)
     assert stored(job) == {}
-    assert snapshot.state.deferred == []
+    assert snapshot.state.deferred_writes == []
 
 
 def test_a_rewind_while_the_store_is_away_is_made_up_for(
@@ -350,15 +350,15 @@ def test_a_store_that_is_away_stops_no_job_until_its_end(
         told = job.call("add_requirement", **given(text))
         assert "REQ-00" in told
         assert "Deferred" in told
-    assert [entry.kind for entry in job.open().state.deferred] == ["requirements"]
-    assert job.open().state.without_notes().deferred == []
+    assert [entry.kind for entry in job.open().state.deferred_writes] == ["requirements"]
+    assert job.open().state.without_notes().deferred_writes == []
     [why] = job.completion().unstored
     assert "does not answer" in why
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     assert job.completion().unstored == []
     assert stored(job) == {"REQ-001": QUOTE, "REQ-002": OTHER}
     job.call("add_requirement", **given("Invoices are kept."))
-    assert job.open().state.deferred == []
+    assert job.open().state.deferred_writes == []
     assert len(stored(job)) == 3
 
 
@@ -373,7 +373,7 @@ async def test_the_end_of_a_job_clears_what_was_made_up_for(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="completed", call=0
     )
     closed = await environment(local=False).run(Closing(job.root).close_job, request)
-    assert job.open(closed.commit).state.deferred == []
+    assert job.open(closed.commit).state.deferred_writes == []
 
 
 def test_similar_ones_are_found_here_and_in_the_store(
@@ -454,7 +454,7 @@ def test_a_decision_waits_for_its_store(judge: Standing, monkeypatch: pytest.Mon
     assert len(judge.completion().unstored) == 1
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     assert judge.call("take_requirement").startswith("maker/REQ-002")
-    assert judge.open().state.deferred == []
+    assert judge.open().state.deferred_writes == []
     assert statuses(Store(judge.root)) == {"REQ-001": "accepted", "REQ-002": "draft"}
 
 

@@ -43,7 +43,7 @@ def test_a_command_that_changes_nothing_is_no_change(job: Standing) -> None:
     replies = [job.run("run_command", job.request()) for _ in range(2)]
     assert all(reply.ok and not reply.changed for reply in replies)
     assert len({reply.commit for reply in replies}) == 2
-    assert len({reply.mark for reply in replies}) == 1
+    assert len({reply.fingerprint for reply in replies}) == 1
 
 
 def test_files_of_others_are_put_back_and_the_rest_is_kept(job: Standing) -> None:

@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
 from activities.traces.storing import traces_activity
-from protocol.traces import Stored, StoreTraces, Trace
+from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 
 
 def trace(number: int, what: str = "", **details: Any) -> Trace:
@@ -27,6 +27,6 @@ def store(root: Root, *traces: Trace, job: str = "job", **details: Any) -> int:
     env: Any = ActivityEnvironment()
     env.info = dataclasses.replace(env.info, workflow_id=job)
     base: dict[str, Any] = {"root": root.id, "agent": "generalist", "task": "Mend the server"}
-    request = StoreTraces(**base | details, traces=list(traces))
-    stored: Stored = env.run(traces_activity(root), request)
+    request = StoreTracesRequest(**base | details, traces=list(traces))
+    stored: StoreTracesReply = env.run(traces_activity(root), request)
     return stored.count

@@ -20,7 +20,7 @@ from activities.traces.recalling import recalled
 from activities.traces.storing import row_of
 from activities.traces.telling import render_trace
 from config.sections import Embeddings
-from protocol.traces import StoreTraces
+from protocol.traces import StoreTracesRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import Standing
 from tests.activities.traces.noting import store, trace
@@ -154,7 +154,7 @@ def test_an_endpoint_whose_model_changes_leaves_no_search_broken(root: Root) -> 
 
 
 def test_ten_thousand_traces_are_searched_within_a_tenth_of_a_second(root: Root) -> None:
-    request = StoreTraces(root=root.id, agent="generalist", task="Mend the server")
+    request = StoreTracesRequest(root=root.id, agent="generalist", task="Mend the server")
     base = row_of("job", request, trace(0)) | {"scope": "project", "retrieved": 0}
     made = [
         base | {"key": str(n), "what_happened": f"read_file was refused: log {n} of host {n % 97}"}

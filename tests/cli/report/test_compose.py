@@ -10,14 +10,14 @@ import pytest
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
-from cli.jobs import Seen
+from cli.jobs import JobView
 from cli.report import kept
-from cli.report.compose import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose
+from cli.report.compose import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose_report
 from cli.report.data import Report
-from cli.report.history import Standing
-from cli.report.page import page
+from cli.report.history import StatusChange
+from cli.report.page import render_page
 from cli.report.tally import Tally
-from cli.report.words import line
+from cli.report.words import safe_line
 from config.loader import load_agent
 from protocol.state import JobState, Phase, ScopeItem, Todo
 from tests.cli.report.samples import NOON, at
@@ -35,7 +35,7 @@ PLANS = (
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> kept.Kept:
+def held(tmp_path: Path) -> kept.CheckpointFacts:
     """A job with a strategic phase after the other, whose plan swings; the key is everywhere."""
     store = Checkpoints.create(Root.open(tmp_path / "root", create=True), "made-up")
     scope = [ScopeItem(id="S1", text=f"Cover {KEY}"), ScopeItem(id="S2", text="Cover milk")]
@@ -62,21 +62,21 @@ def held(tmp_path: Path) -> kept.Kept:
         store.tag(f"phase/{number:04d}", commit)
     assert snapshot
     snapshot.files = snapshot.files.write(f"output/{KEY}.md", b"tea").write("output/none.md", b"")
-    return kept.read(store, snapshot.save("phase 4 · todo 2 · reply: text", START + 50))
+    return kept.read_checkpoints(store, snapshot.save("phase 4 · todo 2 · reply: text", START + 50))
 
 
-def seen(**status: Any) -> Seen:
+def seen(**status: Any) -> JobView:
     given = {"title": f"Tea {KEY}", "agent": "generalist", "model": "rehearsal", "step": 40}
-    return Seen("made-up", given | status, live=True, closed=False, started=at(0), run_id="r")
+    return JobView("made-up", given | status, live=True, closed=False, started=at(0), run_id="r")
 
 
-def composed(held: kept.Kept, found: Seen | None, **more: Any) -> Report:
+def composed(held: kept.CheckpointFacts, found: JobView | None, **more: Any) -> Report:
     tally = Tally()
     for seconds, status in ((5, "waiting: paused"), (10, "running"), (20, f"waiting: {KEY}")):
-        tally.take(Standing(at(seconds), status))
+        tally.add_event(StatusChange(at(seconds), status))
     traces = [{"type": "decision", "event": {"what_happened": f"took {KEY}"}}]
-    given: dict[str, Any] = {"now": at(60), "whole": True} | more
-    return compose("made-up", found, tally if found else None, held, traces, **given)
+    given: dict[str, Any] = {"now": at(60), "complete": True} | more
+    return compose_report("made-up", found, tally if found else None, held, traces, **given)
 
 
 def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
@@ -91,12 +91,12 @@ def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
         snapshot.state = state
         store.tag(f"phase/{number:04d}", snapshot.save(story, START + number))
         commit = snapshot.save(f"phase {number} · reply: text", START + number)
-    found = kept.read(store, commit)
-    assert ([began.phase.number for began in found.began], found.replies) == ([2], 1)
+    found = kept.read_checkpoints(store, commit)
+    assert ([began.phase.number for began in found.phase_starts], found.replies) == ([2], 1)
     assert found.first_at == START + 2
 
 
-def test_no_credential_gets_into_a_report(held: kept.Kept) -> None:
+def test_no_credential_gets_into_a_report(held: kept.CheckpointFacts) -> None:
     waiting = {"reason": KEY, "message": f"No {KEY}", "remedy": f"Set {KEY}"}
     result = {
         "summary": f"Used {KEY}",
@@ -107,43 +107,43 @@ def test_no_credential_gets_into_a_report(held: kept.Kept) -> None:
     }
     status = {"waiting": waiting, "notices": [f"saw {KEY}"], "error": KEY, "result": result}
     made = composed(held, seen(**status))
-    for shown in (made.model_dump_json(), page(made)):
+    for shown in (made.model_dump_json(), render_page(made)):
         assert "a1b2" not in shown.lower()
         assert "q3egrt" not in shown.lower()
         assert "[redacted]" in shown
 
 
-def test_a_waiting_job_says_why_and_what_to_do(held: kept.Kept) -> None:
+def test_a_waiting_job_says_why_and_what_to_do(held: kept.CheckpointFacts) -> None:
     waiting = {"reason": "budget", "message": "No room.", "remedy": "Raise it."}
     made = composed(held, seen(waiting=waiting, status="waiting", refusals=2))
     assert (made.job.waiting, made.job.remedy) == ("budget", "Raise it.")
     assert made.figures.waiting_seconds == 45
     [row] = made.refusals
     assert (row.kind, row.count) == ("signal", 2)
-    assert "Raise it." in page(made)
+    assert "Raise it." in render_page(made)
     sizes = {one.path: (one.bytes, one.problem) for one in made.deliverables}
     assert sizes["output/none.md"] == (0, "is empty")
 
 
-def test_plans_and_phases_are_read_from_the_checkpoints(held: kept.Kept) -> None:
+def test_plans_and_phases_are_read_from_the_checkpoints(held: kept.CheckpointFacts) -> None:
     made = composed(held, seen())
     found = {pattern.name: pattern for pattern in made.patterns}
     assert found["planning_only"].details == ["phases 1 to 4: bootstrap, rewind, rewind, rewind"]
     assert found["swinging_plans"].details == [
-        f"gone at phase 3, back at 4: {line(f'boil {OTHER_KEY}')}",
+        f"gone at phase 3, back at 4: {safe_line(f'boil {OTHER_KEY}')}",
     ]
     assert [phase.started for phase in made.phases] == [at(10), at(20), at(30), at(40)]
     assert [(phase.todos_done, phase.todos) for phase in made.phases] == [(1, 1)] * 4
 
 
-def test_what_was_accepted_with_something_open_is_told(held: kept.Kept) -> None:
+def test_what_was_accepted_with_something_open_is_told(held: kept.CheckpointFacts) -> None:
     result = {"status": "completed", "deliverables": ["output/tea.md"], "unresolved": []}
     made = composed(held, seen(status="completed", result=result))
     assert made.figures.completions_let_through == 1
     assert made.patterns[0].name == "premature_completion"
     assert made.patterns[0].details == [
         "Phase 1: Brew is open in plan.md",
-        f"item S1 is open: {line(f'Cover {KEY}')}",
+        f"item S1 is open: {safe_line(f'Cover {KEY}')}",
         "item S2 is open: Cover milk",
         "output/tea.md: does not exist",
     ]
@@ -153,9 +153,9 @@ def test_what_was_accepted_with_something_open_is_told(held: kept.Kept) -> None:
     assert made.patterns[0].details == ["output/none.md: is empty"]
 
 
-def test_what_could_not_be_read_is_told(held: kept.Kept) -> None:
+def test_what_could_not_be_read_is_told(held: kept.CheckpointFacts) -> None:
     assert composed(held, seen()).remarks == []
-    assert composed(held, seen(), whole=False).remarks == [CUT]
+    assert composed(held, seen(), complete=False).remarks == [CUT]
     assert composed(held, None).remarks == [FORGOTTEN]
     assert composed(replace(held, breaks_off=True), seen()).remarks == [BROKEN]
     asleep = seen()

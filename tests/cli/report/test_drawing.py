@@ -20,7 +20,7 @@ from tests.cli.report.samples import at, bar, phase
     ],
 )
 def test_axes_have_round_values_that_reach_the_highest(highest: float, ticks: list[float]) -> None:
-    assert drawing.scale(highest) == ticks
+    assert drawing.round_scale(highest) == ticks
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_sizes_and_short_numbers() -> None:
         "27.0 kB",
         "1.2 MB",
     ]
-    assert [drawing.short(n) for n in (0, 0.005, 800, 12_000, 1_500_000)] == [
+    assert [drawing.short_number(n) for n in (0, 0.005, 800, 12_000, 1_500_000)] == [
         "0",
         "0.005",
         "800",

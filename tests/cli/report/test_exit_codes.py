@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.report.exit_codes import decides
+from cli.report.exit_codes import deciding_program
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from cli.report.exit_codes import decides
     ],
 )
 def test_the_program_that_decides_is_found(command: str, program: str) -> None:
-    assert decides(command) == program
+    assert deciding_program(command) == program

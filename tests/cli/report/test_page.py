@@ -19,8 +19,8 @@ from cli.report.data import (
     Scope,
     UnitLine,
 )
-from cli.report.page import page
-from cli.report.tally import folded
+from cli.report.page import render_page
+from cli.report.tally import fold_steps
 from tests.cli.report.samples import bar, phase, report
 
 HOSTILE = (
@@ -78,7 +78,7 @@ def test_a_project_tells_what_came_of_each_feature_and_how_it_was_proved() -> No
     whole = ProjectReport(
         id="all", status="completed", units=[brewed], waits=["waited 2:00:00"], jobs=[report()]
     )
-    told = " ".join(Seen(page(whole)).texts)
+    told = " ".join(Seen(render_page(whole)).texts)
     for part in (*brewed.story, brewed.runs[0].told, "3 passed", "Its output", "waited 2:00:00"):
         assert part in told
 
@@ -97,7 +97,7 @@ def test_hostile_texts_stay_texts_wherever_they_are() -> None:
         remarks=[HOSTILE],
     )
     for made, jobs in ((found, 1), (whole, 2)):
-        seen = Seen(page(made))
+        seen = Seen(render_page(made))
         assert {tag for tag, _ in seen.tags} <= set(TAGS.split())
         names = {name for _, held in seen.tags for name in held}
         assert not {name for name in names if name.startswith("on")}
@@ -108,16 +108,16 @@ def test_hostile_texts_stay_texts_wherever_they_are() -> None:
 
 
 def test_the_page_forbids_itself_to_run_or_load_anything() -> None:
-    seen = Seen(page(report()))
+    seen = Seen(render_page(report()))
     [policy] = [held["content"] for _, held in seen.tags if "http-equiv" in held]
     assert policy is not None
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert "url(" not in page(report())
-    assert "@import" not in page(report())
+    assert "url(" not in render_page(report())
+    assert "@import" not in render_page(report())
 
 
 def test_landmarks_language_and_title() -> None:
-    seen = Seen(page(report()))
+    seen = Seen(render_page(report()))
     tags = [tag for tag, _ in seen.tags]
     assert seen.attributes("lang") == ["en"]
     assert tags.count("h1") == 1
@@ -130,7 +130,7 @@ def test_landmarks_language_and_title() -> None:
 
 def test_several_jobs_are_listed_and_keep_their_ids_apart() -> None:
     whole = ProjectReport(id="all", title="Tea", status="running", jobs=[report(), report()])
-    seen = Seen(page(whole))
+    seen = Seen(render_page(whole))
     ids = seen.attributes("id")
     assert len(ids) == len(set(ids))
     assert {"#job-1", "#job-2"} <= set(seen.attributes("href"))
@@ -150,13 +150,13 @@ def test_a_job_that_has_done_nothing_yet_has_a_page() -> None:
         "refusals": [],
         "deliverables": [],
     }
-    seen = Seen(page(report(**bare, scope=Scope(), traces=[], unresolved=[], notices=[])))
+    seen = Seen(render_page(report(**bare, scope=Scope(), traces=[], unresolved=[], notices=[])))
     assert "None known." in seen.texts
-    assert Seen(page(ProjectReport(id="p", status="running", jobs=[]))).texts
+    assert Seen(render_page(ProjectReport(id="p", status="running", jobs=[]))).texts
 
 
 def test_what_is_not_known_shows_as_a_dash() -> None:
-    seen = Seen(page(report()))
+    seen = Seen(render_page(report()))
     place = seen.texts.index("Nudges")
     assert seen.texts[place + 1] == "–"  # noqa: RUF001
 
@@ -166,14 +166,14 @@ def test_a_page_is_small_and_quick_at_any_length(steps: int) -> None:
     texts = "word " * 60
     item = Item(id="S1", text=texts, status="open", source="given")
     long = report(
-        steps=folded([bar(number, cost=0.01) for number in range(1, steps + 1)], BARS),
+        steps=fold_steps([bar(number, cost=0.01) for number in range(1, steps + 1)], BARS),
         phases=[phase(number, name=texts[:120]) for number in range(1, MOST_PHASES + 1)],
         scope=Scope(original=2000, items=[item] * MOST_LISTED),
         notices=[texts] * MOST_LISTED,
         unresolved=[texts] * MOST_LISTED,
     )
     began = time.process_time()
-    made = page(long)
+    made = render_page(long)
     assert time.process_time() - began < 2
     assert len(made.encode()) < 1_000_000
     assert len(long.steps) <= BARS

@@ -6,7 +6,7 @@ import json
 
 from cli.report import patterns
 from cli.report.data import RefusalLine
-from cli.report.runs import failing
+from cli.report.runs import failing_commands
 from tests.cli.report.samples import phase
 
 
@@ -39,7 +39,7 @@ def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
         (4, frozenset({"green", "white"})),
         (5, frozenset({"green", "black"})),
     ]
-    found = patterns.swinging(plans)
+    found = patterns.swinging_plans(plans)
     assert found.found
     assert found.details == ["gone at phase 3, back at 5: black"]
     assert found.figure == "1 lines came back; 1 went for good"
@@ -47,8 +47,8 @@ def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:
 
 def test_a_plan_that_grows_and_shrinks_does_not_swing() -> None:
     plans = [(1, frozenset({"a"})), (2, frozenset({"a", "b"})), (3, frozenset({"b"}))]
-    assert not patterns.swinging(plans).found
-    assert not patterns.swinging([]).found
+    assert not patterns.swinging_plans(plans).found
+    assert not patterns.swinging_plans([]).found
 
 
 def test_the_same_refusal_three_times_is_repeated() -> None:
@@ -57,7 +57,7 @@ def test_the_same_refusal_three_times_is_repeated() -> None:
         RefusalLine(kind="tool error", by="edit_file", tool="edit_file", count=4, reason="Twice."),
         RefusalLine(kind="gate", by="phase gate", tool="todo_complete", count=2, reason="Short."),
     ]
-    found = patterns.repeated(rows)
+    found = patterns.repeated_refusals(rows)
     assert found.details == [
         "4 × error of edit_file: Twice.",  # noqa: RUF001
         "3 × phase gate (todo_complete): No list.",  # noqa: RUF001
@@ -81,7 +81,7 @@ def test_self_assessment_beside_what_was_found() -> None:
         ("pytest -q", 0),
         ("make", None),
     ]
-    failed = failing(
+    failed = failing_commands(
         "\n".join(
             json.dumps(
                 {"command": ran, "exit_code": code, "trouble": "" if code is not None else "?"},
@@ -102,8 +102,8 @@ def test_self_assessment_beside_what_was_found() -> None:
 
 
 def test_a_completion_with_something_open_was_let_through() -> None:
-    assert patterns.premature([], 3).figure == "0 let through; 3 refused"
-    found = patterns.premature(["item S1 is open: water"], None)
+    assert patterns.premature_completion([], 3).figure == "0 let through; 3 refused"
+    found = patterns.premature_completion(["item S1 is open: water"], None)
     assert (found.found, found.figure) == (True, "1 let through")
 
 
@@ -113,9 +113,9 @@ def test_traces_and_reflections_that_help_nobody() -> None:
         {"guard": "reflection", "retrieved": 0},
         {"guard": "generic reflection", "retrieved": 0, "phase": 3, "step": 9},
     ]
-    never = patterns.unretrieved(traces)
+    never = patterns.unretrieved_traces(traces)
     assert (never.found, never.figure) == (True, "2 of 3; 33% retrieved")
-    assert not patterns.unretrieved(traces[:1]).found
-    empty = patterns.generic(traces)
+    assert not patterns.unretrieved_traces(traces[:1]).found
+    empty = patterns.generic_reflections(traces)
     assert (empty.figure, empty.details) == ("1 of 2", ["phase 3, step 9"])
-    assert not patterns.generic(traces[:2]).found
+    assert not patterns.generic_reflections(traces[:2]).found

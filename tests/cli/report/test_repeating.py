@@ -9,8 +9,8 @@ import pytest
 
 from cli.report import drawing
 from cli.report.data import ProjectReport
-from cli.report.page import page
-from cli.report.repeating import habits
+from cli.report.page import render_page
+from cli.report.repeating import find_habits
 from config.guard_schema import Guard
 from config.learned import Learned
 from tests.cli.report.samples import habit, report
@@ -39,7 +39,7 @@ def learned(*numbers: int) -> Learned:
 
 def test_a_pattern_is_told_over_jobs_in_the_order_of_time() -> None:
     rows = [row(1, "b"), row(2, "b"), row(3, "a"), row(9, "c", tool="read_file", why="Else.")]
-    [found] = habits(rows, [], {"z": 1003, "b": 1005})
+    [found] = find_habits(rows, [], {"z": 1003, "b": 1005})
     assert [(one.job, one.refused) for one in found.jobs] == [
         *(("a", 1), ("z", 0), ("b", 2), ("c", 0))
     ]
@@ -50,7 +50,7 @@ def test_a_pattern_is_told_over_jobs_in_the_order_of_time() -> None:
 def test_what_the_guard_refuses_that_was_learned_from_it_is_the_same_mistake() -> None:
     tried = [row(4, "b", source="guard", guard=NAME, why="", stage="experiment")]
     blocked = [row(n, "c", source="guard", guard=NAME, why="Refused by a guard.") for n in (5, 6)]
-    [found] = habits([row(1, "a"), row(2, "a"), *tried, *blocked], [learned(1, 2)], {})
+    [found] = find_habits([row(1, "a"), row(2, "a"), *tried, *blocked], [learned(1, 2)], {})
     assert [(one.refused, one.tried) for one in found.jobs] == [(2, 0), (0, 1), (2, 0)]
     assert found.guards == [f"{NAME} (active)"]
 
@@ -59,10 +59,10 @@ def test_in_a_jobs_report_are_its_own_and_those_of_several_jobs() -> None:
     of_other = [row(n, "b", why="Something else.", tool="edit_file") for n in (1, 2)]
     of_many = [row(3, "b"), row(4, "c")]
     own = [row(n, "a", why="Own.", tool="move_file") for n in (5, 6)]
-    found = habits([*of_other, *of_many, *own], [], {}, job="a")
+    found = find_habits([*of_other, *of_many, *own], [], {}, job="a")
     assert {one.tool for one in found} == {"write_file", "move_file"}
     assert [[job.job for job in one.jobs if job.here] for one in found] == [["a"], ["a"]]
-    assert habits([row(1, "a")], [], {}) == []
+    assert find_habits([row(1, "a")], [], {}) == []
 
 
 def test_what_was_seen_on_trial_stands_on_what_was_refused() -> None:
@@ -88,16 +88,16 @@ def test_what_was_seen_on_trial_stands_on_what_was_refused() -> None:
     ],
 )
 def test_what_is_no_tool_is_headed_by_what_it_is(by: str, headed: str) -> None:
-    told = page(report(habits=[habit(2).model_copy(update={"tool": "", "by": by})]))
+    told = render_page(report(habits=[habit(2).model_copy(update={"tool": "", "by": by})]))
     assert f"{headed}</strong> of generalist" in told
 
 
 def test_of_a_project_they_are_told_once() -> None:
     alone = report()
-    assert page(alone).count("Mistakes that come again") == 1
+    assert render_page(alone).count("Mistakes that come again") == 1
     bare = report(habits=[])
     whole = ProjectReport(id="p", status="running", jobs=[bare, bare], habits=[habit(2, 1)])
-    told = page(whole)
+    told = render_page(whole)
     assert told.count("Mistakes that come again") == 1
     assert told.index("Mistakes that come again") < told.index("<article")
     assert "job tea-1: 2 refused, 1 seen by a guard on trial" in told

@@ -12,9 +12,9 @@ import pytest
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
-from cli.report.history import Done, Standing, read
-from cli.report.refusals import of_call
-from cli.report.tally import MOST_REASONS, Tally, folded, grouped
+from cli.report.history import ActivityResult, StatusChange, parse_events
+from cli.report.refusals import call_refusal
+from cli.report.tally import MOST_REASONS, Tally, fold_steps, group_refusals
 from engine.converter import DATA_CONVERTER
 from tests.cli.report.samples import at, bar
 
@@ -32,20 +32,20 @@ async def recorded(name: str) -> Tally:
             for event in events:
                 yield event
 
-        async for one in read(stream(), DATA_CONVERTER):
-            tally.take(one)
+        async for one in parse_events(stream(), DATA_CONVERTER):
+            tally.add_event(one)
     return tally
 
 
-def call(tool: str = "write_file", *, story: str = "", **result: Any) -> Done:
+def call(tool: str = "write_file", *, story: str = "", **result: Any) -> ActivityResult:
     given = {"commit": "c", "ok": False} | result
-    return Done(at(1), tool, story or f"phase 2 · todo 1 · {tool}", given)
+    return ActivityResult(at(1), tool, story or f"phase 2 · todo 1 · {tool}", given)
 
 
-def model_call(calls: int = 1, **result: Any) -> Done:
+def model_call(calls: int = 1, **result: Any) -> ActivityResult:
     used = {"model_calls": 1, "prompt_tokens": 100, "completion_tokens": 5, "cost": 0.1}
     given = {"usage": used, "calls": [{"tool": "read_file"}] * calls} | result
-    return Done(at(1), "model_call", "phase 2 · todo 1 · model call", given)
+    return ActivityResult(at(1), "model_call", "phase 2 · todo 1 · model call", given)
 
 
 async def test_a_job_over_several_runs_is_one_story() -> None:
@@ -92,23 +92,25 @@ async def test_a_job_that_went_astray_tells_where() -> None:
         (call("read_file", error="There is no file 'a'."), "tool error", "read_file"),
     ],
 )
-def test_who_refused_a_call(done: Done, kind: str, by: str) -> None:
-    refusal = of_call(done, "english")
+def test_who_refused_a_call(done: ActivityResult, kind: str, by: str) -> None:
+    refusal = call_refusal(done, "english")
     assert refusal
     assert (refusal.kind, refusal.by) == (kind, by)
 
 
 def test_a_call_that_went_well_or_asks_a_person_is_no_refusal() -> None:
-    assert of_call(call(ok=True)) is None
-    assert of_call(call(guard="careful", asks="May it?")) is None
+    assert call_refusal(call(ok=True)) is None
+    assert call_refusal(call(guard="careful", asks="May it?")) is None
 
 
 def test_a_guard_of_an_end_refuses_the_call_after_it() -> None:
     tally = Tally()
     judged = {"guard": "no-rush", "refusal": "Not yet."}
     for _ in range(2):
-        tally.take(Done(at(1), "judge_ending", "phase 2 · guards of job_complete", judged))
-        tally.take(call("job_complete", story="phase 2 · job_complete refused"))
+        tally.add_event(
+            ActivityResult(at(1), "judge_ending", "phase 2 · guards of job_complete", judged)
+        )
+        tally.add_event(call("job_complete", story="phase 2 · job_complete refused"))
         judged = {"refusal": ""}
     assert [(row.kind, row.by) for row in tally.refusals] == [
         ("gate", "completion gate"),
@@ -118,12 +120,12 @@ def test_a_guard_of_an_end_refuses_the_call_after_it() -> None:
 
 def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
     tally = Tally()
-    tally.take(model_call(0, verdict="claims"))
-    tally.take(model_call())
-    tally.take(call(error="No such file: a", error_mark="m"))
-    tally.take(model_call())
-    tally.take(call(error="No such file: b", error_mark="m"))
-    tally.take(call(guard="secrets", error="That is a key."))
+    tally.add_event(model_call(0, verdict="claims"))
+    tally.add_event(model_call())
+    tally.add_event(call(error="No such file: a", error_fingerprint="m"))
+    tally.add_event(model_call())
+    tally.add_event(call(error="No such file: b", error_fingerprint="m"))
+    tally.add_event(call(guard="secrets", error="That is a key."))
     told = [(row.count, row.by, row.first_step, row.last_step) for row in tally.refusals]
     assert told == [
         (2, "write_file", 2, 3),
@@ -133,7 +135,7 @@ def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
     assert tally.phases[2].refusals == 2
     used = tally.phases[2].usage
     assert (used.sent_calls, used.tool_calls, used.refused_calls, used.failed_calls) == (2, 2, 1, 2)
-    tally.take(call("deny_call", error="There is no tool 'tea'."))
+    tally.add_event(call("deny_call", error="There is no tool 'tea'."))
     # What no tool was asked to do is none of those that were run, there as here.
     assert (used.tool_calls, used.refused_calls) == (2, 2)
     assert tally.usage.cost == pytest.approx(0.3)
@@ -141,18 +143,20 @@ def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
 
 def test_the_calls_that_end_a_phase_and_the_job_are_among_those_that_were_run() -> None:
     tally = Tally()
-    tally.take(model_call(2, dropped=1))
-    tally.take(Done(at(1), "transition", "phase 2 · completed", {"usage": {"tool_calls": 1}}))
+    tally.add_event(model_call(2, dropped=1))
+    tally.add_event(
+        ActivityResult(at(1), "transition", "phase 2 · completed", {"usage": {"tool_calls": 1}})
+    )
     for status in ("completed", "cancelled"):
         closed = {"result": {"status": status, "usage": {"tool_calls": 9}}}
-        tally.take(Done(at(2), "close_job", f"phase 2 · job {status}", closed))
+        tally.add_event(ActivityResult(at(2), "close_job", f"phase 2 · job {status}", closed))
     assert (tally.usage.sent_calls, tally.usage.tool_calls) == (3, 2)
 
 
 def test_credentials_in_a_reason_are_hidden() -> None:
     tally = Tally()
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
-    tally.take(call(error=f"cannot read {key}"))
+    tally.add_event(call(error=f"cannot read {key}"))
     [row] = tally.refusals
     assert "a1B2c3" not in row.reason
     assert "cannot read" in row.reason
@@ -161,10 +165,10 @@ def test_credentials_in_a_reason_are_hidden() -> None:
 def test_different_reasons_are_bounded() -> None:
     tally = Tally()
     for number in range(MOST_REASONS + 50):
-        tally.take(call(error="wrong", error_mark=str(number)))
+        tally.add_event(call(error="wrong", error_fingerprint=str(number)))
     assert len(tally.refused) == MOST_REASONS + 1
     assert sum(row.count for row in tally.refusals) == MOST_REASONS + 50
-    assert sorted(row.count for row in grouped(tally.refusals)) == [50, MOST_REASONS]
+    assert sorted(row.count for row in group_refusals(tally.refusals)) == [50, MOST_REASONS]
 
 
 def test_waits_are_from_one_status_to_the_next() -> None:
@@ -172,17 +176,17 @@ def test_waits_are_from_one_status_to_the_next() -> None:
     for seconds, status in enumerate(
         ["running", "waiting: budget", "waiting: budget", "waiting: paused", "running"]
     ):
-        tally.take(Standing(at(seconds), status))
+        tally.add_event(StatusChange(at(seconds), status))
     told = [(wait.reason, wait.started, wait.ended) for wait in tally.waits]
     assert told == [("budget", at(1), at(3)), ("paused", at(3), at(4))]
 
 
 def test_many_steps_become_few_bars_and_nothing_is_lost() -> None:
     steps = [bar(number) for number in range(1, 10_001)]
-    few = folded(steps, 160)
+    few = fold_steps(steps, 160)
     assert len(few) <= 160
     assert (few[0].first, few[-1].last) == (1, 10_000)
     assert all(one.last + 1 == two.first for one, two in pairwise(few))
     assert sum(one.prompt_tokens for one in few) == sum(one.prompt_tokens for one in steps)
     assert few[0].largest_prompt == steps[few[0].last - 1].largest_prompt
-    assert folded([], 160) == []
+    assert fold_steps([], 160) == []
