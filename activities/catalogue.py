@@ -6,28 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 from activities.checkpoints import Root
-from activities.context.compaction import Compacting
-from activities.ending.cancelling import cancel_start
-from activities.ending.closing import Closing
-from activities.ending.facts import facts_activity
-from activities.ending.review import Reviewing
-from activities.forgetting.activity import Forgetting
-from activities.guards.endings import endings_activity
-from activities.job.recovery import Recovery
-from activities.job.remarks import tell_activity
-from activities.learning.activity import learn_activity
-from activities.model.call import ModelCalls
 from activities.model.endpoint import Connect, connect
-from activities.notifying import notify_activity
-from activities.phases.judge import Judging
-from activities.phases.reflection import Reflecting
-from activities.phases.transition import Phases
-from activities.projects.activities import project_activities
-from activities.starting.model_settings import ModelSettings
-from activities.starting.prepare import Preparation
-from activities.tool_calls.running import remote_activity, tool_activities
-from activities.tool_calls.shown import show_call_activity
-from activities.traces.storing import traces_activity
+from activities.steps.cancel_start import cancel_start
+from activities.steps.close_job import Closing
+from activities.steps.compact import Compacting
+from activities.steps.forget import Forgetting
+from activities.steps.gate_facts import facts_activity
+from activities.steps.judge_ending import endings_activity
+from activities.steps.judge_phase import Judging
+from activities.steps.learn import learn_activity
+from activities.steps.model_call import ModelCalls
+from activities.steps.notify import notify_activity
+from activities.steps.prepare import Preparation
+from activities.steps.project import project_activities
+from activities.steps.recovery import Recovery
+from activities.steps.reflect import Reflecting
+from activities.steps.review_job import Reviewing
+from activities.steps.set_model import ModelSettings
+from activities.steps.show_call import show_call_activity
+from activities.steps.store_traces import traces_activity
+from activities.steps.tell import tell_activity
+from activities.steps.tool_call import remote_activity, tool_activities
+from activities.steps.transition import Phases
 
 
 def all_activities(root: Root, connect: Connect = connect) -> list[Callable[..., Any]]:

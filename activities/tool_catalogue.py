@@ -1,26 +1,28 @@
 """The list of all tools: importing this module fills the registry."""
 
+from activities.requirements.tools import (  # noqa: F401 - each enters its tools
+    citations,
+    graph,
+    integration,
+    outputs,
+    relevance,
+    requirements,
+    similarity,
+    validation,
+)
 from activities.toolkit.registry import REGISTRY
 from activities.tools import (  # noqa: F401 - each enters its tools
-    assessing,
-    citing,
-    collecting,
-    comparing,
     discovery,
     documents,
+    file_search,
     files,
-    graph,
     history,
-    integrating,
-    requirements,
     scope,
-    searching,
     shell,
     todos,
     traces,
-    validating,
     verdict,
-    waiting,
+    wait,
     web,
 )
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.tokens import MESSAGE_TOKENS, count
+from activities.text.tokens import MESSAGE_TOKENS, count
 from benchmarks.capable import FILES, MOST_CALLS, Capable
 from benchmarks.drift import serving
 from engine.development import server

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from activities.rehearsal.wire import Arguments, Reply, Request
+from rehearsal.wire import Arguments, Reply, Request
 
 FILES = 60
 PER_PHASE = 10

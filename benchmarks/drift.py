@@ -26,11 +26,11 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from activities.rehearsal import RehearsalTransport
-from activities.rehearsal.wire import Model
 from benchmarks.drifting import ITEMS, Drifting, content, even, path
 from engine.development import server
 from engine.service import build_worker
+from rehearsal import RehearsalTransport
+from rehearsal.wire import Model
 
 AT_ONCE = 10
 MOST_TURNS = 500

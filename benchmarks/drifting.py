@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from activities.rehearsal.wire import Arguments, Reply, Request
+from rehearsal.wire import Arguments, Reply, Request
 
 ITEMS = 60
 PER_PHASE = 20

@@ -15,8 +15,8 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
-from activities.rehearsal import wire
 from benchmarks.zero_cost import ZeroCost
+from rehearsal import wire
 
 LAST_REPLY = b'{"role":"assistant"'
 """Cannot occur within a message: there, quotes are escaped."""

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from activities.rehearsal.wire import Arguments, Reply, Request
+from rehearsal.wire import Arguments, Reply, Request
 
 _HEADER = re.compile(r"Todo list · (strategic|tactical) phase (\d+)")
 _COUNT = re.compile(r"\d+")

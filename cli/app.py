@@ -21,7 +21,7 @@ from cli import (
     commands_steer,
 )
 from cli.output import FAILED, MISTAKE, OK, UserError, print_note, show_anything, write_error
-from config.schema import Problem
+from config.schema.agent import Problem
 from engine import logs
 from engine.errors import Unusable
 from engine.process import INTERRUPTED

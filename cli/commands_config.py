@@ -12,7 +12,7 @@ from cli.options import Json
 from cli.output import FAILED, OK, UserError, print_json, print_note, print_result
 from config.editors import Kind, schema
 from config.loader import agent_names
-from config.schema import Problem
+from config.schema.agent import Problem
 from engine.connection import workspaces_root
 
 config = typer.Typer(
@@ -77,19 +77,19 @@ def tools(
     offered, by kind of phase, with the guards and hooks that may have a say. --json adds what each
     takes, as JSON Schema.
     """
-    from cli import equipping  # noqa: PLC0415 - loads the activities
+    from cli import tool_listing  # noqa: PLC0415 - loads the activities
 
     if not agent:
-        every = equipping.all_tools()
+        every = tool_listing.all_tools()
         if json:
             print_json([asdict(entry) for entry in every])
             return OK
-        for line in view.table_lines([entry.as_row() for entry in every], equipping.COLUMNS):
+        for line in view.table_lines([entry.as_row() for entry in every], tool_listing.COLUMNS):
             print_result(line)
         return OK
     _check_known_agent(agent)
     try:
-        equipment = equipping.agent_tools(agent)
+        equipment = tool_listing.agent_tools(agent)
     except Problem as problem:
         raise UserError(f"{problem} (`starter.py config check` tells all that is wrong)") from None
     if json:
@@ -97,7 +97,7 @@ def tools(
         return OK
     for kind, offered in equipment.kinds.items():
         print_result(f"{kind}: {len(offered)} tools")
-        for line in view.table_lines([entry.as_row() for entry in offered], equipping.OFFERED):
+        for line in view.table_lines([entry.as_row() for entry in offered], tool_listing.OFFERED):
             print_result(f"  {line}")
         print_result("")
     for server in equipment.servers:

@@ -21,7 +21,7 @@ from engine.connection import connect
 
 if TYPE_CHECKING:
     from activities.checkpoints import Checkpoints, LogEntry
-    from cli.inspecting import JobPlaces
+    from cli.checkpoint_reader import JobPlaces
 
 MOMENT = "The start of this phase, or `now`."
 COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
@@ -79,9 +79,9 @@ def show(job: Job, json: Json = False) -> int:
 def _checkpoint_fields(job: str, job_view: JobView) -> dict[str, str | None]:
     if job_view.status.get("project"):
         return {}
-    from cli import inspecting  # noqa: PLC0415 - takes a second
+    from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
-    return inspecting.checkpoint_fields(job, job_view.status)
+    return checkpoint_reader.checkpoint_fields(job, job_view.status)
 
 
 def files(
@@ -97,7 +97,7 @@ def files(
 
     Of a project: the files of its product as accepted so far.
     """
-    from cli import inspecting  # noqa: PLC0415 - takes a second
+    from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
     places = _job_places(job)
     if places.project is not None:
@@ -105,7 +105,7 @@ def files(
     if state:
         raise UserError(f"{job} is a job; --state is for projects")
     [commit], store = _moment_commits(job, places, at)
-    content = inspecting.read_path(inspecting.files_at(store, commit), path)
+    content = checkpoint_reader.read_path(checkpoint_reader.files_at(store, commit), path)
     if isinstance(content, bytes):
         _print_content(content, path, commit, json=json)
     elif json:
@@ -119,10 +119,10 @@ def files(
 
 def _print_content(content: bytes, path: str, commit: str, *, json: bool) -> None:
     """Print a file, as it is where it goes into another."""
-    from cli import inspecting  # noqa: PLC0415 - takes a second
+    from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
     if json:
-        print_json({"path": path, "commit": commit, **inspecting.content_data(content)})
+        print_json({"path": path, "commit": commit, **checkpoint_reader.content_data(content)})
     elif sys.stdout.isatty() and b"\0" in content:
         print_note(f"{path} is binary, {len(content):,} bytes; send it into a file to have it")
     elif sys.stdout.isatty():
@@ -164,17 +164,17 @@ def diff(
     What the system keeps (archive/, tools/ and the like) is listed last and by name only; with
     PATH its lines are shown as well.
     """
-    from cli import differences, inspecting  # noqa: PLC0415 - loads the activities
+    from cli import checkpoint_reader, differences  # noqa: PLC0415 - loads the activities
 
     for moment in (before, after):
-        inspecting.parse_moment(moment)
+        checkpoint_reader.parse_moment(moment)
     if (places := _job_places(job)).project is not None:
         raise UserError(
             f"{job} is a project, whose files are a git repository: `starter.py show {job}` prints "
             "what to clone, and `starter.py log` its commits"
         )
     commits, store = _moment_commits(job, places, before, after)
-    old, new = (inspecting.files_at(store, commit) for commit in commits)
+    old, new = (checkpoint_reader.files_at(store, commit) for commit in commits)
     changes = differences.list_differences(old, new, path)
     names = [text if text == "now" else f"phase {text}" for text in (before, after)]
 
@@ -214,7 +214,7 @@ def log(job: Job, json: Json = False) -> int:
 
     Of a project: the commits of its product, one for each accepted piece of work.
     """
-    from cli import inspecting, project_files  # noqa: PLC0415 - takes a second
+    from cli import checkpoint_reader, project_files  # noqa: PLC0415 - takes a second
 
     places = _job_places(job)
     steps: list[LogEntry] | list[project_files.CommitLine]
@@ -225,7 +225,7 @@ def log(job: Job, json: Json = False) -> int:
         )
     else:
         [commit], store = _moment_commits(job, places, "now")
-        steps = inspecting.read_steps(store, commit)
+        steps = checkpoint_reader.read_steps(store, commit)
         if store.breaks_off(steps[0].id):
             print_note("the steps before these are damaged or not in this store")
     if json:
@@ -273,21 +273,21 @@ def doctor(
 
 def _job_places(job: str) -> JobPlaces:
     """What the job says about its checkpoints."""
-    from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
+    from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
     async def fetch_places() -> JobPlaces:
-        return await inspecting.find_places(await connect(), job)
+        return await checkpoint_reader.find_places(await connect(), job)
 
     return run_async(fetch_places())
 
 
 def _moment_commits(job: str, places: JobPlaces, *moments: str) -> tuple[list[str], Checkpoints]:
     """The job's checkpoints at these moments, and where they are kept."""
-    from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
+    from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
-    phases = [inspecting.parse_moment(text) for text in moments]
-    store = inspecting.open_repository(job, places)
-    return [inspecting.commit_at(places, store, phase) for phase in phases], store
+    phases = [checkpoint_reader.parse_moment(text) for text in moments]
+    store = checkpoint_reader.open_repository(job, places)
+    return [checkpoint_reader.commit_at(places, store, phase) for phase in phases], store
 
 
 def add_to(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ import typer
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result, run_async
 from cli.scheduling import set_schedule
-from config.schema import Problem
+from config.schema.agent import Problem
 from engine.connection import workspaces_root
 from protocol.traces import TraceType
 
@@ -49,8 +49,8 @@ def traces(
     """List what guards, gates and people refused and corrected, over all jobs. Needs no server."""
     from activities.stores import traces as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.engine import Store  # noqa: PLC0415
-    from activities.traces.finding import Reader, find  # noqa: PLC0415
-    from activities.traces.telling import render_trace  # noqa: PLC0415
+    from activities.traces.trace_search import Reader, find  # noqa: PLC0415
+    from activities.traces.trace_text import render_trace  # noqa: PLC0415
 
     number = _trace_number(universal) if universal else None
 
@@ -99,7 +99,7 @@ def guards(
     blocking anything; `promote` makes one that is ready active; `retire` takes one out of use.
     Needs no server, but for --schedule.
     """
-    from activities.learning.lessons import Lessons  # noqa: PLC0415 - loads the activities
+    from activities.learning.learning_pass import Lessons  # noqa: PLC0415 - loads the activities
 
     if schedule:
         if action != "list" or name:
@@ -150,7 +150,7 @@ def _trace_number(text: str) -> int:
 
 def _with_root(work: Callable[[Root], T]) -> T:
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
-    from activities.stores.away import StoreAway  # noqa: PLC0415
+    from activities.stores.errors import StoreAway  # noqa: PLC0415
 
     try:
         return work(Root.open(workspaces_root(), create=False))

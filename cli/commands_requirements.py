@@ -15,7 +15,7 @@ from protocol.text import one_line
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
-    from activities.stores.requirements import Stored
+    from activities.requirements.requirement_store import Stored
 
 Action = Literal["list", "search", "show", "export", "withdraw"]
 Format = Literal["csv", "markdown", "json"]
@@ -107,9 +107,9 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
 
 
 def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
-    from activities.stores import requirements as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.away import StoreRefuses  # noqa: PLC0415
+    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.engine import Store  # noqa: PLC0415
+    from activities.stores.errors import StoreRefuses  # noqa: PLC0415
 
     if not reason:
         raise UserError("requirements withdraw: give --reason, which stays in the store")
@@ -136,9 +136,9 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
 
 def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
     """Take what was accepted out of the graph; what is to be known of it."""
-    from activities.graph.interface import GraphAway, GraphRefused  # noqa: PLC0415
-    from activities.graph.opening import open_graph  # noqa: PLC0415
-    from activities.graph.statements import drop_node  # noqa: PLC0415
+    from activities.requirements.graph.interface import GraphAway, GraphRefused  # noqa: PLC0415
+    from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
+    from activities.requirements.graph.statements import drop_node  # noqa: PLC0415
     from config.loader import load_agent  # noqa: PLC0415
 
     schema = load_agent("validator").graph_schema
@@ -151,8 +151,8 @@ def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
 
 
 def _export_requirements(entries: list[Stored], format: Format, to: Path | None) -> int:
-    from activities.plain import as_json  # noqa: PLC0415 - loads the activities
     from activities.requirements.export import as_csv, as_table  # noqa: PLC0415
+    from activities.text.plain import as_json  # noqa: PLC0415 - loads the activities
 
     records = [entry.requirement for entry in entries]
     if format == "json":
@@ -199,7 +199,7 @@ def _required_names(action: str, names: list[str]) -> list[str]:
 
 
 def _read_requirements(only: dict[str, Any]) -> list[Stored]:
-    from activities.stores import requirements as rows  # noqa: PLC0415 - loads the activities
+    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.engine import Store  # noqa: PLC0415
 
     return _with_root(lambda root: Store(root).read(lambda c: rows.search(c, **only)))
@@ -257,7 +257,7 @@ def _requirement_data(entry: Stored) -> dict[str, Any]:
 
 def _with_root(work: Callable[[Root], T]) -> T:
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
-    from activities.stores.away import StoreAway  # noqa: PLC0415
+    from activities.stores.errors import StoreAway  # noqa: PLC0415
 
     try:
         return work(Root.open(workspaces_root(), create=False))

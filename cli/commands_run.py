@@ -12,6 +12,16 @@ import typer
 from cli import view
 from cli.demo import run_demo
 from cli.forgotten import forgotten_notice
+from cli.job_input import (
+    check_fork_settings,
+    check_id,
+    check_size,
+    job_input,
+    new_id,
+    parse_settings,
+    read_text,
+)
+from cli.job_input import start_workflow as start_job
 from cli.jobs import JOB, PROJECT, JobView
 from cli.options import Job, Json, Set
 from cli.output import (
@@ -25,16 +35,6 @@ from cli.output import (
     run_async,
 )
 from cli.project_input import project_input
-from cli.starting import (
-    check_fork_settings,
-    check_id,
-    check_size,
-    job_input,
-    new_id,
-    parse_settings,
-    read_text,
-)
-from cli.starting import start_workflow as start_job
 from cli.watch import JsonScreen, follow_job, follow_on_console
 from engine.connection import answering_link, connect
 
@@ -178,11 +178,11 @@ def fork(
 async def _fork_job(
     job: str, phase: int | None, new: str | None, data: dict[str, Any], *, wait: bool, json: bool
 ) -> int:
-    from cli import inspecting  # noqa: PLC0415 - loads the activities, which takes a second
+    from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
     if gone := forgotten_notice(job):
         raise UserError(gone)
-    places = await inspecting.find_places(await connect(), job)
+    places = await checkpoint_reader.find_places(await connect(), job)
     if places.project is not None:
         such = f", such as {places.project}" if places.project else "; `starter.py show` names them"
         raise UserError(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
@@ -191,11 +191,11 @@ async def _fork_job(
     check_id(new := new_id(places.agent or "fork") if new is None else new)
     settings = data.get("set", {})
     # Elsewhere than where the checkpoints are, the worker finds out.
-    with suppress(inspecting.StoreMissing):
-        store = inspecting.open_repository(job, places)
-        commit = inspecting.commit_at(places, store, phase)
+    with suppress(checkpoint_reader.StoreMissing):
+        store = checkpoint_reader.open_repository(job, places)
+        commit = checkpoint_reader.commit_at(places, store, phase)
         if settings:
-            check_fork_settings(inspecting.config_at(store, commit), settings)
+            check_fork_settings(checkpoint_reader.config_at(store, commit), settings)
     if places.remote:
         data["set"] = {"workspace.remote": places.remote, **settings}
     return await _start_workflow(new, data, wait=wait, json=json)

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import limiting, steering, view
+from cli import limit_arguments, signal_effects, view
+from cli.job_input import parse_settings
 from cli.jobs import view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result, run_async
-from cli.starting import parse_settings
 from engine.connection import connect
 from protocol.payloads import InvalidPayload, read_signal
 
@@ -43,7 +43,7 @@ def rewind(
     elif restore_files is not None:
         raise UserError("--restore-files and --keep-files need --phase: which files they mean")
     return run_async(
-        _send_signal(job, "rewind", payload, steering.was_rewound, "rewound", json=json)
+        _send_signal(job, "rewind", payload, signal_effects.was_rewound, "rewound", json=json)
     )
 
 
@@ -58,7 +58,7 @@ def cancel(
     """
     payload = {"reason": reason} if reason else {}
     return run_async(
-        _send_signal(job, "cancel", payload, steering.was_cancelled, "cancelled", json=json)
+        _send_signal(job, "cancel", payload, signal_effects.was_cancelled, "cancelled", json=json)
     )
 
 
@@ -67,7 +67,7 @@ def pause(job: Job, json: Json = False) -> int:
 
     Signal `pause` with `{}`.
     """
-    return run_async(_send_signal(job, "pause", {}, steering.is_paused, "paused", json=json))
+    return run_async(_send_signal(job, "pause", {}, signal_effects.is_paused, "paused", json=json))
 
 
 def resume(
@@ -94,7 +94,7 @@ def resume(
     except InvalidPayload as refusal:
         raise UserError(f"--{str(refusal).removeprefix('signal resume: ')}") from None
     return run_async(
-        _send_signal(job, "resume", payload, steering.was_resumed, "resumed", json=json)
+        _send_signal(job, "resume", payload, signal_effects.was_resumed, "resumed", json=json)
     )
 
 
@@ -114,8 +114,8 @@ def limit(
 
     Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
     """
-    payload = limiting.limit_payload(limits)
-    effect = steering.limits_applied(payload)
+    payload = limit_arguments.limit_payload(limits)
+    effect = signal_effects.limits_applied(payload)
     return run_async(_send_signal(job, "limit", payload, effect, "has new limits", json=json))
 
 
@@ -175,9 +175,11 @@ async def _send_answer(
     """Send what a person says to a question, with the id of that question."""
     if id_ is None:
         # With its id it can never be taken for the answer to another, whatever comes between.
-        id_ = steering.open_question_ids(await view_job(await connect(), job)).get(signal)
+        id_ = signal_effects.open_question_ids(await view_job(await connect(), job)).get(signal)
     named = {"id": id_, **payload} if id_ else payload
-    return await _send_signal(job, signal, named, steering.was_answered, past_tense, json=json)
+    return await _send_signal(
+        job, signal, named, signal_effects.was_answered, past_tense, json=json
+    )
 
 
 def tell(
@@ -198,7 +200,9 @@ def tell(
     payload: dict[str, Any] = {"text": text}
     if item:
         payload["item"] = True
-    return run_async(_send_signal(job, "tell", payload, steering.was_heard, "was told", json=json))
+    return run_async(
+        _send_signal(job, "tell", payload, signal_effects.was_heard, "was told", json=json)
+    )
 
 
 def bypass(
@@ -212,7 +216,7 @@ def bypass(
     Signal `bypass` with `{"guard": "…", "reason": "…"}`. The guard's next refusal is passed over.
     """
     payload = {"guard": guard, "reason": reason}
-    effect = steering.bypass_taken(guard)
+    effect = signal_effects.bypass_taken(guard)
     return run_async(
         _send_signal(job, "bypass", payload, effect, f"lets {guard} be passed over", json=json)
     )
@@ -242,13 +246,15 @@ async def _send_signal(
     job: str,
     signal: str,
     payload: dict[str, Any],
-    effect: steering.Effect,
+    effect: signal_effects.Effect,
     past_tense: str,
     *,
     json: bool,
 ) -> int:
     client = await connect()
-    applied, view_after, to = await steering.send_and_wait(client, job, signal, payload, effect)
+    applied, view_after, to = await signal_effects.send_and_wait(
+        client, job, signal, payload, effect
+    )
     if json:
         print_json({**view_after.status, "signal": signal, "applied": applied})
     elif to:
@@ -264,7 +270,7 @@ async def _send_signal(
         if (
             signal == "pause"
             and view_after.notices
-            and view_after.notices[-1].startswith(steering.LACKS)
+            and view_after.notices[-1].startswith(signal_effects.LACKS)
         ):
             print_result(view_after.notices[-1])
     elif not view_after.live and not view_after.closed:

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from activities.checkpoints import PathRefused, parse
-from activities.documents.indicators import Indicators
-from activities.ending.review import VERDICTS, reviewer_tools
 from activities.model.prices import check_prices
-from activities.starting.pinning import check_windows, routes_of, tools_named
+from activities.requirements.text.indicators import Indicators
+from activities.starting.agent_resolution import check_windows, routes_of, tools_named
+from activities.steps.review_job import VERDICTS, reviewer_tools
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.equipment import check_servers
 from activities.toolkit.registry import Tool
 from config.files import read_model
 from config.guard_files import read_guards
-from config.guard_schema import Guard
-from config.learned import LearnedGuards
+from config.learned_guards import LearnedGuards
 from config.loader import SHIPPED, agent_names, extended_by, load_agent
-from config.schema import AgentConfig, Problem
+from config.schema.agent import AgentConfig, Problem
+from config.schema.guards import Guard
 from config.templates import read_prompt
 from protocol.tools import ToolRoute
 

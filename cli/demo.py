@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cli import view
+from cli.job_input import job_input, new_id, start_workflow
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
-from cli.starting import job_input, new_id, start_workflow
 from cli.watch import follow_on_console
 from engine import logs
 from engine.connection import DEFAULT_UI, describe_endpoint, ui_link, workspaces_root

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 from temporalio.service import RPCError
 
-from activities.guards.credentials import without_credentials
+from activities.redaction.credentials import without_credentials
 from cli import server_checks
 from cli.check import CHECK_TIMEOUT, Check
 from cli.output import UserError, server_error_text
 from config.loader import agent_names, load_agent
-from config.schema import Problem
+from config.schema.agent import Problem
 from engine import logs
 from engine.connection import (
     client_options,
@@ -131,8 +131,8 @@ def _check_store() -> Check:
     folder = workspaces_root()
     if not os.access(folder, os.F_OK):
         return Check("store", True, BEFORE_ROOT)
-    from activities.stores.away import StoreAway  # noqa: PLC0415 - loads the database library
     from activities.stores.engine import Store  # noqa: PLC0415
+    from activities.stores.errors import StoreAway  # noqa: PLC0415 - loads the database library
 
     try:
         store = Store(open_root(folder))
@@ -157,7 +157,7 @@ def _check_configuration() -> Check:
 
 
 def _check_graph() -> Check:
-    from activities.graph import (  # noqa: PLC0415 - commands start faster without
+    from activities.requirements.graph import (  # noqa: PLC0415 - commands start faster without
         GraphAway,
         GraphRefused,
         Limits,
@@ -185,7 +185,7 @@ def _check_graph() -> Check:
 
 
 def _check_tokens() -> Check:
-    from activities import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
+    from activities.text import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
 
     # The one encoding whose ids are published for this text: a wrong vocabulary shows.
     count = tokens.count("hello world")

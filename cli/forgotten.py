@@ -8,11 +8,14 @@ from engine.connection import workspaces_root
 def forgotten_notice(job_id: str) -> str | None:
     """A line that says so; None when it was not, or the root is not here."""
     # Late: it loads libgit2, and is asked only of jobs that are closed or not there.
-    from activities.checkpoints import Root, RootError  # noqa: PLC0415
-    from activities.forgetting import records  # noqa: PLC0415
+    from activities.checkpoints import (  # noqa: PLC0415
+        Root,
+        RootError,
+        forgotten,
+    )
 
     try:
-        record = records.forgotten(Root.open(workspaces_root(), create=False), job_id)
+        record = forgotten.forgotten(Root.open(workspaces_root(), create=False), job_id)
     except RootError:
         return None
     return record.line if record else None

@@ -12,21 +12,21 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation, tool_result
-from activities.model.asking import answer, refusal
-from activities.model.call import assistant_message, provider_data
+from activities.model.client import answer, refusal
 from activities.model.dialect import REASONING, Dialect
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.json_text import is_object
 from activities.model.prompt import conversation_body
 from activities.model.providers import maker_of
+from activities.steps.model_call import assistant_message, provider_data
 from activities.tool_catalogue import REGISTRY
 from cli.check import Check
-from config.schema import AgentConfig
+from config.schema.agent import AgentConfig
 from protocol.text import one_line
 
 if TYPE_CHECKING:
     from activities.model.stream import Streamed
-    from config.sections import ModelConfig
+    from config.schema.agent_sections import ModelConfig
 
 TOOL = "read_file"
 PATHS = ("maple.md", "birch.md")

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from cli import staging
+from cli.job_input import check_settings, check_size
 from cli.output import UserError
-from cli.starting import check_settings, check_size
 from config.files import parse_yaml
 from config.loader import load_agent
-from config.schema import AgentConfig, Problem
+from config.schema.agent import AgentConfig, Problem
 from engine.connection import workspaces_root
 from protocol.payloads import InvalidPayload, read_object
 from protocol.project_start import ROLES, ProjectStart

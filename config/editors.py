@@ -10,10 +10,10 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from config.graph_schema import GraphSchema
-from config.guard_schema import Guard
-from config.schema import AgentFile
-from config.wording import WordingFile
+from config.schema.agent import AgentFile
+from config.schema.graph import GraphSchema
+from config.schema.guards import Guard
+from config.schema.reply_phrases import WordingFile
 from protocol.project_start import ProjectStart
 
 Kind = Literal["agent", "guards", "phrases", "graph", "project"]

@@ -11,8 +11,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
-from config.schema import Problem
-from protocol.telling import error_key, lowered_message, short_repr
+from config.schema.agent import Problem
+from protocol.validation_errors import error_key, lowered_message, short_repr
 
 M = TypeVar("M", bound=BaseModel)
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from config.files import read_model
-from config.graph_schema import GraphSchema
-from config.schema import Problem
+from config.schema.agent import Problem
+from config.schema.graph import GraphSchema
 
 
 def load_graph_schema(path: Path) -> GraphSchema:

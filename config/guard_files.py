@@ -15,10 +15,10 @@ from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
 from config.files import YAML, read_text
-from config.guard_schema import FieldMatch, Guard, Match, Point
 from config.patterns import compiled
-from config.schema import Problem
-from protocol.telling import short_repr
+from config.schema.agent import Problem
+from config.schema.guards import FieldMatch, Guard, Match, Point
+from protocol.validation_errors import short_repr
 
 CALLS: tuple[Point, ...] = ("before_tool", "after_tool")
 ENDS: tuple[Point, ...] = ("todo_complete", "phase_end", "job_complete", "subagent_end")

@@ -18,11 +18,11 @@ from pydantic import ValidationError
 from config.files import explain, read_mapping, read_model
 from config.graph_files import extended, load_graph_schema
 from config.guard_files import load_guards
-from config.guard_schema import Guard
-from config.schema import AgentConfig, AgentFile, Problem
+from config.schema.agent import AgentConfig, AgentFile, Problem
+from config.schema.guards import Guard
+from config.schema.reply_phrases import WordingFile, together
 from config.templates import read_instructions, read_prompt
-from config.wording import WordingFile, together
-from protocol.telling import error_key, short_repr
+from protocol.validation_errors import error_key, short_repr
 
 SHIPPED = Path(__file__).parent
 ENVIRONMENT = {

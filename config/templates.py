@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined, Template, TemplateError
 from jinja2.meta import find_undeclared_variables
 
 from config.files import parse_yaml, read_text
-from config.schema import Problem
+from config.schema.agent import Problem
 
 PROMPT_VERSION = 2
 _SYSTEM = frozenset(

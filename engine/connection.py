@@ -16,7 +16,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import GrpcCompression
 
-from activities.guards.credentials import without_credentials
+from activities.redaction.credentials import without_credentials
 from engine import logs
 from engine.codec import data_converter
 from engine.errors import Unusable

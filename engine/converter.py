@@ -132,7 +132,7 @@ class Failures(DefaultFailureConverter):
         # Workflows know only what activities told; and their sandbox could not load the patterns.
         if activity.in_activity():
             # By name and late, like all activities (`engine.service`).
-            redact = import_module("activities.guards.secrets").redact
+            redact = import_module("activities.redaction.secrets").redact
             failure.message = redact(failure.message)
             failure.stack_trace = redact(failure.stack_trace)
         if self.encrypted:

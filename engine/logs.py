@@ -64,7 +64,7 @@ def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
     """
     handler = logging.StreamHandler()
     # By name and late, like all activities (`engine.service`).
-    redacting = import_module("activities.guards.secrets").Redacting
+    redacting = import_module("activities.redaction.secrets").Redacting
     handler.setFormatter(Json() if form() == "json" else redacting(TEXT))
     logging.basicConfig(level=level(otherwise), handlers=[handler], force=force)
 
@@ -85,7 +85,7 @@ class Json(logging.Formatter):
     """A record as one line of JSON; fields that are not known are left out."""
 
     def format(self, record: logging.LogRecord) -> str:
-        redact = import_module("activities.guards.secrets").redact
+        redact = import_module("activities.redaction.secrets").redact
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -102,7 +102,7 @@ def _place(record: logging.LogRecord) -> dict[str, Any]:
     """Where in which job the record comes from."""
     if activity.in_activity():
         info = activity.info()
-        now = import_module("activities.observing").PLACE.get() or {}
+        now = import_module("activities.runtime.tracing").PLACE.get() or {}
         return {
             "job": info.workflow_id,
             **now,

@@ -19,8 +19,8 @@ from temporalio.common import MetricMeter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
-from config.schema import Problem
-from engine import health, logs, telemetry, waiting
+from config.schema.agent import Problem
+from engine import health, logs, telemetry, waiting_jobs
 from engine.connection import (
     connect,
     describe_endpoint,
@@ -100,14 +100,14 @@ def _check_addresses() -> None:
         Problem: that of the store or of the graph, or its driver is not installed.
     """
     if os.environ.get("LONGHAUL_STORE_URL"):
-        from activities.stores import away, engine  # noqa: PLC0415 - loads the database library
+        from activities.stores import engine, errors  # noqa: PLC0415 - loads the database library
 
         try:
             engine.check_address()
-        except away.StoreAway as error:
+        except errors.StoreAway as error:
             raise Problem(str(error)) from None
     if os.environ.get("LONGHAUL_GRAPH_URL"):
-        from activities import graph  # noqa: PLC0415 - loads what only activities need
+        from activities.requirements import graph  # noqa: PLC0415 - loads what only activities need
 
         try:
             graph.check_address()
@@ -143,7 +143,7 @@ async def _serve(
     stop = asyncio.Event()
     _listen(stop)
     ready = partial(health.lacking, worker, client, workspaces_root(), stop)
-    async with health.served(ready), worker, waiting.counted(client, meter):
+    async with health.served(ready), worker, waiting_jobs.counted(client, meter):
         ready_line = (
             f"worker ready: task queue {task_queue()}, {named(version)}"
             f"workspaces {workspaces_root()}, "
@@ -153,7 +153,7 @@ async def _serve(
         await stop.wait()
         print(logs.line("worker draining: running steps end, then it stops"), flush=True)
     # By name and late, like all activities (`engine.service`).
-    pushes = importlib.import_module("activities.job.pushing").PUSHES
+    pushes = importlib.import_module("activities.job.push").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
 
 

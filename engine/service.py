@@ -100,7 +100,7 @@ def job_workflows() -> list[type]:
         importlib.import_module("workflows.project").Project,
         importlib.import_module("workflows.learning").LearningWorkflow,
         importlib.import_module("workflows.forgetting").ForgetWorkflow,
-        importlib.import_module("workflows.notify").Notify,
+        importlib.import_module("workflows.notification").Notify,
     ]
 
 

@@ -14,7 +14,7 @@
     └── CheckpointMissing   a commit, tree or blob is not in the repository
 
 Each is defined beside the code that raises it. What ends or parks a job is none of these but a
-typed failure of Temporal's (`activities.failures`).
+typed failure of Temporal's (`activities.runtime.failures`).
 """
 
 

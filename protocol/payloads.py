@@ -14,7 +14,7 @@ from protocol.errors import Invalid
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Budget, Count
 from protocol.state import MAX_ITEMS, Data
-from protocol.telling import first_errors
+from protocol.validation_errors import first_errors
 
 D = TypeVar("D", bound=Data)
 MAX_ID_CHARACTERS = 1000

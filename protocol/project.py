@@ -8,7 +8,7 @@ from pydantic import Field
 
 from protocol.handoffs import Handoff
 from protocol.limits import Budget
-from protocol.notifying import Notifying
+from protocol.notifications import Notifying
 from protocol.project_start import FormName, ProjectStart
 from protocol.proof import AcceptedRun, Check, Proof, Tests
 from protocol.record import MOST_BYTES, ReceivedSignal, WaitReason, WaitState

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from protocol.handoffs import FeatureReport, Handoff, Routing, TesterVerdict
-from protocol.notifying import Notifying
+from protocol.notifications import Notifying
 from protocol.project import ProjectResult
 from protocol.project_start import FormName, ProjectStart
 from protocol.proof import Proof

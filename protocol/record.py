@@ -8,9 +8,9 @@ from pydantic import Field
 
 from protocol.course import Course
 from protocol.endings import JobResult, Outcome
-from protocol.notifying import Notifying
+from protocol.notifications import Notifying
 from protocol.requests import Call, Pending, Usage
-from protocol.starting import JobLimits, PrepareReply
+from protocol.start import JobLimits, PrepareReply
 from protocol.state import Data, JobState
 from protocol.tools import ToolRoute
 from protocol.traces import Trace

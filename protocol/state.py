@@ -162,7 +162,7 @@ class DeferredWrite(Data):
     """A write to a shared store that did not answer, to be made when it does."""
 
     kind: str
-    """Who knows how to make it (`activities.stores.deferring`)."""
+    """Who knows how to make it (`activities.stores.outbox`)."""
     key: str
     """Idempotency key of the call that it belongs to."""
     at: int

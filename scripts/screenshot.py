@@ -23,16 +23,16 @@ from playwright.async_api import async_playwright
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.catalogue import all_activities
-from activities.rehearsal import RehearsalTransport, rehearse
 from cli.demo import DOCUMENT, INSTRUCTIONS
+from cli.job_input import job_input, start_workflow
 from cli.report.gather import gather_report
 from cli.report.page import render_page as report_page
-from cli.starting import job_input, start_workflow
 from engine.connection import ui_link
 from engine.development import server
 from engine.process import leave
 from engine.root import open_root
 from engine.service import build_worker
+from rehearsal import RehearsalTransport, rehearse
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 JOB = "records-policy"

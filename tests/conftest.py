@@ -17,9 +17,9 @@ from sqlalchemy import create_engine, text
 
 import activities.tool_catalogue  # noqa: F401 - fills the registry, as the worker does
 from activities.checkpoints import Root
-from activities.guards import credentials
+from activities.redaction import credentials
 from engine.development import Server, server
-from tests.activities.graph import serving as graph_serving
+from tests.activities.requirements.graph import serving as graph_serving
 from tests.crash.processes import Nursery, nursery
 
 _FETCHED = Path(__file__).with_name(".fetched")

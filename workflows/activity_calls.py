@@ -20,9 +20,9 @@ from temporalio.workflow import ActivityCancellationType
 from protocol.errors import Interruption
 from protocol.record import JobRecord
 from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
-from protocol.starting import CancelStartRequest
+from protocol.start import CancelStartRequest
 from protocol.state import Data
-from workflows.parking import StepFailed
+from workflows.activity_failures import StepFailed
 
 HEARTBEAT = timedelta(seconds=5)
 """Also how soon a lost worker, or a cancelled call, is noticed."""
@@ -70,7 +70,8 @@ class ActivityCalls:
                 result_type=result,
                 start_to_close_timeout=timedelta(seconds=seconds),
                 heartbeat_timeout=HEARTBEAT,
-                # Failures say themselves when to try again (`activities.failures`). This is for
+                # Failures say themselves when to try again (`activities.runtime.failures`). This
+                # is for
                 # attempts of which nothing was heard any more: the first goes again at once.
                 retry_policy=RetryPolicy(
                     initial_interval=timedelta(milliseconds=100),

@@ -13,8 +13,8 @@ from protocol.endings import MAX_LOOK_UPS
 from protocol.limits import Budget, Price
 from protocol.record import JobRecord, WaitState
 from protocol.requests import Usage
-from protocol.starting import JobLimits
-from workflows.parking import shell_quoted
+from protocol.start import JobLimits
+from workflows.activity_failures import shell_quoted
 
 LimitScope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from protocol.endings import GuardPoint
 from protocol.record import Review
 from protocol.requests import Call, Usage
-from protocol.starting import ReviewLimits
+from protocol.start import ReviewLimits
 from protocol.tools import ToolRoute
-from workflows import budget, course, gates, guards, parking
-from workflows.lessons import reflect_on_failure, store_pending_traces
+from workflows import activity_failures, budget, course, gates, guards
+from workflows.learning_notes import reflect_on_failure, store_pending_traces
 from workflows.tool_calls import ToolCalls
 
 SENT_BACK = "The review sent the job back: {findings}\nMend this, then call job_complete again."
@@ -29,7 +29,7 @@ class Completion(ToolCalls):
         if refusal:
             await self._refuse_completion(call, route, "completion", refusal.reason)
         elif facts.store_unavailable:
-            raise parking.store_away(facts.unstored[0])
+            raise activity_failures.store_away(facts.unstored[0])
         elif await self._blocked_by_guards(call, route, self._guard_points):
             return
         elif job.limits.review:
@@ -63,7 +63,7 @@ class Completion(ToolCalls):
             job.drop_review()
             job.review_rejections += 1
             if limits and job.review_rejections >= limits.attempts:
-                job.waiting = parking.REVIEW
+                job.waiting = activity_failures.REVIEW
             await reflect_on_failure(job, self.steps, self.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
@@ -87,7 +87,7 @@ class Completion(ToolCalls):
         """Whether the store has all that was noted; if not, the job waits for it."""
         stored = await store_pending_traces(self.job, self.steps, self.notice)
         if not stored:
-            self.job.waiting = parking.STORE
+            self.job.waiting = activity_failures.STORE
         return stored
 
     async def _close_job(self) -> None:

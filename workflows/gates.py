@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from protocol.endings import GateFacts
 from protocol.scope import MAX_STEPS
-from protocol.starting import JobLimits
+from protocol.start import JobLimits
 from protocol.state import JobState, Purpose, ScopeItem, Todo, fewest_todos
 from protocol.text import first_few, one_line
 

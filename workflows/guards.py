@@ -13,7 +13,7 @@ from typing import Any
 from protocol.record import JobRecord, WaitState
 from protocol.requests import GuardOutcome
 from protocol.traces import Source
-from workflows import parking, traces
+from workflows import activity_failures, traces
 
 MOST_UNDECIDED = 3
 """Refusals in a row of a tool by who gives no verdict, before the job waits for a person."""
@@ -60,7 +60,7 @@ def count_undecided(job: JobRecord, told: GuardOutcome, tool: str, why: str) -> 
     job.undecided = {**others, tool: count}
     if count < MOST_UNDECIDED:
         return None
-    return parking.without_verdict(told.guard, tool, why, count)
+    return activity_failures.without_verdict(told.guard, tool, why, count)
 
 
 def note_trials(job: JobRecord, trials: Sequence[str], what: str, path: str | None = None) -> None:

@@ -20,13 +20,13 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.payloads import InvalidPayload, read_start
 from protocol.record import JobRecord
-from protocol.starting import PrepareRequest
+from protocol.start import PrepareRequest
 from workflows import status, traces
 from workflows.activity_calls import StepInterrupted
+from workflows.activity_failures import StepFailed
 from workflows.job_lifecycle import JobLifecycle
-from workflows.lessons import store_pending_traces
+from workflows.learning_notes import store_pending_traces
 from workflows.lifecycle import run_shielded
-from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.start import StartProcedure
 
@@ -50,7 +50,7 @@ class Job(JobLifecycle):
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
         """Where the job stands."""
-        job = getattr(self, "_job", None)
+        job: JobRecord | None = getattr(self, "_job", None)
         if job is None:
             return status.preparing_status(self._inbox, self._start.waiting)
         return status.status_answer(job, self._inbox)

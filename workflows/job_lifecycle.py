@@ -12,10 +12,10 @@ from protocol.course import Course
 from protocol.record import JobRecord, ReceivedSignal, WaitState
 from protocol.state import Remark
 from workflows import (
+    activity_failures,
     budget,
     guards,
     notifications,
-    parking,
     questions,
     remedies,
     replies,
@@ -23,8 +23,8 @@ from workflows import (
     traces,
 )
 from workflows.activity_calls import StepInterrupted
+from workflows.activity_failures import StepFailed
 from workflows.lifecycle import CancelRequested, Lifecycle, is_cancelled
-from workflows.parking import StepFailed
 from workflows.phase_loop import PhaseLoop
 from workflows.steps import JobSteps
 
@@ -110,7 +110,7 @@ class JobLifecycle(Lifecycle):
                 await self._show_folder()
             finally:
                 job.paused_from = job.waiting.reason if job.waiting else None
-                job.waiting = parking.PAUSED
+                job.waiting = activity_failures.PAUSED
         elif received.signal == "limit":
             payload = {key: value for key, value in received.payload.items() if key != "by"}
             if refusal := self._loop.apply_limits(payload):
@@ -274,7 +274,7 @@ class JobLifecycle(Lifecycle):
         if failed.kind in ("Endpoint", "StoreAway"):
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self._recover_checkpoint():
-            waiting = remedies.with_settings(parking.wait_after_failure(failed), job)
+            waiting = remedies.with_settings(activity_failures.wait_after_failure(failed), job)
             # Before the job shows as waiting, so that whoever looks finds it.
             await self._steps.write_error(job, waiting, failed)
             job.waiting = waiting
@@ -290,7 +290,7 @@ class JobLifecycle(Lifecycle):
         try:
             recovered = await self._steps.find_checkpoint(job)
         except StepFailed as lost:
-            job.waiting = parking.wait_after_failure(lost)
+            job.waiting = activity_failures.wait_after_failure(lost)
             return True
         if recovered.commit == job.commit:
             # It may have been on its way from another host.
@@ -329,7 +329,7 @@ class JobLifecycle(Lifecycle):
 
     async def _pause_before_retry(self, failed: StepFailed) -> None:
         """An endpoint or a store is away: say so, and let it be for a while."""
-        waiting = remedies.with_settings(parking.wait_for_endpoint(failed), self._job)
+        waiting = remedies.with_settings(activity_failures.wait_for_endpoint(failed), self._job)
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting, failed)
         self._job.waiting = waiting

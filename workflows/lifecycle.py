@@ -17,12 +17,12 @@ from temporalio.exceptions import (
 from temporalio.workflow import ParentClosePolicy
 
 from protocol.errors import Interruption
-from protocol.notifying import Destination, Notification, Notifying, NotifyRequest
+from protocol.notifications import Destination, Notification, Notifying, NotifyRequest
 from protocol.payloads import check_decrypted
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord
-from workflows import parking
-from workflows.parking import StepFailed
+from workflows import activity_failures
+from workflows.activity_failures import StepFailed
 from workflows.signals import Signals
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Lifecycle(Signals):
                 self._inbox.notice(f"the result is not written: {failed.message}")
                 if not by_signal or is_cancelled():
                     break
-                record.waiting = parking.wait_for_closing(failed)
+                record.waiting = activity_failures.wait_for_closing(failed)
             await self._publish_status()
             with suppress(asyncio.CancelledError):
                 await workflow.wait_condition(lambda: is_cancelled() or bool(self._inbox.signals))

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from protocol.notifying import MOST_CONTENT, Notification, Notifying, Occasion
+from protocol.notifications import MOST_CONTENT, Notification, Notifying, Occasion
 from protocol.project import ProjectRecord
 from protocol.record import JobRecord, WaitState
 from protocol.text import start_of
 from workflows import budget, project_status, shares
-from workflows.parking import shell_quoted
+from workflows.activity_failures import shell_quoted
 
 NOT_CALLED_FOR = ("paused",)
 """A person did that."""

@@ -12,11 +12,11 @@ from protocol.requests import Call, Usage
 from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
 from workflows import (
+    activity_failures,
     budget,
     course,
     gates,
     guards,
-    parking,
     questions,
     remedies,
     replies,
@@ -25,9 +25,9 @@ from workflows import (
     traces,
 )
 from workflows.activity_calls import position_fields
-from workflows.judging import PhaseJudge
-from workflows.lessons import reflect_on_failure
-from workflows.parking import StepFailed
+from workflows.activity_failures import StepFailed
+from workflows.learning_notes import reflect_on_failure
+from workflows.phase_judge import PhaseJudge
 
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
 
@@ -232,7 +232,7 @@ class PhaseLoop(PhaseJudge):
     async def _rewind_asked_by_agent(self, call: Call, route: ToolRoute) -> None:
         job = self.job
         if job.rewinds >= job.limits.rewinds:
-            job.waiting = parking.REWINDS
+            job.waiting = activity_failures.REWINDS
             return
         facts = (await self.steps.read_gate_facts(job)).facts
         if facts.arguments_error:
@@ -252,7 +252,7 @@ class PhaseLoop(PhaseJudge):
             job.waiting = remedies.without_calls(issue)
             return
         if job.rewinds >= job.limits.rewinds:
-            job.waiting = parking.REWINDS.model_copy(
+            job.waiting = activity_failures.REWINDS.model_copy(
                 update={"message": f"{issue} The job has used up its rewinds."}
             )
             return

@@ -32,7 +32,8 @@ from protocol.project_requests import ChildWork, ProjectPrepareRequest
 from protocol.project_start import ProjectStart
 from protocol.record import WaitState
 from protocol.text import one_line, start_of
-from workflows import parking, pipeline, project_status, shares, traces
+from workflows import activity_failures, pipeline, project_status, shares, traces
+from workflows.activity_failures import StepFailed
 from workflows.forms import FORM_FIELDS, FORMS
 from workflows.lifecycle import run_shielded
 from workflows.moves import (
@@ -47,7 +48,6 @@ from workflows.moves import (
     shorten_settled,
     work_problems,
 )
-from workflows.parking import StepFailed
 from workflows.project_lifecycle import ProjectLifecycle
 from workflows.project_steps import Child, child_outcome
 from workflows.start import StartProcedure
@@ -73,7 +73,7 @@ class Project(ProjectLifecycle):
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
         """Where the project stands."""
-        project = getattr(self, "_project", None)
+        project: ProjectRecord | None = getattr(self, "_project", None)
         if project is None:
             return project_status.preparing_status(self._inbox, self._start.waiting)
         return project_status.status_answer(project, self._inbox)
@@ -86,7 +86,7 @@ class Project(ProjectLifecycle):
         except InvalidPayload as refusal:
             self._inbox.refuse(str(refusal))
             return
-        project = getattr(self, "_project", None)
+        project: ProjectRecord | None = getattr(self, "_project", None)
         run = project.running.get(report.job) if project else None
         if run is None:
             self._inbox.refuse(f"signal report: {report.job[:100]} is no job at work here")
@@ -157,7 +157,7 @@ class Project(ProjectLifecycle):
             elif not await self._carry_out_moves():
                 await self._wait_for_news()
         except StepFailed as failed:
-            self._park_project(parking.wait_after_failure(failed))
+            self._park_project(activity_failures.wait_after_failure(failed))
         self._count_time()
         await self._publish_status()
         self._continue_as_new_if_due()

@@ -14,10 +14,10 @@ from protocol.project import ProjectRecord, RunningJob
 from protocol.record import ReceivedSignal, WaitState
 from protocol.state import Remark
 from protocol.traces import MOST_AT_A_TIME
-from workflows import notifications, parking, project_status, shares
+from workflows import activity_failures, notifications, project_status, shares
 from workflows.activity_calls import GONE
+from workflows.activity_failures import StepFailed
 from workflows.lifecycle import CancelRequested, Lifecycle, is_cancelled
-from workflows.parking import StepFailed
 from workflows.project_status import runs_at_work
 from workflows.project_steps import Child, ProjectSteps
 
@@ -119,7 +119,7 @@ class ProjectLifecycle(Lifecycle):
                 await self._lower_shares(fewer)
             await self._distribute_shares()
         elif signal == "pause":
-            project.waiting = parking.PAUSED
+            project.waiting = activity_failures.PAUSED
             await self._forward_signal([run.job for run in runs_at_work(project)], signal, payload)
         elif signal == "tell":
             # Who is at work hears it, and whoever begins after them.
@@ -217,7 +217,7 @@ class ProjectLifecycle(Lifecycle):
         """Whether the store has all that was noted; if not, the project waits for it."""
         stored = await self._store_pending_traces()
         if not stored:
-            self._park_project(parking.STORE)
+            self._park_project(activity_failures.STORE)
         return stored
 
     @property

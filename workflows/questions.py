@@ -14,7 +14,7 @@ from protocol.requests import ShowCallReply
 from protocol.text import one_line
 from protocol.traces import QUESTION_PREFIX
 from workflows import traces
-from workflows.parking import shell_quoted
+from workflows.activity_failures import shell_quoted
 
 SIGNALS = ("answer", "approve", "deny")
 ENOUGH = (

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from protocol.project import EndedJob, ProjectRecord, RunningJob
 from protocol.record import WaitState
+from workflows.activity_failures import shell_quoted
 from workflows.budget import KEYS, LOW, Consumption, Used, format_amount
-from workflows.parking import shell_quoted
 
 LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
 """Less than this is not worth beginning a job with."""

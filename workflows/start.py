@@ -11,11 +11,11 @@ from temporalio import workflow
 
 from protocol.payloads import InvalidPayload
 from protocol.record import ReceivedSignal, WaitState
-from workflows import parking, status
+from workflows import activity_failures, status
 from workflows.activity_calls import ActivityCalls
+from workflows.activity_failures import StepFailed
 from workflows.inbox import Inbox
 from workflows.lifecycle import is_cancelled, run_shielded
-from workflows.parking import StepFailed
 
 R = TypeVar("R")
 
@@ -47,7 +47,7 @@ class StartProcedure:
             StepFailed: it cannot start.
         """
         self._memo = memo
-        pause = parking.TRY_AGAIN
+        pause = activity_failures.TRY_AGAIN
         while True:
             try:
                 prepared = await self._attempt_start(prepare)
@@ -56,7 +56,7 @@ class StartProcedure:
                     # Without the reason: it is in the failure, and a list shows all of it.
                     workflow.upsert_memo(status.preparing_memo(self._memo, "failed", ""))
                     raise
-                self.waiting = parking.wait_for_start(failed)
+                self.waiting = activity_failures.wait_for_start(failed)
                 self._show_waiting()
                 if project and self.last_report != f"waiting {self.waiting.message}":
                     await self._report_to_project(project, self.waiting)
@@ -64,7 +64,7 @@ class StartProcedure:
                     await workflow.wait_condition(
                         lambda: bool(self._start_signals()), timeout=pause
                     )
-                pause = min(pause * 2, parking.LONGEST)
+                pause = min(pause * 2, activity_failures.LONGEST)
                 await self._apply_start_signals()
             else:
                 self.waiting = None

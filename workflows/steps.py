@@ -29,14 +29,14 @@ from protocol.requests import (
     ToolRequest,
     WriteErrorRequest,
 )
-from protocol.starting import PrepareReply, PrepareRequest, SetModelReply, SetModelRequest
+from protocol.start import PrepareReply, PrepareRequest, SetModelReply, SetModelRequest
 from protocol.state import Remark
 from protocol.tools import ToolRoute
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import budget, replies
 from workflows.activity_calls import TEN_MINUTES, checkpoint_fields, position_fields, step_summary
+from workflows.activity_failures import StepFailed
 from workflows.ending_steps import TURNS, EndingSteps
-from workflows.parking import StepFailed
 
 
 class JobSteps(EndingSteps):

@@ -6,15 +6,15 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from activities.checkpoints import folder_io, folders
+from activities.checkpoints import folder_io, sharded_tree
 from activities.checkpoints.checkout import NOT_OURS, Names
 from activities.checkpoints.errors import FilesError, PathRefused, shown
 from activities.checkpoints.files import Files
-from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw
 from activities.checkpoints.names import entry_name, from_bytes, to_bytes, unescape
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.paths import check_size
 from activities.checkpoints.records import BLOB, Record
+from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw
 
 FEW = 256
 """Changed entries of one folder up to which they are put into its tree one by one."""
@@ -57,7 +57,7 @@ def look(files: Files, fd: int, fresh: int) -> Known:
 
 def _look(files: Files, fd: int, tree: bytes, fresh: int) -> Known:
     known = Known(tree)
-    for entry, raw in folders.entries(files.store, tree).items():
+    for entry, raw in sharded_tree.entries(files.store, tree).items():
         name = to_bytes(unescape(entry))
         if raw.mode == FOLDER:
             with folder_io.opened(fd, name) as inner:
@@ -117,10 +117,10 @@ class Checkin:
         changed = [name for name in names if now.get(name) != known.entry(name)]
         if len(changed) > FEW or not (known.files or known.folders):
             node: Node = {_stored(name): raw for name, raw in now.items()}
-            return folders.build(store, node)
+            return sharded_tree.build(store, node)
         tree = known.tree
         for name in sorted(changed):
-            tree = folders.put(store, tree, _stored(name), now.get(name))
+            tree = sharded_tree.put(store, tree, _stored(name), now.get(name))
         return tree
 
     def _item(self, fd: int, name: bytes, path: Names, known: Known | None) -> Raw:

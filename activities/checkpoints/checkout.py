@@ -8,10 +8,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.checkpoints import folder_io, folders
-from activities.checkpoints.folders import EXECUTABLE, FOLDER, LINK, Raw
+from activities.checkpoints import folder_io, sharded_tree
 from activities.checkpoints.names import from_bytes, to_bytes, unescape
 from activities.checkpoints.objects import EMPTY_TREE, Store
+from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, Raw
 
 # At the top of a workspace and in no checkpoint.
 NOT_OURS = frozenset({b"errors"})
@@ -43,15 +43,17 @@ class Checkout:
         if not scan:
             differing = {
                 _on_disk(name): (old, new)
-                for name, old, new in folders.differences(self.store, known[0], want)
+                for name, old, new in sharded_tree.differences(self.store, known[0], want)
             }
             for name, (old, new) in sorted(differing.items()):
                 with folder_io.naming((*at, name)):
                     self._item(fd, at, name, [old] if old else [], new, scan=False)
             return
-        wanted = {_on_disk(name): raw for name, raw in folders.entries(self.store, want).items()}
+        wanted = {
+            _on_disk(name): raw for name, raw in sharded_tree.entries(self.store, want).items()
+        }
         ours = [
-            {_on_disk(name): raw for name, raw in folders.entries(self.store, tree).items()}
+            {_on_disk(name): raw for name, raw in sharded_tree.entries(self.store, tree).items()}
             for tree in known
         ]
         for name in sorted(wanted.keys() | set(folder_io.names(fd))):

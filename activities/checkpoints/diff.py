@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from activities.checkpoints import folders
+from activities.checkpoints import sharded_tree
 from activities.checkpoints.files import Entry, Files
-from activities.checkpoints.folders import FOLDER, Raw
 from activities.checkpoints.names import to_bytes, unescape
 from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.sharded_tree import FOLDER, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def diff(old: Files | None, new: Files) -> Iterator[Change]:
                     (old or new).entry_of(parts, gone) if gone else None,
                     new.entry_of(parts, come) if come else None,
                 )
-        below = folders.differences(
+        below = sharded_tree.differences(
             new.store,
             was.id if was and was_folder else EMPTY_TREE,
             now.id if now and now_folder else EMPTY_TREE,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from activities.checkpoints.files import Files
-from activities.checkpoints.folders import FOLDER, Raw
 from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.sharded_tree import FOLDER, Raw
 
 
 def with_entry(files: Files, path: str, raw: Raw | None) -> Files:

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-from activities.checkpoints import folders
+from activities.checkpoints import sharded_tree
 from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, shown
-from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Raw
 from activities.checkpoints.names import entry_name, from_bytes, to_bytes, unescape
 from activities.checkpoints.objects import EMPTY_TREE, Store
 from activities.checkpoints.paths import check_size, parse
+from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Raw
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
 MAX_LINKS = 40
@@ -55,7 +55,7 @@ class Files:
     @classmethod
     def empty(cls, store: Store) -> Self:
         """A tree with nothing in it."""
-        return cls(store, folders.build(store, {}).hex())
+        return cls(store, sharded_tree.build(store, {}).hex())
 
     @property
     def id(self) -> str:
@@ -148,7 +148,7 @@ class Files:
             if present.mode != FOLDER:
                 raise FilesError(f"{shown(path)} is a file; choose another name for the folder.")
             return self
-        return self.with_raw(parts, Raw(FOLDER, folders.build(self.store, {})))
+        return self.with_raw(parts, Raw(FOLDER, sharded_tree.build(self.store, {})))
 
     def link(self, path: str, target: str) -> "Files":
         """With a symbolic link at the path. The target is stored as it is, checked when used."""
@@ -194,7 +194,7 @@ class Files:
         for part in parts:
             if found is None or found.mode != FOLDER:
                 return None
-            found = folders.get(self.store, found.id, entry_name(part))
+            found = sharded_tree.get(self.store, found.id, entry_name(part))
         return found
 
     def with_raw(self, parts: tuple[str, ...], raw: Raw | None) -> "Files":
@@ -205,15 +205,15 @@ class Files:
     def _graft(self, folder: bytes, parts: tuple[str, ...], depth: int, raw: Raw | None) -> bytes:
         name = entry_name(parts[depth])
         if depth == len(parts) - 1:
-            return folders.put(self.store, folder, name, raw)
-        below = folders.get(self.store, folder, name)
+            return sharded_tree.put(self.store, folder, name, raw)
+        below = sharded_tree.get(self.store, folder, name)
         if below is None and raw is None:
             return folder
         if below is not None and below.mode != FOLDER:
             at = "/".join(parts[: depth + 1])
             raise FilesError(f"{shown(at)} is not a folder; choose another path or delete it.")
         child = self._graft(below.id if below else EMPTY_TREE, parts, depth + 1, raw)
-        return folders.put(self.store, folder, name, Raw(FOLDER, child))
+        return sharded_tree.put(self.store, folder, name, Raw(FOLDER, child))
 
     def _resolve(
         self, path: str, *, follow: bool = True, allow_root: bool = False
@@ -234,7 +234,7 @@ class Files:
             here = trail[-1]
             raw = None
             if here.mode == FOLDER:
-                raw = folders.get(self.store, here.id, entry_name(part))
+                raw = sharded_tree.get(self.store, here.id, entry_name(part))
             if raw is not None and raw.mode == LINK and (follow or todo):
                 links += 1
                 target = self.store.read(raw.id)
@@ -260,7 +260,7 @@ class Files:
         return self._sorted(raw.id)
 
     def _sorted(self, folder: bytes) -> list[tuple[str, Raw]]:
-        found = folders.entries(self.store, folder).items()
+        found = sharded_tree.entries(self.store, folder).items()
         listing = [(unescape(name), raw) for name, raw in found]
         return sorted(listing, key=lambda item: to_bytes(item[0]))
 

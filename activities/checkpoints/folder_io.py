@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pygit2
 
-from activities.checkpoints.folders import EXECUTABLE, FOLDER, LINK, Raw
 from activities.checkpoints.objects import Store
+from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, Raw
 
 CHUNK = 1 << 20
 NOT_OF_CONTENT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from activities.checkpoints.errors import NoGit, RemoteAway
-from activities.guards.secrets import redact
+from activities.redaction.secrets import redact
 from protocol.text import one_line
 
 SECONDS = 600

@@ -22,7 +22,7 @@ import pygit2
 from activities.checkpoints.errors import RemoteAway
 from activities.checkpoints.git import git
 from activities.checkpoints.locks import locked, sync
-from activities.checkpoints.mark import Mark, take_mark
+from activities.checkpoints.owner import Mark, take_mark
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import folder_name
 

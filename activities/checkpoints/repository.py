@@ -11,13 +11,13 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import ConfigLevel
 
-from activities.checkpoints import folders
-from activities.checkpoints.drafting import drafted
+from activities.checkpoints import sharded_tree
+from activities.checkpoints.atomic_folder import drafted
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.locks import locked, named, sync
 from activities.checkpoints.objects import Store
-from activities.checkpoints.packing import WAIT_SECONDS, mend_indexes, pack
+from activities.checkpoints.packs import WAIT_SECONDS, mend_indexes, pack
 from activities.checkpoints.records import COMMIT, Record
 from activities.checkpoints.root import Root
 
@@ -129,7 +129,7 @@ class Checkpoints:
                 yield commit
 
     def _is_whole(self, commit: str, read: set[str]) -> bool:
-        folders.forget()
+        sharded_tree.forget()
         try:
             self.store.forget()
             for entry in self.files(self.tree_of(commit)).walk():

@@ -23,7 +23,7 @@ from activities.checkpoints.checkin import Checkin, Known, Limits, look
 from activities.checkpoints.checkout import NOT_OURS, Checkout
 from activities.checkpoints.locks import locked
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.removing import unlock
+from activities.checkpoints.removal import unlock
 
 MOST = 64
 """Attempts of one job that may have a folder at a time."""

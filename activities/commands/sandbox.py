@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from activities.child_process import Printed
 from activities.commands.leftovers import MARK, end_marked, kill
-from config.shell import ShellConfig
+from activities.runtime.child_process import Printed
+from config.schema.shell import ShellConfig
 from protocol.errors import Unavailable
 
 INSIDE = "/workspace"

@@ -18,7 +18,7 @@ from activities.documents.quotes import (
     pages_with_quote,
     passage_of,
 )
-from activities.documents.reading import Quality, Reading
+from activities.documents.reading_result import Quality, Reading
 from activities.documents.text import extract
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Extraction in a process of its own, which may hang, crash or eat memory without harm.
 
 Parsers of foreign files do all three. The child limits itself (memory, processor time, and an
-alarm in case its parent is gone); `activities.child_process` watches over it.
+alarm in case its parent is gone); `activities.runtime.child_process` watches over it.
 """
 
 import json
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from activities.child_process import run_child
 from activities.documents.pages import DocumentError, Page
-from activities.documents.reading import Quality, Reading
+from activities.documents.reading_result import Quality, Reading
 from activities.documents.text import read_document, sniff
+from activities.runtime.child_process import run_child
 
 _CHILD = Path(__file__).resolve().with_name("child.py")
 _IN_PROCESS_BYTES = 1_000_000

@@ -13,7 +13,7 @@ from activities.documents.encoding import decode_html
 from activities.documents.formulas import linear_mathml
 from activities.documents.numbering import ends_sentence, in_format, is_note_number
 from activities.documents.pages import DocumentError, Page, in_mark
-from activities.documents.reading import Reading
+from activities.documents.reading_result import Reading
 
 _DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "datalist"}
 _BLOCKS = {

@@ -30,7 +30,7 @@ from activities.documents.pdf_lines import (
     vocabulary,
     with_raised_numbers,
 )
-from activities.documents.reading import Reading
+from activities.documents.reading_result import Reading
 
 MOST_PAGES = 20_000
 MOST_ENTRIES = 20_000

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from activities.documents.pages import Page
-from activities.documents.reading import Quality, Reading
+from activities.documents.reading_result import Quality, Reading
 
 MOST_NUMBERS = 20
 """Page numbers in a sentence."""

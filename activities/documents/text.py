@@ -15,8 +15,8 @@ from typing import Literal
 from activities.documents.encoding import CONTROL, decode_text, is_utf8, wide
 from activities.documents.pages import DocumentError, Page, in_mark
 from activities.documents.quality import examine
-from activities.documents.reading import Reading
-from activities.plain import plain
+from activities.documents.reading_result import Reading
+from activities.text.plain import plain
 
 Kind = Literal["pdf", "docx", "html", "text"]
 

@@ -23,7 +23,7 @@ from lxml.etree import _Element
 from activities.documents.formulas import linear_omml
 from activities.documents.numbering import ends_sentence, in_format, is_note_number
 from activities.documents.pages import Page, in_mark
-from activities.documents.reading import Reading
+from activities.documents.reading_result import Reading
 from activities.documents.symbols import as_unicode
 from activities.documents.word_package import WordPackage, open_package, qn
 from activities.documents.word_styles import Lists, Styles, is_on

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from activities import metrics
 from activities.checkpoints import Files, Root
+from activities.guards.hooks.voters import Hooks
 from activities.guards.matching import Situation, concerns
 from activities.guards.routes import asking
-from activities.guards.secrets import redact
 from activities.guards.voting import ALLOW, Outcome, Vote, Voter, settle
-from activities.hooks.voters import Hooks
-from activities.job.opening import job_id
+from activities.job.activity_context import job_id
 from activities.job.snapshot import Snapshot
+from activities.redaction.secrets import redact
+from activities.runtime import metrics
 from config.guard_files import render_argument
-from config.guard_schema import Guard, HookEvent, Point, Stage
-from config.schema import Problem
+from config.schema.agent import Problem
+from config.schema.guards import Guard, HookEvent, Point, Stage
 from protocol.requests import GuardOutcome
 
 BY_CONFIGURATION = "approve"

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.checkpoints import Entry, Files, diff
-from config.guard_schema import FieldMatch
+from config.schema.guards import FieldMatch
 
 NAMES = ("id", "name", "key")
 """Keys by which the entries of a list are told apart, so that moving one changes nothing."""

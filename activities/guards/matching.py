@@ -9,12 +9,12 @@ from typing import Any
 
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.guards.fields import changed_field
-from activities.guards.secrets import found_in
 from activities.job.conversation import Conversation, carried_out
 from activities.job.snapshot import Snapshot
-from activities.plain import lines_of
-from config.guard_schema import Guard, Match, Point
+from activities.redaction.secrets import found_in
+from activities.text.plain import lines_of
 from config.patterns import compiled
+from config.schema.guards import Guard, Match, Point
 from protocol.state import PhaseKind
 from protocol.tools import READ_LINES
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from activities.hooks.voters import matching
+from activities.guards.hooks.voters import matching
 from activities.toolkit.equipment import has_tool, toolbox
 from activities.toolkit.registry import Tool, select
-from config.guard_schema import Hook, HookEvent
-from config.schema import AgentConfig
+from config.schema.agent import AgentConfig
+from config.schema.guards import Hook, HookEvent
 from protocol.tools import ToolRoute
 
 OF_CALLS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PermissionRequest")

@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 from activities.checkpoints import Files
 from activities.checkpoints.cache import Cache
-from activities.checkpoints.folders import FILE, Raw, entries
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.guards.credentials import hide_in_json
-from activities.tokens import of_message
+from activities.checkpoints.sharded_tree import FILE, Raw, entries
+from activities.redaction.credentials import hide_in_json
+from activities.text.tokens import of_message
 
 FAN_OUT = 32
 CASE = FAN_OUT * FAN_OUT

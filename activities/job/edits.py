@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from activities.checkpoints import Change, Files, diff_lines
-from activities.plain import plain
+from activities.text.plain import plain
 
 MOST_PATHS = 20
 MOST_CHARACTERS = 6000

@@ -17,11 +17,11 @@ from activities.checkpoints import (
     open_checkpoints,
     project,
 )
+from activities.job.activity_context import job_id, order
 from activities.job.kept_results import KeptResults
-from activities.job.opening import job_id, order
-from activities.job.pushing import PushedMeanwhile
+from activities.job.push import PushedMeanwhile
 from activities.job.snapshot import Snapshot
-from activities.plain import plain
+from activities.text.plain import plain
 
 log = logging.getLogger("longhaul.folder")
 

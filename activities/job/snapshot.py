@@ -10,7 +10,7 @@
 
 and, where there are any,
 
-    context.json    what of the conversation is cleared and summarised (`activities.context.view`)
+    context.json    what is cleared and summarised (`activities.job.context_view`)
     reasoning/      what the model returned of its reasoning, by step
     arguments/      those of calls that could not be read, as they came
     history/        the conversations of earlier phases, by number
@@ -32,13 +32,13 @@ from typing import Any
 
 from activities.checkpoints import Checkpoints, Files, FilesError, PathRefused, diff
 from activities.checkpoints.entries import with_entry
-from activities.checkpoints.folders import FILE, FOLDER, Raw, build, entries
 from activities.checkpoints.objects import EMPTY_TREE, Store
-from activities.context.view import Compaction, View
-from activities.guards.credentials import look_out_for
+from activities.checkpoints.sharded_tree import FILE, FOLDER, Raw, build, entries
+from activities.job.context_view import Compaction, View
 from activities.job.conversation import Conversation, call_id
-from activities.job.volatile import without_volatile
-from config.schema import AgentConfig
+from activities.job.volatile_paths import without_volatile
+from activities.redaction.credentials import look_out_for
+from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.state import JobState
 

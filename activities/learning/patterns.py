@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
-from activities.learning.figures import spelled
+from activities.learning.precision import spelled
 from activities.search.likeness import likeness
 from protocol.traces import QUESTION_PREFIX
 

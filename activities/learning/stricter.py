@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from activities.guards.matching import Situation, characters, lines_read, would_concern
-from activities.learning.moments import Moment
-from config.guard_schema import Guard
+from activities.learning.situations import Moment
+from config.schema.guards import Guard
 
 
 def stricter(guard: Guard, moments: Sequence[Moment]) -> Guard | None:

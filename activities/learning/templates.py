@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from activities.learning.moments import Moment
 from activities.learning.patterns import Pattern
-from config.guard_schema import FieldMatch, Guard, Match
+from activities.learning.situations import Moment
 from config.patterns import compiled
+from config.schema.guards import FieldMatch, Guard, Match
 
 WRITES = ("write_file", "append_file", "edit_file", "delete_file")
 LOGS = ("*.log", "*.log.*", "*[-_.]log.txt", "logs/*", "*/logs/*")

@@ -25,14 +25,14 @@ from mcp.types import (
     Tool,
 )
 
-from activities.guards.credentials import without_credentials
-from activities.guards.secrets import redact
-from activities.mcp.asking import Elicited
+from activities.mcp.elicitation import Elicited
 from activities.mcp.errors import Away
 from activities.mcp.raw_answers import noting
 from activities.mcp.tasks import TaskParams, TaskRequest, Tasks, TaskState
 from activities.mcp.transport import SENDING, UNSAID, LastWords, Sending, http, process
-from config.servers import Server
+from activities.redaction.credentials import without_credentials
+from activities.redaction.secrets import redact
+from config.schema.mcp_servers import Server
 from protocol.text import one_line
 
 KEY = "longhaul/idempotencyKey"

@@ -13,11 +13,11 @@ from contextlib import suppress
 
 import httpx2
 
-from activities.guards.credentials import hide_value
-from activities.guards.secrets import redact
-from activities.hooks.processes import environment
+from activities.guards.hooks.processes import environment
 from activities.mcp.errors import Away
-from config.servers import Server
+from activities.redaction.credentials import hide_value
+from activities.redaction.secrets import redact
+from config.schema.mcp_servers import Server
 from protocol.text import one_line
 
 REFUSED = (401, 403)

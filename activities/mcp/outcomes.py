@@ -9,7 +9,7 @@ from pathlib import Path
 
 from activities.mcp.errors import Away, Failed, Interrupted
 from activities.toolkit.errors import ToolError, Unreached
-from config.servers import Declared
+from config.schema.mcp_servers import Declared
 
 LOST = (
     "{why}. The call may have happened, wholly or in part, or not. Nothing of it is in the "

@@ -15,10 +15,10 @@ from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextContent
 from pydantic import ValidationError
 
-from activities.guards.secrets import redact
 from activities.mcp.transport import SENDING, Forwarding, Sending
-from protocol.telling import first_errors
+from activities.redaction.secrets import redact
 from protocol.text import one_line
+from protocol.validation_errors import first_errors
 
 CALL = "tools/call"
 COMPLETE = (None, "complete")

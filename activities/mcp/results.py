@@ -16,7 +16,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from activities.plain import cut_middle, plain
+from activities.text.plain import cut_middle, plain
 
 MOST_CHARACTERS = 1_000_000
 """Of a result: what is beyond is never shown, and need not be kept."""

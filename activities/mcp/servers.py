@@ -34,7 +34,7 @@ from activities.mcp.errors import Away, Failed, Interrupted
 from activities.mcp.raw_answers import odd_result
 from activities.mcp.tasks import TaskState
 from activities.mcp.transport import UNSAID, Sending
-from config.servers import Server
+from config.schema.mcp_servers import Server
 
 TICK = 0.2
 """Seconds between two looks at whether a call is still wanted."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.types import CallToolResult, InputRequests, InputResponses, Request, RequestParams, Result
 
-from config.servers import Server
+from config.schema.mcp_servers import Server
 from protocol.requests import Pending
 
 SOONEST, LATEST = 1.0, 60.0

@@ -20,10 +20,10 @@ from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from activities.guards.credentials import credential
 from activities.mcp.errors import Away
 from activities.mcp.headers import CommandHeaders
-from config.servers import WORKSPACE, Server
+from activities.redaction.credentials import credential
+from config.schema.mcp_servers import WORKSPACE, Server
 
 KEEPER = Path(__file__).with_name("keeper.py")
 LAST_WORDS = 2000

@@ -20,20 +20,20 @@ from mcp.types import (
 )
 from pydantic import TypeAdapter
 
-from activities.guards.credentials import hide
-from activities.guards.secrets import redact
-from activities.mcp.asking import Elicited, Misread, elicited
 from activities.mcp.connection import Called, Turn
+from activities.mcp.elicitation import Elicited, Misread, elicited
 from activities.mcp.errors import Away, Failed
 from activities.mcp.outcomes import outcomes_told
 from activities.mcp.raw_answers import odd_result
 from activities.mcp.results import text_of
 from activities.mcp.servers import BEGUN, servers
 from activities.mcp.tasks import CreatedTask, TaskState, is_too_old, until_next_poll
-from activities.plain import plain
+from activities.redaction.credentials import hide
+from activities.redaction.secrets import redact
+from activities.text.plain import plain
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError, Unfinished, Unreached
-from config.servers import Declared
+from config.schema.mcp_servers import Declared
 from protocol.requests import Pending
 from protocol.text import one_line
 

@@ -24,7 +24,7 @@ from activities.model.json_text import (
     canonical,
     is_object,
 )
-from activities.plain import plain
+from activities.text.plain import plain
 from protocol.requests import MAX_CALLS
 
 MAX_COMPARED = 2 * MAX_CALLS

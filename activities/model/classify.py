@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import re2
 
-from config.wording import PhraseClass, Wording, expression
+from config.schema.reply_phrases import PhraseClass, Wording, expression
 from protocol.requests import ReplyVerdict
 
 _FENCE = re.compile(r"\s{0,3}(?:[-*+>] |\d+[.)] )?\s*(`{3,}|~{3,})")

@@ -25,7 +25,7 @@ from activities.model.providers import (
     takes_cache_key,
 )
 from activities.toolkit.schemas import without_keywords
-from config.sections import ModelConfig
+from config.schema.agent_sections import ModelConfig
 
 COUNTS = "stream_options"
 LIMIT = "max_completion_tokens"

@@ -19,13 +19,13 @@ from openai import AsyncOpenAI
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.failures import failure
-from activities.guards.credentials import key_in, without_credentials
-from activities.job.opening import job_id
+from activities.job.activity_context import job_id
 from activities.model.stream import CutShort
-from activities.rehearsal import RehearsalTransport, rehearse
-from config.sections import ModelConfig
+from activities.redaction.credentials import key_in, without_credentials
+from activities.runtime.failures import failure
+from config.schema.agent_sections import ModelConfig
 from protocol.text import one_line
+from rehearsal import RehearsalTransport, rehearse
 
 REHEARSAL = "rehearsal"
 """Model name that asks for the rehearsal model."""

@@ -17,8 +17,8 @@ from pydantic_core import from_json
 
 from activities.job.conversation import Form, on_wire
 from activities.model.providers import maker_of
-from activities.tokens import count
-from config.sections import ModelConfig
+from activities.text.tokens import count
+from config.schema.agent_sections import ModelConfig
 
 PLAIN = ("reasoning_content", "reasoning")
 SIGNED = ("reasoning_details", "thinking_blocks")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from activities.model.endpoint import REHEARSAL
 from activities.model.stream import Streamed
-from config.schema import AgentConfig, Problem
+from config.schema.agent import AgentConfig, Problem
 from protocol.limits import Price
 from protocol.requests import Usage
 

@@ -16,11 +16,11 @@ from activities.job.snapshot import Snapshot
 from activities.model import responses
 from activities.model.forms import form_of, weights_of
 from activities.model.providers import drops_reasoning_when_forced, maker_of, takes_cache_key
-from activities.tokens import MESSAGE_TOKENS, count, encoding_of
-from activities.toolkit.offering import offer
+from activities.text.tokens import MESSAGE_TOKENS, count, encoding_of
 from activities.toolkit.registry import Tool
 from activities.toolkit.schemas import allows_strict
-from config.sections import ModelConfig
+from activities.toolkit.tool_offer import offer
+from config.schema.agent_sections import ModelConfig
 from protocol import scope
 from protocol.state import JobState, Phase, PhaseKind
 from protocol.text import first_few, one_line

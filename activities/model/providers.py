@@ -11,9 +11,9 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-from activities.guards.credentials import without_credentials
 from activities.model.endpoint import REHEARSAL, configured
-from config.sections import ModelConfig
+from activities.redaction.credentials import without_credentials
+from config.schema.agent_sections import ModelConfig
 
 Api = Literal["chat", "responses"]
 Marks = Literal["none", "breakpoint", "cache_control"]

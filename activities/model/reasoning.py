@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from activities.plain import plain
+from activities.text.plain import plain
 
 TEXTS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"

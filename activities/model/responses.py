@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.plain import plain
-from config.sections import ModelConfig
+from activities.text.plain import plain
+from config.schema.agent_sections import ModelConfig
 
 ENCRYPTED = "reasoning.encrypted_content"
 MOST_ITEMS = 2_000_000

@@ -20,8 +20,8 @@ from activities.model.call_pieces import Piece, read_calls, separate_calls
 from activities.model.events import Events
 from activities.model.reasoning import Reasoning
 from activities.model.responses import ResponseEvents, failure_of
-from activities.plain import NAME_CHARACTERS, plain, tool_name
-from config.sections import ModelConfig
+from activities.text.plain import NAME_CHARACTERS, plain, tool_name
+from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS, Usage
 from protocol.state import Data
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import yaml
 
 from activities.checkpoints import Files
-from activities.context.digest import transcript_line
+from activities.job.context_summary import transcript_line
 from activities.job.snapshot import Snapshot
-from activities.plain import cut_middle
-from activities.tokens import count
+from activities.text.plain import cut_middle
+from activities.text.tokens import count
 from protocol.state import Phase, Todo
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]

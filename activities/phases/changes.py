@@ -5,8 +5,8 @@ from __future__ import annotations
 from pygit2 import Patch
 
 from activities.checkpoints import Change, Entry, Files, diff
-from activities.plain import plain
-from activities.tokens import clip
+from activities.text.plain import plain
+from activities.text.tokens import clip
 from activities.toolkit.ownership import is_system
 
 MOST_BYTES = 200_000

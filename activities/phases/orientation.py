@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, get_args
 
+from activities.job.plan_file import boxes, parse_plan, section
 from activities.job.snapshot import Snapshot
+from activities.job.workspace_summary import SUMMARY, files_listed
 from activities.phases.archive import FORKED, PAGE
-from activities.phases.summary import SUMMARY, files_listed
-from activities.plan import boxes, parse_plan, section
-from activities.tokens import clip
-from activities.toolkit.offering import Offer, offer, offered_names
-from config.schema import AgentConfig
+from activities.text.tokens import clip
+from activities.toolkit.tool_offer import Offer, offer, offered_names
+from config.schema.agent import AgentConfig
 from config.templates import render
 from protocol.requests import MAX_CALLS
 from protocol.scope import STEP_CHARACTERS

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from activities.checkpoints import Files
 from activities.checkpoints import parse as parts_of
+from activities.job.plan_file import PlanPhase, listed_under
 from activities.job.snapshot import Snapshot
-from activities.plan import PlanPhase, listed_under
-from config.schema import AgentConfig
-from config.sections import PredefinedTodo
+from config.schema.agent import AgentConfig
+from config.schema.agent_sections import PredefinedTodo
 from protocol.scope import plan_items
 from protocol.state import JobState, Phase, Purpose, Todo
 from protocol.text import start_of

@@ -15,7 +15,7 @@ from typing import Any
 from activities.checkpoints import Files, diff
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
-from activities.job.volatile import volatile
+from activities.job.volatile_paths import volatile
 from protocol.handoffs import Handoff, TesterVerdict
 from protocol.proof import Check, Proof
 from protocol.text import one_line

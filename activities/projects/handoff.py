@@ -10,16 +10,16 @@ from pydantic import BaseModel, ValidationError
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.checkpoints.errors import shown
 from activities.checkpoints.names import to_bytes
-from activities.ending.done_when import unmet
+from activities.job.done_when import unmet
 from activities.job.snapshot import Snapshot
-from activities.job.volatile import without_volatile
-from activities.plain import plain
+from activities.job.volatile_paths import without_volatile
 from activities.projects.evidence import evidence_of, unproved
-from activities.projects.proving import Proving, proved
+from activities.projects.proof_run import Proving, proved
 from activities.projects.repository import Repository, is_git, repository_path, takes
 from activities.projects.runners import fault, lacks_runner
 from activities.projects.stand_ins import is_test, stand_ins
-from config.schema import Problem
+from activities.text.plain import plain
+from config.schema.agent import Problem
 from protocol.handoffs import (
     REPORT_FILES,
     FeatureReport,
@@ -32,9 +32,9 @@ from protocol.handoffs import (
 from protocol.project import BRIEF, RESULT, STATE_FILES
 from protocol.proof import in_repository
 from protocol.routing import routing_problems
-from protocol.telling import all_errors
 from protocol.text import as_entry, end_of, first_few, start_of
 from protocol.tools import ToolRoute
+from protocol.validation_errors import all_errors
 
 KEPT_BY_SYSTEM = (RESULT, *STATE_FILES.values())
 """Files that the system writes beside a project's product: no job makes them in it."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from activities.commands import sandbox
 from activities.projects.runners import needs_of
-from config.schema import AgentConfig
-from config.shell import ShellConfig
+from config.schema.agent import AgentConfig
+from config.schema.shell import ShellConfig
 from protocol.project_start import ProjectStart
 from protocol.text import end_of, one_line
 

@@ -17,10 +17,19 @@ import pygit2
 from pygit2.enums import DeltaStatus, FileMode
 
 from activities.checkpoints import CheckpointMissing, Files, Root, folder_name, unescape
-from activities.checkpoints.drafting import drafted
-from activities.checkpoints.folders import EXECUTABLE, FILE, FOLDER, LINK, Node, Raw, build, entries
+from activities.checkpoints.atomic_folder import drafted
 from activities.checkpoints.names import entry_name, from_bytes
 from activities.checkpoints.objects import EMPTY_TREE, Store
+from activities.checkpoints.sharded_tree import (
+    EXECUTABLE,
+    FILE,
+    FOLDER,
+    LINK,
+    Node,
+    Raw,
+    build,
+    entries,
+)
 
 MAIN = "main"
 NOWHERE = pygit2.Oid(raw=b"\1" * 20)

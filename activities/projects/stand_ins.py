@@ -1,8 +1,8 @@
 """What in a product would stand in for its test runner, or settle what a test comes to.
 
 A test that is run shows something only where the product does not decide how it is run. Names and
-words are looked for here; `activities.projects.proving` adds a failing test besides and looks that
-it fails.
+words are looked for here; `activities.projects.proof_run` adds a failing test besides and looks
+that it fails.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from activities.documents import FoldedPage, Page
-from activities.documents.candidates import Candidate
 from activities.requirements.requirement import Requirement
 from activities.requirements.set_aside import Rule
-from activities.requirements.statements import statements_of
+from activities.requirements.text.candidates import Candidate
+from activities.requirements.text.statements import statements_of
 
 
 @dataclass(frozen=True)

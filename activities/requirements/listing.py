@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
-from activities.documents.candidates import Candidate
-from activities.plain import as_json
 from activities.requirements.folder import Unusable
+from activities.requirements.text.candidates import Candidate
+from activities.text.plain import as_json
 from protocol.text import one_line
 
 JSON = "candidates/candidates.json"

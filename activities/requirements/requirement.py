@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from activities.documents.candidates import Force
-from activities.plain import as_json
+from activities.requirements.text.candidates import Force
+from activities.text.plain import as_json
 from protocol.state import Data
 
 Kind = Literal["functional", "data", "process", "legal", "quality", "constraint"]

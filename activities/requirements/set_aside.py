@@ -7,9 +7,9 @@ import re
 from pydantic import Field, TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
-from activities.documents.candidates import Candidate
-from activities.plain import as_json
 from activities.requirements.folder import Unusable
+from activities.requirements.text.candidates import Candidate
+from activities.text.plain import as_json
 from protocol.state import Data
 
 PATH = "requirements/set_aside.json"

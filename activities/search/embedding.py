@@ -15,9 +15,9 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from activities.guards.credentials import hide, key_in, without_credentials
 from activities.model.endpoint import address
-from config.sections import Embeddings
+from activities.redaction.credentials import hide, key_in, without_credentials
+from config.schema.agent_sections import Embeddings
 from protocol.errors import Unavailable
 from protocol.text import one_line
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from activities.plain import lines_of
+from activities.text.plain import lines_of
 
 MOST = 1200
 """Characters of a passage: about the 256 tokens that small embedding models read."""

@@ -27,7 +27,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from activities.checkpoints import Root
-from activities.stores.away import StoreAway, StoreNewer, StoreRejects
+from activities.stores.errors import StoreAway, StoreNewer, StoreRejects
 from protocol.text import one_line
 
 TRIES = 2
@@ -145,7 +145,7 @@ class Store:
                 return work(connection)
 
     def _engine(self) -> Engine:
-        from activities.stores.migrating import migrate  # noqa: PLC0415 - loads Alembic, a second
+        from activities.stores.upgrade import migrate  # noqa: PLC0415 - loads Alembic, a second
 
         with _opening:
             # What is open still takes writes when the file was removed or another one was put in

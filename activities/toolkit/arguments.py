@@ -17,7 +17,7 @@ from referencing import Registry
 from activities.toolkit.schemas import brief, facts, offerable
 from config.patterns import compiled
 from protocol.errors import Refusal
-from protocol.telling import error_message
+from protocol.validation_errors import error_message
 
 MOST_TOLD = 5
 """Violations that one message names."""

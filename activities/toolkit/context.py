@@ -9,7 +9,7 @@ from typing import Any
 from activities.checkpoints import Files, Root, parse
 from activities.checkpoints.entries import with_entry
 from activities.job.conversation import Conversation
-from config.schema import AgentConfig
+from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.requests import Pending
 from protocol.state import JobState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from activities.toolkit.registry import REGISTRY, Tool, select
 from activities.toolkit.remote import remote_tool
-from config.schema import AgentConfig, Problem
+from config.schema.agent import AgentConfig, Problem
 
 
 def toolbox(config: AgentConfig) -> dict[str, Tool]:

@@ -16,11 +16,11 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import ConfigDict, create_model
 
 from activities.job.conversation import CUT, MALFORMED, MIXED_UP
-from activities.plain import plain
+from activities.text.plain import plain
 from activities.toolkit.arguments import Arguments, Misfit, ModelArguments
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from config.schema import Problem
+from config.schema.agent import Problem
 from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
 

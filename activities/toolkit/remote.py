@@ -10,7 +10,7 @@ from typing import Any
 from activities.toolkit.arguments import SchemaArguments
 from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import Tool
-from config.servers import Declared, Server
+from config.schema.mcp_servers import Declared, Server
 
 SUMMARY = 400
 """Characters of a description that the model is sent with every request."""
@@ -45,6 +45,6 @@ def remote_tool(declared: Declared, server: Server) -> Tool:
 
 def _call(declared: Declared, context: ToolContext, /, **arguments: Any) -> str:
     # Late: what speaks the protocol takes a second to load, and most workers have no server.
-    calling = import_module("activities.mcp.calling")
+    calling = import_module("activities.mcp.tool_call")
     text: str = calling.call(declared, context, arguments)
     return text

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from activities.toolkit.offering import MOST_OFFERED, offer
 from activities.toolkit.registry import Tool, tool
+from activities.toolkit.tool_offer import MOST_OFFERED, offer
 from config.patterns import compile_pattern, why_not
 
 BEST = 5

@@ -10,7 +10,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities import tokens
 from activities.checkpoints import Files
 from activities.checkpoints import parse as parts_of
 from activities.documents import (
@@ -23,8 +22,9 @@ from activities.documents import (
     read_bounded,
     render,
 )
-from activities.plain import as_json
-from activities.starting.inputs import quality_beside, text_beside
+from activities.documents.inputs import quality_beside, text_beside
+from activities.text import tokens
+from activities.text.plain import as_json
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.ownership import DATA, refusal

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from activities.checkpoints import Entry, Files
 from activities.checkpoints.errors import shown
-from activities.phases.summary import workspace_summary
-from activities.plain import lines_of
+from activities.job.workspace_summary import workspace_summary
+from activities.text.plain import lines_of
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.ownership import DATA, from_outside

@@ -12,9 +12,9 @@ from activities.checkpoints import Files
 from activities.commands import sandbox
 from activities.commands.private import private_folder
 from activities.job.kept_results import KeptResults
-from activities.plain import cut_middle
 from activities.projects.working_copy import readable_git
-from activities.tool_calls import effects
+from activities.text.plain import cut_middle
+from activities.toolkit import effects
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.ownership import without_owned

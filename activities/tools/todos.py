@@ -23,9 +23,16 @@ from pydantic import (
 )
 
 from activities.checkpoints import FilesError, PathRefused
-from activities.ending.check_commands import Checks
-from activities.ending.done_when import NO_COMMANDS, checked, unmet
-from activities.plan import PlanPhase, TodosFile, boxes, parse_plan, parse_todos, with_ticks
+from activities.commands.check_commands import Checks
+from activities.job.done_when import NO_COMMANDS, checked, unmet
+from activities.job.plan_file import (
+    PlanPhase,
+    TodosFile,
+    boxes,
+    parse_plan,
+    parse_todos,
+    with_ticks,
+)
 from activities.toolkit.context import ToolContext
 from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError

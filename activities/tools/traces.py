@@ -6,16 +6,16 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from activities.plain import title
 from activities.stores import traces as rows
-from activities.stores.away import StoreAway, StoreRefuses
-from activities.stores.deferring import Writer, makes, write
 from activities.stores.engine import Store
+from activities.stores.errors import StoreAway, StoreRefuses
+from activities.stores.outbox import Writer, makes, write
+from activities.text.plain import title
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
-from activities.traces.finding import Reader, find
-from activities.traces.telling import Level, redact_trace, render_trace
+from activities.traces.trace_search import Reader, find
+from activities.traces.trace_text import Level, redact_trace, render_trace
 from protocol.state import DeferredWrite
 from protocol.traces import MOST_CHARACTERS
 

@@ -1,4 +1,4 @@
-"""How a reviewer decides: `activities.ending.review` gives it these tools and reads the calls."""
+"""How a reviewer decides: `activities.steps.review_job` offers these tools and reads the calls."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from activities import web
-from activities.plain import plain
-from activities.starting.inputs import text_beside
+from activities.documents.inputs import text_beside
+from activities.text.plain import plain
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError, Unreached
 from activities.toolkit.registry import tool

@@ -1,8 +1,8 @@
 """The web: pages fetched by rules of address, and searches asked of a provider."""
 
 from activities.web.addresses import Refused, Resolve, resolve
-from activities.web.fetching import Fetched, fetch
-from activities.web.searching import Away, search
+from activities.web.page_fetch import Fetched, fetch
+from activities.web.search_providers import Away, search
 from activities.web.sources import FOLDER, as_source, name_stem, sources_from
 
 __all__ = [

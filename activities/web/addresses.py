@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 import httpx2
 
-from config.web import Web
+from config.schema.web import Web
 from protocol.errors import Refusal
 
 Resolve = Callable[[str, int], list[str]]

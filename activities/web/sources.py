@@ -28,11 +28,11 @@ import httpx2
 from activities.checkpoints import Files
 from activities.documents import DocumentError, Page, Quality, read_bounded, render
 from activities.documents.encoding import decoded, is_utf8
+from activities.documents.inputs import put_document
 from activities.documents.text import sniff
-from activities.plain import as_json
-from activities.starting.inputs import put_document
+from activities.text.plain import as_json
 from activities.web.addresses import Refused
-from activities.web.fetching import Fetched
+from activities.web.page_fetch import Fetched
 
 FOLDER = "documents/sources"
 SIDE = ".source.json"

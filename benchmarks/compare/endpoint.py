@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from activities.rehearsal import Reply, Request, wire
-from activities.rehearsal.server import ModelServer
-from activities.rehearsal.wire import Model
 from benchmarks.drifting import Drifting, even
 from benchmarks.zero_cost import ZeroCost
+from rehearsal import Reply, Request, wire
+from rehearsal.server import ModelServer
+from rehearsal.wire import Model
 
 SIZE = 500
 """Characters of a file."""

@@ -21,7 +21,7 @@ from textwrap import shorten
 
 from activities.documents import Page
 from activities.documents.quality import examine
-from activities.documents.reading import Reading
+from activities.documents.reading_result import Reading
 from benchmarks.pdf.engines import ENGINES
 from benchmarks.pdf.fetch import Sample, fetch, samples
 from benchmarks.pdf.likeness import Likeness, likeness

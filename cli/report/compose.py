@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from cli.jobs import JobView
-from cli.report import kept, patterns
+from cli.report import checkpoints, patterns
+from cli.report.checkpoints import CheckpointFacts, PhaseStart
 from cli.report.data import (
     BARS,
     MOST_LISTED,
@@ -21,9 +22,8 @@ from cli.report.data import (
     Report,
     Scope,
 )
-from cli.report.kept import CheckpointFacts, PhaseStart
+from cli.report.sanitize import safe_data, safe_line, safe_text
 from cli.report.tally import Tally, fold_steps, group_refusals
-from cli.report.words import safe_data, safe_line, safe_text
 from protocol import scope as ledger
 from protocol.requests import Usage
 from protocol.state import ScopeItem
@@ -69,7 +69,7 @@ def compose_report(
         # A fork's status goes on counting from where it left the first job.
         figures.steps = len(counted.steps)
         refusals = _count_refusals(figures, refusals)
-    still_open = kept.unexplained_work(facts, result) if head.status == "completed" else []
+    still_open = checkpoints.unexplained_work(facts, result) if head.status == "completed" else []
     figures.completions_accepted = int(head.status == "completed")
     figures.completions_let_through = int(bool(still_open))
     # A job that was put back begins its count of steps elsewhere than at 1, as does a fork.
@@ -89,7 +89,7 @@ def compose_report(
                     "problem": safe_line(deliverable.problem),
                 }
             )
-            for deliverable in kept.list_deliverables(facts, result)
+            for deliverable in checkpoints.list_deliverables(facts, result)
         ],
         unresolved=[safe_line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
         decisions=[_decision(each) for each in status.get("approvals") or []][-MOST_LISTED:],

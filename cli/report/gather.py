@@ -10,24 +10,24 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import CheckpointMissing, Root, RootError
-from activities.learning.finished import finished
+from activities.learning.finished_jobs import finished
+from activities.steps import store_traces
 from activities.stores import traces as rows
-from activities.stores.away import StoreAway
 from activities.stores.engine import Store
-from activities.traces import storing
-from cli import inspecting, project_view
+from activities.stores.errors import StoreAway
+from cli import checkpoint_reader, project_view
 from cli.jobs import JobView, view_job
 from cli.output import UserError
-from cli.report import kept
+from cli.report import checkpoints
+from cli.report.checkpoints import CheckpointFacts
 from cli.report.compose import compose_report
 from cli.report.data import MOST_JOBS, Habit, Output, ProjectReport, Report, UnitLine
 from cli.report.history import find_runs, read_events
-from cli.report.kept import CheckpointFacts
-from cli.report.repeating import find_habits
+from cli.report.recurrence import find_habits
+from cli.report.sanitize import safe_line, safe_text
 from cli.report.tally import Tally
-from cli.report.words import safe_line, safe_text
-from config.learned import LearnedGuards
-from config.schema import Problem
+from config.learned_guards import LearnedGuards
+from config.schema.agent import Problem
 from engine.connection import answering_link, workspaces_root
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def _trace_rows(root: Root, job_id: str) -> list[dict[str, Any]]:
                 "why": row.why,
             },
         }
-        for row in storing.traces_of(root, job_id)
+        for row in store_traces.traces_of(root, job_id)
     ]
 
 
@@ -202,13 +202,13 @@ def _unit_line(unit: dict[str, Any]) -> UnitLine:
 
 def _read_facts(job_id: str, job_view: JobView | None) -> CheckpointFacts:
     places = (
-        inspecting.places_from_status(job_view.status)
+        checkpoint_reader.places_from_status(job_view.status)
         if job_view
-        else inspecting.JobPlaces(None, {})
+        else checkpoint_reader.JobPlaces(None, {})
     )
-    store = inspecting.open_repository(job_id, places)
+    store = checkpoint_reader.open_repository(job_id, places)
     try:
-        return kept.read_checkpoints(store, inspecting.commit_at(places, store, None))
+        return checkpoints.read_checkpoints(store, checkpoint_reader.commit_at(places, store, None))
     except CheckpointMissing as error:
         raise UserError(
             f"a checkpoint of {job_id} is damaged or not in this store: {error}"

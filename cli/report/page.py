@@ -14,7 +14,7 @@ from importlib.resources import files
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from cli.report import drawing
+from cli.report import charts
 from cli.report.data import ProjectReport, Report
 
 _HERE = files(__package__)
@@ -42,8 +42,8 @@ def _render_reports(
     )
     environment.filters |= {
         "when": _format_time,
-        "duration": drawing.duration,
-        "size": drawing.size,
+        "duration": charts.duration,
+        "size": charts.size,
         "number": _format_number,
         "money": _format_money,
         "share": _format_share,
@@ -52,7 +52,7 @@ def _render_reports(
         title=f"{title} · {name}",
         project=project,
         reports=reports,
-        draw=drawing,
+        draw=charts,
         trace_columns=TRACE_COLUMNS,
         # Our own file; quoted as text it would be no style sheet.
         style=Markup(style),

@@ -9,7 +9,7 @@ from datetime import datetime
 from cli.report.data import MOST_LISTED, Bar, RefusalLine, Wait
 from cli.report.history import ActivityResult, JobEvent
 from cli.report.refusals import Refusal, call_refusal, reply_refusal
-from cli.report.words import safe_line
+from cli.report.sanitize import safe_line
 from protocol.requests import Usage
 
 MOST_REASONS = 2000

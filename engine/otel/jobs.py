@@ -34,7 +34,7 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from engine.otel.failing import kind_of
+from engine.otel.failure_kinds import kind_of
 from engine.otel.pipeline import SCOPE, spans
 
 HEADER = "longhaul-trace"

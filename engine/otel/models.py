@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from opentelemetry.metrics import Histogram
 from opentelemetry.trace import SpanKind
 
-from activities.observing import Asked, ChatReply, Heard
-from engine.otel.failing import kind_of, mark
+from activities.runtime.tracing import Asked, ChatReply, Heard
+from engine.otel.failure_kinds import kind_of, mark
 from engine.otel.pipeline import SCOPE, meters, tracer
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from opentelemetry.trace import Span
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from activities.observing import WATCHER, Asked, Heard
+from activities.runtime.tracing import WATCHER, Asked, Heard
 from engine.otel import models
-from engine.otel.failing import kind_of, mark
+from engine.otel.failure_kinds import kind_of, mark
 from engine.otel.pipeline import tracer
 from protocol.requests import ToolReply
 
@@ -43,7 +43,7 @@ class StepSpans(ActivityInboundInterceptor):
 
 
 class Step:
-    """Watches one attempt of an activity; see `activities.observing`."""
+    """Watches one attempt of an activity; see `activities.runtime.tracing`."""
 
     def __init__(self, span: Span, place: dict[str, str | int]) -> None:
         self._span = span

@@ -13,10 +13,10 @@ from pydantic_core import PydanticUndefined
 
 from activities.tool_catalogue import REGISTRY
 from config.editors import EXTENDS
-from config.guard_schema import FieldMatch, Guard, Match
 from config.loader import SHIPPED, agent_names, load_agent
-from config.schema import AgentFile
-from config.sections import ModelConfig
+from config.schema.agent import AgentFile
+from config.schema.agent_sections import ModelConfig
+from config.schema.guards import FieldMatch, Guard, Match
 from protocol.course import PatternThresholds
 from scripts.docs.markdown import anchor, table
 

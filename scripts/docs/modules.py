@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TOP = ("starter", "worker", "cli", "engine", "workflows", "activities", "config", "protocol")
+TOP = (
+    "starter",
+    "worker",
+    "cli",
+    "engine",
+    "workflows",
+    "activities",
+    "rehearsal",
+    "config",
+    "protocol",
+)
 SAID = {
     "starter": "starter.py",
     "worker": "worker.py",
@@ -15,6 +25,7 @@ SAID = {
     "engine": "engine<br/>connection, server, worker",
     "workflows": "workflows<br/>when: deterministic",
     "activities": "activities<br/>what: the world",
+    "rehearsal": "rehearsal<br/>a model that needs no key",
     "config": "config<br/>agents, prompts, limits",
     "protocol": "protocol<br/>data both sides know",
 }

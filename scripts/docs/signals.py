@@ -12,7 +12,7 @@ from protocol.payloads import SIGNALS, JobStart
 from protocol.project_start import ProjectStart
 from protocol.record import JobRecord
 from protocol.requests import Usage
-from protocol.starting import JobLimits
+from protocol.start import JobLimits
 from protocol.state import JobState, Phase, ScopeItem, Todo
 from scripts.docs.markdown import table
 from workflows.inbox import Inbox

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from activities.checkpoints import Root
+from activities.stores.engine import Store
 from tests.activities.wires import wired
 
 
@@ -25,3 +27,9 @@ def address(
     """By file, unless a test is parametrised with the names of wires."""
     with wired(getattr(request, "param", "file"), remote, monkeypatch) as url:
         yield url
+
+
+@pytest.fixture
+def store(root: Root, url: str) -> Store:
+    """A store in an empty database of the test's own."""
+    return Store(root, url)

@@ -15,13 +15,13 @@ from typing import Any
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.ending.facts import facts_activity
 from activities.job.conversation import call_id
 from activities.job.snapshot import Snapshot
-from activities.tool_calls.running import tool_activities
+from activities.steps.gate_facts import facts_activity
+from activities.steps.tool_call import tool_activities
 from activities.toolkit.registry import REGISTRY, Tool
 from config.loader import ENVIRONMENT, load_agent
-from config.schema import AgentConfig
+from config.schema.agent import AgentConfig
 from protocol.endings import FactsRequest, GateFacts, GateFactsReply
 from protocol.requests import ToolReply, ToolRequest
 from protocol.state import JobState, Phase, PhaseKind, Todo

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from activities.rehearsal import Reply
 from benchmarks.compare import figures
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.alone import run
@@ -17,6 +16,7 @@ from benchmarks.compare.endpoint import Behaviours, Endpoint
 from benchmarks.compare.page import markdown, write
 from benchmarks.compare.task import Gauge, Outcome, Task, failed, tool
 from benchmarks.drifting import content, path
+from rehearsal import Reply
 from tests.soak import SOAK
 
 OWN = {"type": "function", "function": {"name": "write_file", "parameters": {"properties": {}}}}

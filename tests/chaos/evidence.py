@@ -15,11 +15,11 @@ from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowExecution
 
 from activities.checkpoints import Root
-from activities.graph import Query, graph_folder, open_graph
 from activities.projects.repository import Repository, repository_path
-from activities.stores import requirements
+from activities.requirements import requirement_store
+from activities.requirements.graph import Query, graph_folder, open_graph
+from activities.steps.store_traces import traces_of
 from activities.stores.engine import Store
-from activities.traces.storing import traces_of
 from config.loader import load_agent
 from tests.chaos.model import TOOK
 from tests.chaos.place import JOB, Place
@@ -147,7 +147,7 @@ def _effects(root: Root, jobs: list[str]) -> Counter[str]:
     store = Store(root)
     found: Counter[str] = Counter()
     for job in jobs:
-        for row in store.run(partial(requirements.of_job, job=job)):
+        for row in store.run(partial(requirement_store.of_job, job=job)):
             found[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
         found.update(f"trace {job} {trace.what_happened}" for trace in traces_of(root, job))
     if graph_folder(root.path).exists():

@@ -8,8 +8,8 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from activities.rehearsal import Answer, Cut, Failure, Model, Reply, Request, Stall
-from activities.tool_calls.effects import MAY_HAVE_HAPPENED
+from activities.toolkit.effects import MAY_HAVE_HAPPENED
+from rehearsal import Answer, Cut, Failure, Model, Reply, Request, Stall
 from tests.chaos.plan import Kind
 
 SLOW_SECONDS = 2.0

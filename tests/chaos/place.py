@@ -14,7 +14,7 @@ from temporalio.client import WorkflowHandle, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from activities.checkpoints import Root
-from activities.rehearsal.server import ModelServer
+from rehearsal.server import ModelServer
 from tests.chaos import disk
 from tests.chaos.clock import Clock
 from tests.chaos.model import Moody

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from activities.checkpoints import Root
-from activities.rehearsal import Model, rehearse
 from cli.staging import stage_documents
+from rehearsal import Model, rehearse
 from tests.brief import BRIEF
 from tests.crash.model import Ledger
 

@@ -8,10 +8,10 @@ import pytest
 
 from activities.toolkit.registry import REGISTRY
 from cli.config_checks import check_configuration
-from cli.equipping import agent_tools
-from config.guard_schema import Guard
-from config.learned import Learned, LearnedGuards
+from cli.tool_listing import agent_tools
+from config.learned_guards import Learned, LearnedGuards
 from config.loader import SHIPPED, agent_names
+from config.schema.guards import Guard
 
 
 @pytest.fixture

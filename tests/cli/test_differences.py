@@ -7,7 +7,7 @@ import pytest
 from temporalio.client import WorkflowFailureError
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.unified import MAX_BYTES
+from activities.checkpoints.line_diff import MAX_BYTES
 from activities.job.snapshot import Snapshot
 from cli import differences
 from config.loader import load_agent

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from activities.rehearsal import Answer, Reply, Request, wire
 from cli.check import Check
 from cli.model_checks import check_model
-from config.sections import ModelConfig
+from config.schema.agent_sections import ModelConfig
+from rehearsal import Answer, Reply, Request, wire
 from tests.http_server import Handler, served
 from tests.provider.server import Provider, ProviderServer
 from tests.provider.strict import Responses

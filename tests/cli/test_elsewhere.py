@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.outgoing import Outgoing
+from activities.checkpoints.push_staging import Outgoing
 from activities.checkpoints.remote import push
-from cli import inspecting
-from cli.inspecting import JobPlaces
+from cli import checkpoint_reader
+from cli.checkpoint_reader import JobPlaces
 from tests.activities.standing import JOB, Standing
 
 
@@ -38,10 +38,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
 
 
 def test_files_of_now_and_of_a_phase_are_there(here: Root, found: JobPlaces) -> None:
-    store = inspecting.open_repository(JOB, found)
-    now, then = (inspecting.commit_at(found, store, phase) for phase in (None, 2))
-    assert inspecting.read_path(inspecting.files_at(store, now), "notes/a.md") == b"tea\n"
-    paths = [entry.path for entry in inspecting.files_at(store, then).walk()]
+    store = checkpoint_reader.open_repository(JOB, found)
+    now, then = (checkpoint_reader.commit_at(found, store, phase) for phase in (None, 2))
+    assert (
+        checkpoint_reader.read_path(checkpoint_reader.files_at(store, now), "notes/a.md")
+        == b"tea\n"
+    )
+    paths = [entry.path for entry in checkpoint_reader.files_at(store, then).walk()]
     assert "notes/a.md" not in paths
 
 
@@ -50,8 +53,8 @@ def test_what_the_remote_lacks_is_told(
 ) -> None:
     later = JobPlaces("0" * 40, found.starts, remote=found.remote)
     begun = time.monotonic()
-    store = inspecting.open_repository(JOB, later)
-    assert time.monotonic() - begun > inspecting.PAUSE_SECONDS
+    store = checkpoint_reader.open_repository(JOB, later)
+    assert time.monotonic() - begun > checkpoint_reader.PAUSE_SECONDS
     assert "1 of 2 checkpoints are neither here nor in the remote" in capsys.readouterr().err
     assert store.holds(found.starts[2])
 
@@ -59,10 +62,10 @@ def test_what_the_remote_lacks_is_told(
 def test_what_is_here_is_shown_when_the_remote_is_away(
     here: Root, found: JobPlaces, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inspecting.open_repository(JOB, found)
+    checkpoint_reader.open_repository(JOB, found)
     (tmp_path / "remote.git").rename(tmp_path / "away")
     later = JobPlaces("0" * 40, found.starts, remote=found.remote)
-    store = inspecting.open_repository(JOB, later)
+    store = checkpoint_reader.open_repository(JOB, later)
     assert "gives none" in capsys.readouterr().err
-    assert inspecting.files_at(store, inspecting.commit_at(later, store, 2))
+    assert checkpoint_reader.files_at(store, checkpoint_reader.commit_at(later, store, 2))
     assert open_checkpoints(here, JOB).holds(found.starts[2])

@@ -11,8 +11,8 @@ import pytest
 from temporalio.service import RPCError
 
 from activities.checkpoints import Checkpoints, Root
-from activities.forgetting.activity import Forgetting
 from activities.projects.repository import Repository, repository_path
+from activities.steps.forget import Forgetting
 from engine.service import build_worker
 from tests.cli.stand_in import StandIn
 from workflows.forgetting import ForgetWorkflow as Workflow

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.graph import Query, open_graph
-from activities.graph.statements import put_node
+from activities.requirements.graph import Query, open_graph
+from activities.requirements.graph.statements import put_node
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.engine import Store
 from config.loader import load_agent

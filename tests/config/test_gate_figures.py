@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from activities.context.planning import KEPT_RESULTS, SUMMARY_TOKENS
-from config.guard_schema import Hook
+from activities.job.compaction_plan import KEPT_RESULTS, SUMMARY_TOKENS
 from config.loader import agent_names, load_agent
+from config.schema.guards import Hook
 from protocol.course import StuckThresholds
 
 FIGURES = {

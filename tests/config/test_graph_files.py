@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from config.graph_files import extended, load_graph_schema
-from config.graph_schema import GraphSchema
 from config.loader import SHIPPED, amend, load_agent
-from config.schema import Problem
+from config.schema.agent import Problem
+from config.schema.graph import GraphSchema
 
 NODE = "nodes:\n  Tea:\n    key: id\n    properties:\n      id: {type: text}\n"
 

@@ -9,7 +9,7 @@ import pytest
 
 from config.guard_files import read_guards
 from config.loader import SHIPPED, load_agent
-from config.schema import AgentConfig, Problem
+from config.schema.agent import AgentConfig, Problem
 
 WHOLE = """\
 - name: no-secrets-here

@@ -9,7 +9,7 @@ import pytest
 
 from config.files import parse_yaml
 from config.loader import SHIPPED, agent_names, amend, load_agent, overridden
-from config.schema import Problem
+from config.schema.agent import Problem
 from config.templates import render
 
 

@@ -9,9 +9,9 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from activities.rehearsal import Answer, Reply, Request
-from activities.rehearsal.seen import View, look
-from activities.rehearsal.wire import Arguments
+from rehearsal import Answer, Reply, Request
+from rehearsal.request_view import View, look
+from rehearsal.wire import Arguments
 from tests.soak import soak
 
 Call = tuple[str, Arguments]

@@ -16,7 +16,8 @@ from pathlib import Path
 from openai import AsyncOpenAI
 from temporalio.worker._worker import load_default_build_id
 
-from activities import catalogue, tokens
+from activities import catalogue
+from activities.text import tokens
 from config.loader import load_agent
 from engine import process
 from workflows import job

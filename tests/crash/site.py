@@ -17,8 +17,8 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Answer, Reply, Request
-from activities.rehearsal.server import ModelServer
+from rehearsal import Answer, Reply, Request
+from rehearsal.server import ModelServer
 from tests.crash.aims import Aim, View
 from tests.crash.model import Ledger
 from tests.crash.processes import Nursery, TemporalServer

@@ -14,9 +14,9 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
-from activities.rehearsal import Answer, Hang, Request, Stall
-from activities.rehearsal.seen import look
 from engine.development import find_binary
+from rehearsal import Answer, Hang, Request, Stall
+from rehearsal.request_view import look
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.processes import REPOSITORY, environment

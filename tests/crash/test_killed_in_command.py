@@ -13,7 +13,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.rehearsal.server import ModelServer
+from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
 from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Short, job

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from activities.checkpoints import Root
-from activities.rehearsal.server import ModelServer
+from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import odd, processes, until
 from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Short, job

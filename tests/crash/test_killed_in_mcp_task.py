@@ -7,7 +7,7 @@ import json
 import sys
 
 from activities.checkpoints import Root
-from activities.rehearsal.server import ModelServer
+from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import processes, until
 from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Call, Short, job

@@ -14,8 +14,8 @@ import pytest
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.projects.repository import Repository, repository_path
-from activities.rehearsal import Answer, Request
-from activities.rehearsal.server import ModelServer
+from rehearsal import Answer, Request
+from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
 from tests.crash.begun import Begun, Place
 from tests.workflows.short import Call

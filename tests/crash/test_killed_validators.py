@@ -6,11 +6,11 @@ import asyncio
 import json
 
 from activities.checkpoints import Root
-from activities.graph import Query, open_graph
-from activities.rehearsal import rehearse
-from activities.rehearsal.server import ModelServer
+from activities.requirements.graph import Query, open_graph
 from activities.stores.engine import Store
 from config.loader import load_agent
+from rehearsal import rehearse
+from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
 from tests.activities.stores.filling import fill, requirement, statuses
 from tests.brief import BRIEFEST

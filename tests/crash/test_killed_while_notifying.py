@@ -16,8 +16,8 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.rehearsal.seen import View
-from activities.rehearsal.server import ModelServer
+from rehearsal.request_view import View
+from rehearsal.server import ModelServer
 from tests.crash.begun import Begun, Place
 from tests.crash.processes import Worker
 from tests.crash.trial import SEED

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
-from activities.rehearsal.seen import View
-from activities.rehearsal.server import ModelServer
 from activities.stores import traces as rows
 from activities.stores.engine import Store
+from rehearsal.request_view import View
+from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
 from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Call, Short, job

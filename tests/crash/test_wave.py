@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.projects.repository import Repository, repository_path
-from activities.rehearsal.server import ModelServer
+from rehearsal.server import ModelServer
 from tests.crash.begun import Begun
 from tests.crash.begun import Place as Given
 from tests.crash.processes import Worker

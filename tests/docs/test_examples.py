@@ -23,12 +23,12 @@ from temporalio.service import RPCError
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
-from activities.rehearsal import RehearsalTransport, rehearse
 from activities.toolkit.registry import REGISTRY, select
 from config.loader import SHIPPED, load_agent
 from config.templates import render
 from engine.development import find_binary, server
 from engine.service import build_worker
+from rehearsal import RehearsalTransport, rehearse
 from tests.activities.standing import Standing
 from tests.docs.reading import blocks, commands, page
 from tests.workflows.serving import Jobs

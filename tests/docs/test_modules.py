@@ -12,14 +12,14 @@ from scripts.docs.modules import imported
 @pytest.mark.parametrize(
     "code",
     [
-        "import activities.job.opening",
-        "from activities.job.opening import PLACE",
-        "importlib.import_module('activities.job.opening')",
-        "import_module('activities.job.opening').PLACE",
+        "import activities.job.activity_context",
+        "from activities.job.activity_context import PLACE",
+        "importlib.import_module('activities.job.activity_context')",
+        "import_module('activities.job.activity_context').PLACE",
     ],
 )
 def test_every_way_to_import_is_seen(code: str) -> None:
-    assert list(imported(ast.parse(code))) == ["activities.job.opening"]
+    assert list(imported(ast.parse(code))) == ["activities.job.activity_context"]
 
 
 def test_other_calls_are_none() -> None:

@@ -15,7 +15,7 @@ from scripts.docs.__main__ import renewed
 from scripts.docs.commands import options, registered
 from tests.docs.reading import ROOT, anchors, blocks, commands, links, page, pages, tables
 
-CODE = ("activities", "cli", "config", "engine", "protocol", "workflows")
+CODE = ("activities", "cli", "config", "engine", "protocol", "rehearsal", "workflows")
 VARIABLE = re.compile(r"\b(?:LONGHAUL|TEMPORAL|OPENAI)_[A-Z_]+\b")
 CELLS = re.compile(r"(?<!\\)\|")
 STARTER = re.compile(r"^(?:(?:\.venv/bin/)?python )?starter(?:\.py)? (.+)")

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx2
 
-from activities.rehearsal import wire
-from activities.rehearsal.transport import EVENTS, JSON
+from rehearsal import wire
+from rehearsal.transport import EVENTS, JSON
 from tests.http_server import Handler, served
 from tests.provider.cache import PromptCache, blocks_of
 from tests.provider.strict import Responses, events

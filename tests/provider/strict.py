@@ -24,7 +24,7 @@ from openai.types.responses.response_create_params import ResponseCreateParamsSt
 from openai.types.responses.response_input_item_param import FunctionCallOutput
 from openai.types.responses.response_input_text_content_param import ResponseInputTextContentParam
 
-from activities.rehearsal import wire
+from rehearsal import wire
 from tests.provider.cache import PromptCache, blocks_of
 
 NOT_STATELESS = ("previous_response_id", "conversation", "background", "prompt")

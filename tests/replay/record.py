@@ -20,9 +20,9 @@ from typing import Any
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.rehearsal import Failure, Reply, rehearse
-from activities.rehearsal.wire import Answer, Request
 from engine.development import server
+from rehearsal import Failure, Reply, rehearse
+from rehearsal.wire import Answer, Request
 from tests.workflows import team
 from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving

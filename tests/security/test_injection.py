@@ -14,9 +14,9 @@ import yaml
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal.seen import look
-from activities.rehearsal.wire import Reply, Request
 from activities.toolkit.ownership import DATA
+from rehearsal.request_view import look
+from rehearsal.wire import Reply, Request
 from tests.activities.standing import Standing
 from tests.activities.web import sites
 from tests.workflows.serving import serving

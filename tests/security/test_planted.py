@@ -17,9 +17,9 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.rehearsal.seen import View
-from activities.rehearsal.server import ModelServer
-from activities.rehearsal.wire import Answer, Failure, Request
+from rehearsal.request_view import View
+from rehearsal.server import ModelServer
+from rehearsal.wire import Answer, Failure, Request
 from tests.activities.mcp.serving import odd
 from tests.crash.processes import Nursery, Worker
 from tests.workflows.serving import Jobs

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from activities.rehearsal.wire import Arguments, Reply, Request
+from rehearsal.wire import Arguments, Reply, Request
 
 Call = tuple[str, Arguments]
 MOST_CALLS = 32

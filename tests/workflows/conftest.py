@@ -8,8 +8,8 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import rehearse
 from engine.development import Server
+from rehearsal import rehearse
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 

@@ -8,8 +8,8 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.rehearsal import rehearse
-from activities.rehearsal.wire import Answer, Hang, Model, Request
+from rehearsal import rehearse
+from rehearsal.wire import Answer, Hang, Model, Request
 from tests.workflows.serving import Jobs
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from activities.ending import facts
-from activities.phases.transition import Phases
+from activities.steps import gate_facts
+from activities.steps.transition import Phases
 from tests.workflows.serving import Jobs
 
 
@@ -36,7 +36,7 @@ def gate_held(ends: str) -> Iterator[Held]:
     Args:
         ends: The tool whose call would end phase or job.
     """
-    read, held = facts.read_facts, Held()
+    read, held = gate_facts.read_facts, Held()
 
     def read_facts(snapshot: Any, call: int | None, checks: Any = None) -> Any:
         ended_by = None if call is None else snapshot.call(call)["function"]["name"]
@@ -45,7 +45,7 @@ def gate_held(ends: str) -> Iterator[Held]:
         return read(snapshot, call, checks)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(facts, "read_facts", read_facts)
+        patch.setattr(gate_facts, "read_facts", read_facts)
         yield held
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from activities.rehearsal.wire import Request
+from rehearsal.wire import Request
 
 
 class PrefixMeter:

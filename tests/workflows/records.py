@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from protocol.record import JobRecord
-from protocol.starting import JobLimits
+from protocol.start import JobLimits
 from protocol.state import JobState, Phase, PhaseKind, Purpose, ScopeItem, Todo
 
 

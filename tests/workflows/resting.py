@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from activities.rehearsal import call, rehearse
-from activities.rehearsal.seen import View, look
-from activities.rehearsal.wire import Answer, Model, Request
+from rehearsal import call, rehearse
+from rehearsal.request_view import View, look
+from rehearsal.wire import Answer, Model, Request
 
 
 class Resting:

@@ -20,9 +20,9 @@ from temporalio.client import Client, WorkflowHandle
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from activities.rehearsal import RehearsalTransport
-from activities.rehearsal.wire import Model
 from engine.service import build_worker
+from rehearsal import RehearsalTransport
+from rehearsal.wire import Model
 
 _numbers = itertools.count(1)
 SECONDS = 120

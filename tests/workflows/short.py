@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from activities.rehearsal import Reply, Request
-from activities.rehearsal.seen import View, failed, judges, look
-from activities.rehearsal.wire import Arguments
+from rehearsal import Reply, Request
+from rehearsal.request_view import View, failed, judges, look
+from rehearsal.wire import Arguments
 
 Call = tuple[str, Arguments]
 Does = Callable[[View], Sequence[Call]]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from activities.rehearsal import Answer, Reply, Request
-from activities.rehearsal.seen import View, failed, look
+from rehearsal import Answer, Reply, Request
+from rehearsal.request_view import View, failed, look
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
 TODOS = {

@@ -13,11 +13,11 @@ from temporalio.client import Client, WorkflowHandle
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
 from activities.model.endpoint import connect
-from activities.rehearsal import Cut, Failure, Reply, Stall
-from activities.rehearsal.server import ModelServer
-from activities.rehearsal.wire import Answer, Request
 from benchmarks.zero_cost import ZeroCost
 from engine.service import build_worker
+from rehearsal import Cut, Failure, Reply, Stall
+from rehearsal.server import ModelServer
+from rehearsal.wire import Answer, Request
 from tests.brief import BRIEFEST
 from tests.workflows.serving import Jobs, serving
 

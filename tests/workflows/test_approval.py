@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, call
+from rehearsal import Reply, call
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.tea import tea

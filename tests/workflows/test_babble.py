@@ -20,8 +20,8 @@ from temporalio.client import Client, WorkflowHandle
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.conversation import answered
 from activities.job.snapshot import Snapshot
-from activities.rehearsal import RehearsalTransport
 from protocol.state import Phase, Todo
+from rehearsal import RehearsalTransport
 from tests.soak import soak
 from tests.workflows.babble import Babble
 from tests.workflows.serving import Jobs, serving

@@ -10,7 +10,7 @@ import pytest
 from protocol.limits import Budget, Price
 from protocol.record import JobRecord, Review
 from protocol.requests import Call, Usage
-from protocol.starting import JobLimits
+from protocol.start import JobLimits
 from tests.workflows.records import record
 from workflows import budget
 from workflows.budget import TOOL_CALL, ExceededLimit, Reservation, changed_limits, exceeded_limit

@@ -9,8 +9,8 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, call
-from activities.rehearsal.wire import Answer, Hang
+from rehearsal import Reply, call
+from rehearsal.wire import Answer, Hang
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job

@@ -14,14 +14,14 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
 from activities.checkpoints import Root
-from activities.rehearsal.seen import View
-from activities.rehearsal.wire import Answer, Failure, Request
 from cli.events import last_events
 from cli.jobs import describe_failure, view_job
 from engine.codec import encrypting
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import runner
 from protocol.payloads import EncryptedPayloadError
+from rehearsal.request_view import View
+from rehearsal.wire import Answer, Failure, Request
 from tests.workflows.serving import FAILS, Jobs, serving
 from tests.workflows.short import DONE, Call, Short, job
 from workflows.job import Job

@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.rehearsal import call
+from rehearsal import call
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 

@@ -13,10 +13,10 @@ import httpx2
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, Script, call
-from activities.rehearsal.wire import Request
-from activities.tokens import count, of_message
+from activities.text.tokens import count, of_message
 from benchmarks.zero_cost import ZeroCost
+from rehearsal import Reply, Script, call
+from rehearsal.wire import Request
 from tests.brief import BRIEF
 from tests.soak import soak
 from tests.workflows.prefix import PrefixMeter

@@ -16,9 +16,9 @@ from temporalio.api.workflowservice.v1 import UpdateWorkflowExecutionOptionsRequ
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.rehearsal.seen import View
 from cli.doctor import run_checks
 from engine.deployment import version
+from rehearsal.request_view import View
 from tests.workflows.deploying import make_current
 from tests.workflows.serving import FAILS, Jobs, serving
 from tests.workflows.short import DONE, Call, Short, job

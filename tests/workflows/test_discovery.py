@@ -8,10 +8,10 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Script, call, rehearse
-from activities.rehearsal.seen import look, text_of
-from activities.rehearsal.wire import Answer, Request
 from activities.toolkit.registry import select
+from rehearsal import Script, call, rehearse
+from rehearsal.request_view import look, text_of
+from rehearsal.wire import Answer, Request
 from tests.activities.tools.plenty import GROUPS, plenty
 from tests.workflows.serving import serving
 from tests.workflows.tea import in_phase, tea

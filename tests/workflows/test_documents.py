@@ -10,9 +10,9 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.documents import contains_quote, extract
-from activities.rehearsal.seen import View
-from activities.stores import requirements as rows
+from activities.requirements import requirement_store as rows
 from activities.stores.engine import Store
+from rehearsal.request_view import View
 from tests.brief import BRIEFEST
 from tests.workflows.resting import Resting
 from tests.workflows.serving import serving

@@ -9,14 +9,14 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.mark import MARK, Mark
-from activities.forgetting.places import LOCKS, is_there, places
-from activities.forgetting.records import Record, forgotten, keep
+from activities.checkpoints.forgotten import Record, forgotten, keep
+from activities.checkpoints.owner import MARK, Mark
+from activities.forgetting.paths import LOCKS, is_there, places
 from activities.requirements.requirement import Citation, Requirement
-from activities.stores.deferring import Call as StoreCall
+from activities.requirements.requirement_store import fill, of_job
+from activities.steps.store_traces import traces_of
 from activities.stores.engine import Store
-from activities.stores.requirements import fill, of_job
-from activities.traces.storing import traces_of
+from activities.stores.outbox import Call as StoreCall
 from tests.activities.traces.noting import store, trace
 from tests.workflows.scheduled import fired
 from tests.workflows.serving import Jobs, serving

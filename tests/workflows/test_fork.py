@@ -12,8 +12,8 @@ import yaml
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root, diff, open_checkpoints
-from activities.rehearsal import rehearse
-from activities.rehearsal.seen import View
+from rehearsal import rehearse
+from rehearsal.request_view import View
 from tests.workflows.holding import gate_held, paused_at_gate
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from activities.plan import parse_todos
+from activities.job.plan_file import parse_todos
 from protocol.endings import GateFacts
-from protocol.starting import JobLimits
+from protocol.start import JobLimits
 from protocol.state import JobState, Purpose
 from protocol.tools import ToolRoute
 from tests.workflows.records import state

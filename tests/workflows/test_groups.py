@@ -12,9 +12,9 @@ from temporalio.client import Client, WorkflowContinuedAsNewError, WorkflowFailu
 
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
-from activities.rehearsal import rehearse
-from activities.rehearsal.seen import View
 from cli.project_input import project_input
+from rehearsal import rehearse
+from rehearsal.request_view import View
 from tests.soak import soak
 from tests.workflows.serving import serving
 from tests.workflows.short import Call

@@ -9,9 +9,9 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal.seen import View
-from activities.rehearsal.wire import Answer, Request
-from tests.activities.hooks.scripts import hook
+from rehearsal.request_view import View
+from rehearsal.wire import Answer, Request
+from tests.activities.guards.hooks.scripts import hook
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, TEA, Call, Short, close, job
 

@@ -14,11 +14,11 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.learning.lessons import Lessons
-from activities.rehearsal.seen import View, failed
-from activities.traces.storing import traces_of
+from activities.learning.learning_pass import Lessons
+from activities.steps.store_traces import traces_of
 from cli.report.gather import StoreReader
-from config.learned import LearnedGuards
+from config.learned_guards import LearnedGuards
+from rehearsal.request_view import View, failed
 from tests.workflows.habits import done, kept_by
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, TEA, Call, Does, Short, close, hand_over

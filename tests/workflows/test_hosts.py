@@ -16,9 +16,9 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.checkpoints.remote import refs_of
-from activities.rehearsal import Answer, Failure, Request
-from activities.rehearsal.seen import look
 from engine.connection import connect
+from rehearsal import Answer, Failure, Request
+from rehearsal.request_view import look
 from tests.crash.model import LEDGER as LEDGER_FILE
 from tests.crash.model import Ledger
 from tests.workflows.serving import serving

@@ -15,13 +15,13 @@ import yaml
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root, diff
-from activities.ending.closing import NOT_IN_FILE
 from activities.job.snapshot import Snapshot
-from activities.rehearsal import rehearse
-from activities.rehearsal.seen import View
+from activities.steps.close_job import NOT_IN_FILE
 from benchmarks.histories import chain, steps
 from cli.jobs import list_jobs, view_job
 from protocol.endings import JobResult
+from rehearsal import rehearse
+from rehearsal.request_view import View
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 from tests.workflows.tea import PAGE

@@ -9,12 +9,12 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.rehearsal import Failure, Reply, Request
-from activities.rehearsal.seen import View, judges
-from activities.rehearsal.wire import Answer
 from protocol.limits import Budget
 from protocol.record import Judgement
-from protocol.starting import JobLimits
+from protocol.start import JobLimits
+from rehearsal import Failure, Reply, Request
+from rehearsal.request_view import View, judges
+from rehearsal.wire import Answer
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, in_turn, job

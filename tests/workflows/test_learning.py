@@ -10,13 +10,13 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.learning.lessons import Lessons
-from activities.rehearsal.seen import View, failed
+from activities.learning.learning_pass import Lessons
+from activities.steps.store_traces import traces_of
 from activities.stores.engine import Store
-from activities.traces.storing import traces_of
-from config.guard_schema import Guard, Match
-from config.learned import Learned, LearnedGuards
-from config.schema import Problem
+from config.learned_guards import Learned, LearnedGuards
+from config.schema.agent import Problem
+from config.schema.guards import Guard, Match
+from rehearsal.request_view import View, failed
 from tests.activities.traces.noting import store, trace
 from tests.workflows.habits import done, kept_by
 from tests.workflows.scheduled import fired

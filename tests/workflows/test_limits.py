@@ -11,8 +11,9 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.job import folder, recovery
-from activities.rehearsal import Failure
+from activities.job import folder
+from activities.steps import recovery
+from rehearsal import Failure
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving

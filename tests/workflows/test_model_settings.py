@@ -11,15 +11,15 @@ from temporalio.client import Client
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
 from activities.model.endpoint import connect
-from activities.rehearsal import Failure, Reply, wire
-from activities.rehearsal.wire import Answer, Request
-from activities.starting.model_settings import with_model_settings
-from activities.traces.storing import traces_of
+from activities.steps.set_model import with_model_settings
+from activities.steps.store_traces import traces_of
 from benchmarks.zero_cost import ZeroCost
 from config.loader import load_agent
 from engine.service import build_worker
 from protocol.record import WaitState
-from protocol.starting import JobLimits
+from protocol.start import JobLimits
+from rehearsal import Failure, Reply, wire
+from rehearsal.wire import Answer, Request
 from tests.brief import BRIEFEST
 from tests.http_server import Handler, served
 from tests.provider.server import Provider, ProviderServer

@@ -11,9 +11,9 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.repository import Repository, repository_path
-from activities.rehearsal import Failure
-from activities.traces.storing import traces_of
-from tests.activities.hooks.scripts import hook
+from activities.steps.store_traces import traces_of
+from rehearsal import Failure
+from tests.activities.guards.hooks.scripts import hook
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, project, write
 

@@ -15,7 +15,7 @@ from protocol.record import ReceivedSignal
 from protocol.requests import Usage
 from tests.workflows.project_records import Play, started
 from workflows.activity_calls import GONE
-from workflows.parking import StepFailed
+from workflows.activity_failures import StepFailed
 from workflows.project import Project
 from workflows.project_lifecycle import ProjectLifecycle
 from workflows.project_steps import ProjectSteps, child_outcome
@@ -39,7 +39,7 @@ async def test_a_report_that_comes_while_a_limit_is_raised_stays() -> None:
     class Answered(ProjectSteps):
         """The job tells how it stands before the signal counts as sent."""
 
-        async def tell(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
+        async def send_signal(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
             if "tokens" in payload and run.share["tokens"] == 45_000:
                 run.last_report = asks
             return None
@@ -90,16 +90,19 @@ async def test_the_time_of_a_step_that_fails_counts(monkeypatch: pytest.MonkeyPa
     class Failing(Project):
         """Each thing fails that it looks into or stores; there is no server."""
 
-        async def _attend(self) -> None:
+        async def _attend_signals(self) -> None:
             return
 
-        async def _settle(self, ended: EndedJob) -> None:
+        async def _settle_child(self, ended: EndedJob) -> None:
             raise StepFailed("take_work", ApplicationError("away"))
 
-        async def _keep_traces(self) -> bool:
+        async def _store_pending_traces(self) -> bool:
             return False
 
-        def _show(self, project: ProjectRecord) -> None:
+        def _show_status(self, project: ProjectRecord) -> None:
+            return
+
+        async def _publish_status(self) -> None:
             return
 
         def _continue_as_new_if_due(self) -> None:
@@ -122,7 +125,7 @@ async def test_what_is_sent_to_all_at_work_is_not_refused_for_one_that_has_just_
     class Over(ProjectSteps):
         """The project has not heard of the job's end yet."""
 
-        async def tell(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
+        async def send_signal(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
             return GONE
 
     play, run = at_work()

@@ -12,9 +12,9 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, wire
-from activities.rehearsal.seen import View
-from activities.rehearsal.transport import EVENTS, JSON
+from rehearsal import Reply, wire
+from rehearsal.request_view import View
+from rehearsal.transport import EVENTS, JSON
 from tests.workflows.deviating import Deviating
 from tests.workflows.serving import serving
 from tests.workflows.short import Call, Short, job

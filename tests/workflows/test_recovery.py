@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from temporalio.client import Client
 
-from activities.checkpoints import Root, folders, open_checkpoints
+from activities.checkpoints import Root, open_checkpoints, sharded_tree
 from activities.checkpoints.journal import journal_of
 from activities.checkpoints.records import BLOB, Record
 from activities.job import conversation
-from activities.rehearsal import Failure, Reply
-from activities.rehearsal.seen import look, text_of
-from activities.rehearsal.wire import Answer, Request
-from config.learned import Learned, LearnedGuards
+from config.learned_guards import Learned, LearnedGuards
+from rehearsal import Failure, Reply
+from rehearsal.request_view import look, text_of
+from rehearsal.wire import Answer, Request
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 
@@ -153,7 +153,7 @@ def damage(repository: Path, oid: str) -> None:
                 file.seek(int(offset) + int(size) // 2)
                 file.write(b"\xff" * (int(size) // 2))
     journal_of(repository).forget()
-    folders.forget()
+    sharded_tree.forget()
 
 
 async def test_a_job_whose_file_is_damaged_goes_back_before_it(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, Request
-from activities.rehearsal.wire import Answer, Failure
 from activities.stores.engine import Store
 from activities.stores.traces import of_job
+from rehearsal import Reply, Request
+from rehearsal.wire import Answer, Failure
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job
 

@@ -9,11 +9,11 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Failure, Reply
-from activities.rehearsal.wire import Answer, Request
 from protocol.requests import ModelReply, ReplyVerdict, Usage
 from protocol.scope import given_items
 from protocol.state import JobState, Phase, Todo
+from rehearsal import Failure, Reply
+from rehearsal.wire import Answer, Request
 from tests.workflows.deviating import Deviating
 from tests.workflows.records import record
 from tests.workflows.serving import serving

@@ -11,9 +11,9 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Answer, Failure, Reply, Request, call, rehearse
-from activities.rehearsal.seen import look
 from benchmarks.capable import FILES, MOST_CALLS, Capable
+from rehearsal import Answer, Failure, Reply, Request, call, rehearse
+from rehearsal.request_view import look
 from tests.provider.cache import PromptCache
 from tests.provider.server import Provider, ProviderTransport
 from tests.provider.strict import Responses

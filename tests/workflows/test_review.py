@@ -11,8 +11,8 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.job.conversation import Conversation
-from activities.rehearsal import Reply, Request, call, rehearse
-from tests.activities.hooks.scripts import hook
+from rehearsal import Reply, Request, call, rehearse
+from tests.activities.guards.hooks.scripts import hook
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, close, in_turn, job
 from tests.workflows.tea import page

@@ -15,8 +15,8 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
 from activities.projects.repository import Repository, repository_path
-from activities.rehearsal import Hang, call
-from activities.traces.storing import traces_of
+from activities.steps.store_traces import traces_of
+from rehearsal import Hang, call
 from tests.soak import soak
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import at_todo

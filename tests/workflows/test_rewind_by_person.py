@@ -11,8 +11,8 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
 from activities.checkpoints import Root
-from activities.rehearsal import Hang
-from activities.rehearsal.wire import Answer, Request
+from rehearsal import Hang
+from rehearsal.wire import Answer, Request
 from tests.workflows.holding import turn_held
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving

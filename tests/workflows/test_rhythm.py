@@ -9,10 +9,10 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal import Failure, Reply, Request
-from activities.rehearsal.script import Script
 from benchmarks import calls
 from benchmarks.capable import FILES, MOST_CALLS, Capable, content, path
+from rehearsal import Failure, Reply, Request
+from rehearsal.script import Script
 from tests.workflows.serving import serving
 
 INSTRUCTIONS = {"agent": "generalist", "instructions": f"Write {FILES} files."}

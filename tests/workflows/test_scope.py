@@ -8,8 +8,8 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.rehearsal.seen import View
-from activities.traces.storing import traces_of
+from activities.steps.store_traces import traces_of
+from rehearsal.request_view import View
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 

@@ -17,11 +17,10 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from activities.checkpoints import Root
-from activities.ending import closing
-from activities.job import recovery
-from activities.rehearsal import Hang
-from activities.rehearsal.seen import View
-from activities.rehearsal.wire import Answer, Request
+from activities.steps import close_job, recovery
+from rehearsal import Hang
+from rehearsal.request_view import View
+from rehearsal.wire import Answer, Request
 from tests.soak import soak
 from tests.workflows.holding import Held, gate_held, paused_at_gate
 from tests.workflows.resting import at_todo
@@ -308,13 +307,13 @@ async def _failed_tasks(handle: Any) -> int:
 async def test_what_comes_while_the_result_is_written_is_refused(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close, held = closing.Closing._close, Held()
+    close, held = close_job.Closing._close, Held()
 
     def _close(*arguments: Any) -> Any:
         held()
         return close(*arguments)
 
-    monkeypatch.setattr(closing.Closing, "_close", _close)
+    monkeypatch.setattr(close_job.Closing, "_close", _close)
     async with serving(temporal, root, Short()) as jobs:
         handle = await jobs.start(job())
         await held.until_begun()

@@ -14,7 +14,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.projects.repository import repository_path
-from activities.rehearsal import rehearse
+from rehearsal import rehearse
 from tests.soak import soak
 from tests.workflows.serving import serving
 

@@ -12,9 +12,9 @@ from temporalio.exceptions import CancelledError
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
-from activities.ending.cancelling import cancel_start
-from activities.failures import failure
-from activities.heartbeats import heartbeats
+from activities.runtime.failures import failure
+from activities.runtime.heartbeats import heartbeats
+from activities.steps.cancel_start import cancel_start
 from engine.service import build_worker
 from protocol.project_requests import (
     CloseProjectRequest,
@@ -22,7 +22,7 @@ from protocol.project_requests import (
     ProjectPrepareRequest,
 )
 from protocol.requests import CheckpointReply
-from protocol.starting import PrepareReply, PrepareRequest
+from protocol.start import PrepareReply, PrepareRequest
 from tests.workflows.serving import Jobs
 from tests.workflows.short import job
 from tests.workflows.team import project

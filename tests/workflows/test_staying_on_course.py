@@ -9,9 +9,9 @@ import yaml
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, call
-from activities.rehearsal.wire import Request
-from activities.traces.storing import traces_of
+from activities.steps.store_traces import traces_of
+from rehearsal import Reply, call
+from rehearsal.wire import Request
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, close, job
 from tests.workflows.tea import in_phase

@@ -8,9 +8,9 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.rehearsal.seen import View
-from activities.stores import requirements as rows
+from activities.requirements import requirement_store as rows
 from activities.stores.engine import Store
+from rehearsal.request_view import View
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
 

@@ -8,9 +8,9 @@ from typing import Any
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.job.remarks import with_remarks
-from activities.rehearsal import Request
+from activities.steps.tell import with_remarks
 from protocol.state import Remark
+from rehearsal import Request
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Short, hand_over, job

@@ -14,9 +14,9 @@ from temporalio.api.workflowservice.v1 import QueryWorkflowRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.rehearsal import call
-from activities.rehearsal.seen import View
 from engine.development import find_binary
+from rehearsal import call
+from rehearsal.request_view import View
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import Resting
 from tests.workflows.serving import Jobs, serving

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.project_records import started
 from tests.workflows.records import record
-from workflows import parking, traces
+from workflows import activity_failures, traces
 
 
 def noted(job: object, count: int) -> None:
@@ -35,7 +35,7 @@ def test_notes_wait_until_there_are_many_or_the_job_rests() -> None:
     assert not traces.flush_is_due(job)
     noted(job, traces.FLUSHED_AT - 1)
     assert not traces.flush_is_due(job)
-    job.waiting = parking.PAUSED
+    job.waiting = activity_failures.PAUSED
     assert traces.flush_is_due(job)
     job.waiting = None
     noted(job, 1)
@@ -64,7 +64,7 @@ def test_a_job_that_carries_as_many_as_it_may_tries_again_at_every_step() -> Non
     noted(job, MOST_KEPT)
     job.deferred_traces = MOST_KEPT
     assert traces.flush_is_due(job)
-    job.waiting = parking.STORE
+    job.waiting = activity_failures.STORE
     assert not traces.flush_is_due(job)
 
 

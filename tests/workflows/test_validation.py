@@ -17,16 +17,16 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.documents import contains_quote, extract
-from activities.graph import Query, open_graph
 from activities.projects.repository import Repository, repository_path
-from activities.rehearsal import rehearse
-from activities.rehearsal.seen import View
+from activities.requirements.graph import Query, open_graph
+from activities.requirements.requirement_store import of_job
 from activities.stores.engine import Store
-from activities.stores.requirements import of_job
 from activities.stores.schema import REQUIREMENTS
 from cli.project_input import project_input
 from config.loader import load_agent
-from tests.activities.graph.serving import Server
+from rehearsal import rehearse
+from rehearsal.request_view import View
+from tests.activities.requirements.graph.serving import Server
 from tests.activities.stores.filling import fill, requirement
 from tests.brief import BRIEFEST
 from tests.soak import SOAK, soak

@@ -2,8 +2,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.checkpoints import Change, Files, diff
-from activities.checkpoints.folders import FILE, FOLDER, Raw, build
 from activities.checkpoints.objects import Store
+from activities.checkpoints.sharded_tree import FILE, FOLDER, Raw, build
 
 PATHS = ["a", "a/b", "a/b/c", "a/d", "a.x", "e/f", "e", ".git/x", "g/h/i/j", "\udcff"]
 STEPS = st.lists(

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import folder_io
-from activities.checkpoints.folders import EXECUTABLE, FILE, LINK, Raw
 from activities.checkpoints.objects import Store
+from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, LINK, Raw
 
 
 @pytest.fixture

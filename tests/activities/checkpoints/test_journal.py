@@ -8,7 +8,7 @@ import pytest
 
 from activities.checkpoints import Checkpoints
 from activities.checkpoints.journal import Journal
-from activities.checkpoints.packing import pack
+from activities.checkpoints.packs import pack
 from activities.checkpoints.records import BLOB, HEAD, Record, read_records
 from tests.activities.checkpoints.conftest import Start
 from tests.full_disk import files_of_at_most

@@ -7,7 +7,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints.locks import locked
-from activities.failures import typed
+from activities.runtime.failures import typed
 from tests.activities.standing import environment
 
 HOLDER = """

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from activities.checkpoints import Files, unescape
 from activities.checkpoints.names import entry_name
 from activities.checkpoints.objects import Store
-from activities.checkpoints.packing import pack
+from activities.checkpoints.packs import pack
 
 LOOK_ALIKES = [
     ".git", ".GIT", ".Git", "git~1", "GIT~1", ".g\u200cit", "\u200d.git", ".git\u200f", ".git ",

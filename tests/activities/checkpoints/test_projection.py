@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, project
-from activities.checkpoints.folders import FILE, Raw
+from activities.checkpoints.sharded_tree import FILE, Raw
 
 
 @pytest.fixture

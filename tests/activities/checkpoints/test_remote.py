@@ -14,10 +14,10 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
-from activities.checkpoints.mark import Mark, mark_of
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.outgoing import Outgoing
-from activities.checkpoints.packing import pack
+from activities.checkpoints.owner import Mark, mark_of
+from activities.checkpoints.packs import pack
+from activities.checkpoints.push_staging import Outgoing
 from activities.checkpoints.records import COMMIT, Record
 from activities.checkpoints.remote import MOST_PACKS, fetch, owner_at, push, refs_of
 from tests.activities.wires import WIRES

@@ -12,13 +12,13 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import RemoteAway, Root, open_checkpoints
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.outgoing import Outgoing
+from activities.checkpoints.push_staging import Outgoing
 from activities.checkpoints.remote import fetch, owner_at, push
-from activities.failures import typed
-from activities.job.fetching import fetched
-from activities.starting.claiming import join
+from activities.job.fetch import fetched
+from activities.runtime.failures import typed
+from activities.starting.ownership import join
 from config.loader import load_agent
-from protocol.starting import PrepareRequest
+from protocol.start import PrepareRequest
 from tests.activities.standing import JOB, environment
 from tests.activities.wires import (
     PASSWORD,

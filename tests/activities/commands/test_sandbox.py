@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from activities.commands import sandbox
-from config.shell import ShellConfig
+from config.schema.shell import ShellConfig
 
 WHY = sandbox.lacking(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
@@ -185,7 +185,7 @@ def test_it_can_end_nobody_but_itself(folder: Path) -> None:
 def test_it_ends_with_the_worker(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from activities.commands import sandbox\n"
-        "from config.shell import ShellConfig\n"
+        "from config.schema.shell import ShellConfig\n"
         "sandbox.run('while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
         " ShellConfig(), 60)"
     )

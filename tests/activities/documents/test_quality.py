@@ -7,7 +7,7 @@ import pytest
 from activities.documents import Page, Quality, extract
 from activities.documents.pages import not_read
 from activities.documents.quality import examine
-from activities.documents.reading import Reading
+from activities.documents.reading_result import Reading
 from activities.documents.text import read_document
 from tests.conftest import Real
 

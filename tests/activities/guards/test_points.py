@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from activities.guards.calls import Guards
-from activities.guards.endings import endings_activity
 from activities.guards.routes import guarded_route
+from activities.steps.judge_ending import endings_activity
 from activities.toolkit.registry import REGISTRY
-from config.guard_schema import Guard
 from config.loader import load_agent
+from config.schema.guards import Guard
 from protocol.endings import EndingRequest, EndingVerdict
 from protocol.requests import ToolReply
-from tests.activities.hooks.scripts import hook, say
+from tests.activities.guards.hooks.scripts import hook, say
 from tests.activities.standing import AT, Standing, environment
 
 

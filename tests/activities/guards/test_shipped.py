@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Files
-from activities.guards.credentials import HIDDEN
-from activities.guards.secrets import Redacting, redact
+from activities.redaction.credentials import HIDDEN
+from activities.redaction.secrets import Redacting, redact
 from tests.activities.standing import Standing
 
 

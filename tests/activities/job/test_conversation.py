@@ -9,7 +9,7 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.conversation import Conversation, call_id, tool_result
-from activities.tokens import of_message
+from activities.text.tokens import of_message
 
 
 @pytest.fixture

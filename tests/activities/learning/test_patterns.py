@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from activities.learning.figures import Figures, figures, is_ready, next_stage
 from activities.learning.patterns import extract_patterns
-from activities.learning.proposing import propose
-from config.learned import Learned
-from config.sections import Learning
+from activities.learning.precision import Figures, figures, is_ready, next_stage
+from activities.learning.proposals import propose
+from config.learned_guards import Learned
+from config.schema.agent_sections import Learning
 from protocol.traces import QUESTION_PREFIX
 
 SETTINGS = Learning.model_validate({})

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Root
-from activities.learning.activity import learn_activity
-from activities.learning.lessons import Lessons
-from activities.learning.stages import roll_back
-from config.guard_schema import Guard, Match
-from config.learned import Learned, LearnedGuards
+from activities.learning.learning_pass import Lessons
+from activities.learning.promotion import roll_back
+from activities.steps.learn import learn_activity
+from config.learned_guards import Learned, LearnedGuards
+from config.schema.guards import Guard, Match
 from tests.activities.standing import AT, Standing, environment
 from tests.activities.traces.noting import store, trace
 

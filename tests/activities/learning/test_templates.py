@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from activities.guards.matching import Situation, concerns
-from activities.learning.lessons import Lessons
-from activities.learning.moments import Moment, moments
+from activities.learning.learning_pass import Lessons
 from activities.learning.patterns import Pattern, extract_patterns
-from activities.learning.proposing import propose
+from activities.learning.proposals import propose
+from activities.learning.situations import Moment, moments
 from activities.learning.stricter import stricter
-from config.guard_schema import Guard, Match
-from config.learned import Learned, LearnedGuards
+from config.learned_guards import Learned, LearnedGuards
+from config.schema.guards import Guard, Match
 from protocol.state import Todo
 from tests.activities.standing import JOB, Standing
 from tests.activities.traces.noting import store, trace

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from temporalio.common import RawValue
 
-from activities.mcp.declaring import declare
-from activities.tool_calls.running import remote_activity
+from activities.mcp.declarations import declare
+from activities.steps.tool_call import remote_activity
 from activities.toolkit.equipment import equipment
 from config.loader import load_agent
-from config.schema import AgentConfig
+from config.schema.agent import AgentConfig
 from engine.converter import DATA_CONVERTER
 from protocol.requests import ToolReply
 from tests.activities.standing import Standing, environment

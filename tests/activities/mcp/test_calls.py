@@ -9,7 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.mcp.servers import servers
-from config.guard_schema import Guard
+from config.schema.guards import Guard
 from tests.activities.mcp.serving import (
     agent,
     answer,

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.guards.secrets import redact
 from activities.mcp.errors import Away
+from activities.redaction.secrets import redact
 from engine.development import free_port
 from tests.activities.mcp.serving import ODD, agent, answer, call, names, standing, until
 from tests.http_server import Handler, served

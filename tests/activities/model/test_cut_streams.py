@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.model.asking import answer
+from activities.model.client import answer
 from activities.model.stream import Streamed
-from config.sections import ModelConfig
+from config.schema.agent_sections import ModelConfig
 from tests.activities.model.test_responses import CALL, REASONING, ended, said
 from tests.activities.model.test_streams import CALLS, Form, events
 from tests.http_server import Handler, served

@@ -24,7 +24,7 @@ from activities.model.dialect import (
     Dialect,
 )
 from activities.model.prompt import plain_body
-from config.sections import ModelConfig
+from config.schema.agent_sections import ModelConfig
 
 MODEL = ModelConfig(name="m", reasoning_effort="high", cache_marks="breakpoint")
 WRONG = "Unsupported value: 'reasoning_effort' does not support 'high' with this model."

@@ -18,14 +18,14 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import on_wire
-from activities.model.asking import answer
-from activities.model.call import assistant_message, provider_data
+from activities.model.client import answer
 from activities.model.endpoint import REHEARSAL, chosen_name, connect
 from activities.model.forms import ChatForm
 from activities.model.stream import MAX_TEXT, Streamed
-from activities.rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
-from config.sections import ModelConfig
+from activities.steps.model_call import assistant_message, provider_data
+from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS
+from rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
 
 MODEL = ModelConfig.model_validate({"name": "m", "temperature": None})
 BODY = json.dumps({"model": "m", "stream": True, "messages": [], "tools": []}).encode()

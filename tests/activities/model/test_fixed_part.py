@@ -9,8 +9,8 @@ import pytest
 
 from activities.model.prompt import fixed_tokens, request_body
 from activities.phases.orientation import first_messages
-from activities.tokens import count
-from activities.toolkit.offering import unused_tools
+from activities.text.tokens import count
+from activities.toolkit.tool_offer import unused_tools
 from protocol.state import PhaseKind
 from tests.activities.standing import AT, Standing
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.context.view import Compaction, View
+from activities.job.context_view import Compaction, View
 from activities.job.conversation import Conversation, Form, on_wire, tool_result
-from activities.model.call import assistant_message, provider_data
 from activities.model.forms import ChatForm, ReasoningWeights, ResponsesForm
 from activities.model.stream import Streamed
+from activities.steps.model_call import assistant_message, provider_data
 from protocol.requests import Usage
 
 ONE = "http://one/v1 m"

@@ -9,7 +9,7 @@ import pytest
 from activities.model.prices import check_prices, dearest, price_of, priced
 from activities.model.stream import Streamed
 from config.loader import load_agent
-from config.schema import AgentConfig, Problem
+from config.schema.agent import AgentConfig, Problem
 from protocol.requests import Usage
 
 PRICES = {"m-1.5": {"prompt": 2, "cached": 0.5, "completion": 10}}

@@ -11,7 +11,7 @@ from activities.model.providers import (
     maker_of,
     takes_cache_key,
 )
-from config.sections import ModelConfig
+from config.schema.agent_sections import ModelConfig
 
 ROUTER = "https://openrouter.ai/api/v1"
 

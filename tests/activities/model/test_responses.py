@@ -13,10 +13,10 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.model.asking import answer
-from activities.model.call import provider_data
+from activities.model.client import answer
 from activities.model.stream import MAX_TEXT, Streamed
-from config.sections import ModelConfig
+from activities.steps.model_call import provider_data
+from config.schema.agent_sections import ModelConfig
 
 MODEL = ModelConfig(name="m", api="responses", temperature=None, stall_seconds=1)
 REASONING = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}

@@ -15,14 +15,14 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import MIXED_UP
-from activities.model.asking import answer
-from activities.model.call import unusable
 from activities.model.call_pieces import Piece, read_calls
+from activities.model.client import answer
 from activities.model.json_text import is_object
 from activities.model.stream import Streamed
+from activities.steps.model_call import unusable
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
-from config.sections import ModelConfig
+from config.schema.agent_sections import ModelConfig
 from tests.http_server import Handler, served
 from tests.soak import soak
 

@@ -17,7 +17,7 @@ from activities.phases.archive import (
     archive_question,
     with_undone_pages,
 )
-from activities.tokens import count
+from activities.text.tokens import count
 from tests.activities.standing import Standing
 from workflows.budget import SUMMARY_TOKENS
 

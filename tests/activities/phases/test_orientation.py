@@ -8,7 +8,7 @@ import pytest
 
 from activities.phases.archive import FORKED
 from activities.phases.orientation import PART_TOKENS, first_messages, last_page
-from activities.tokens import count
+from activities.text.tokens import count
 from protocol.state import PhaseKind
 from tests.activities.standing import Standing
 

@@ -11,12 +11,12 @@ import pytest
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
-from activities.failures import ATTEMPTS
 from activities.job.snapshot import Snapshot
-from activities.phases.transition import Phases
-from activities.rehearsal import Cut, Failure, Reply, Script
+from activities.runtime.failures import ATTEMPTS
+from activities.steps.transition import Phases
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.requests import LOST_WORKERS
+from rehearsal import Cut, Failure, Reply, Script
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
 from workflows.ending_steps import TURNS

@@ -10,8 +10,8 @@ from typing import Any
 
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.commands import sandbox
-from activities.projects.proving import Proved, Proving
-from config.shell import ShellConfig
+from activities.projects.proof_run import Proved, Proving
+from config.schema.shell import ShellConfig
 from protocol.handoffs import Handoff
 
 WHY = sandbox.lacking(sandbox.find_bwrap())

@@ -11,7 +11,7 @@ import pytest
 from activities.projects.evidence import evidence_of, tool_proofs
 from activities.projects.handoff import hand_over, product, refusals, render_handoff
 from activities.projects.repository import Repository, repository_path
-from config.schema import Problem
+from config.schema.agent import Problem
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.proof import Check
 from protocol.state import DoneWhen, Match

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from activities.projects.handoff import hand_over, unproved_work
-from activities.projects.proving import NOT_SEEN
+from activities.projects.proof_run import NOT_SEEN
 from activities.projects.repository import Repository, repository_path
-from activities.projects.take_work import take
+from activities.steps.take_work import take
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY

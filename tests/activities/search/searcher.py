@@ -12,7 +12,7 @@ from pathlib import Path
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from activities.search import search
-from config.sections import Embeddings
+from config.schema.agent_sections import Embeddings
 
 JOB = "job"
 

@@ -8,7 +8,7 @@ import pytest
 
 from activities.search import EmbeddingsFailed, embedder
 from activities.search.likeness import likeness
-from config.sections import Embeddings
+from config.schema.agent_sections import Embeddings
 from tests.activities.search.endpoint import serving
 
 TEXT = "Every invoice must be kept for ten years."

@@ -19,7 +19,7 @@ import pytest
 from activities.checkpoints import Files
 from activities.search import search
 from activities.search.index import Index, with_index
-from config.sections import Embeddings
+from config.schema.agent_sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
 from tests.soak import soak

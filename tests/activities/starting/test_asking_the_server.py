@@ -12,9 +12,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.mark import Mark, take_mark
-from activities.starting.attributes import registered_attributes
-from activities.starting.forking import no_such_job
+from activities.checkpoints.owner import Mark, take_mark
+from activities.starting.fork import no_such_job
+from activities.starting.search_attributes import registered_attributes
 from protocol.search_attributes import NAMES, PHASE
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from activities.requirements import claims
+from activities.requirements import requirement_store as rows
 from activities.requirements.requirement import Citation, Requirement
-from activities.stores import deciding
-from activities.stores import requirements as rows
-from activities.stores.deferring import Call
 from activities.stores.engine import Store
+from activities.stores.outbox import Call
 
 AT = 1_700_000_000_000
 
@@ -42,7 +42,7 @@ def contents(
 
 
 def take(store: Store, job: str, at: int = 0, hours: float = 24) -> str | None:
-    taken = store.run(lambda connection: deciding.take(connection, call(job, at), AT, hours))
+    taken = store.run(lambda connection: claims.take(connection, call(job, at), AT, hours))
     return taken.ref if taken else None
 
 
@@ -56,7 +56,7 @@ def decide(
     other: str | None = None,
 ) -> None:
     store.run(
-        lambda connection: deciding.decide(
+        lambda connection: claims.decide(
             connection,
             call(job, at, key),
             ref,

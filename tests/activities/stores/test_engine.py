@@ -16,8 +16,8 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, insert, select, text
 
 from activities.checkpoints import Root
-from activities.stores.away import StoreAway, StoreRefuses
 from activities.stores.engine import Store
+from activities.stores.errors import StoreAway, StoreRefuses
 from activities.stores.schema import JOBS, METADATA
 from tests.activities.stores.filling import fill, requirement, statuses
 from tests.full_disk import files_of_at_most

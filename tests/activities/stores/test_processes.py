@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import text
 
 from activities.checkpoints import Root
-from activities.stores import migrating  # noqa: F401 - loaded before the fork
-from activities.stores import requirements as rows
+from activities.requirements import requirement_store as rows
+from activities.stores import upgrade  # noqa: F401 - loaded before the fork
 from activities.stores.engine import Store
 from tests.activities.stores.filling import (
     call,

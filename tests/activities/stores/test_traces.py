@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from activities.steps.store_traces import row_of
 from activities.stores import traces as rows
 from activities.stores.engine import Store
-from activities.traces.storing import row_of
 from protocol.traces import StoreTracesRequest
 from tests.activities.traces.noting import trace
 

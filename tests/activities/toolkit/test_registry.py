@@ -8,7 +8,7 @@ import pytest
 
 from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import REGISTRY, tool
-from config.schema import Problem
+from config.schema.agent import Problem
 
 
 def without_context(path: str) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from activities.ending.closing import Closing
-from activities.graph.writing import NODE
-from activities.stores import turning
-from activities.stores.away import StoreAway, StoreRefuses
-from activities.stores.deferring import Call, Writer, attempt, flush, write
+from activities.requirements import store_lifecycle
+from activities.requirements.graph.writes import NODE
+from activities.steps.close_job import Closing
 from activities.stores.engine import Store
+from activities.stores.errors import StoreAway, StoreRefuses
+from activities.stores.outbox import Call, Writer, attempt, flush, write
 from activities.tools.traces import KIND
 from protocol.endings import CloseReply, CloseRequest
 from protocol.state import DeferredWrite
@@ -55,7 +55,7 @@ async def test_a_store_that_hangs_holds_up_no_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
-    monkeypatch.setattr(turning, "RELEASE_SECONDS", 0.2)
+    monkeypatch.setattr(store_lifecycle, "RELEASE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/db"
         monkeypatch.setenv("LONGHAUL_STORE_URL", url)
@@ -139,7 +139,7 @@ def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_
 
 
 def test_a_rewind_tells_people(judge: Standing) -> None:
-    [told] = environment(local=False).run(turning.after_rewind, judge.root, judge.open())
+    [told] = environment(local=False).run(store_lifecycle.after_rewind, judge.root, judge.open())
     assert "deferred write was dropped" in told
 
 

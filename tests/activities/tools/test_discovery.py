@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from activities.toolkit.context import ToolContext
-from activities.toolkit.offering import MOST_OFFERED
 from activities.toolkit.registry import REGISTRY, tool
+from activities.toolkit.tool_offer import MOST_OFFERED
 from activities.tools.discovery import PAGE_CHARACTERS
 from tests.activities.standing import Standing
 from tests.activities.tools.plenty import GROUP, GROUPS, plenty

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from activities import tokens
 from activities.documents import Page, Quality
 from activities.documents.pages import not_read
+from activities.text import tokens
 from activities.tools.documents import _chunks
 from tests.activities.standing import Standing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.context.view import Compaction
+from activities.job.context_view import Compaction
 from activities.job.conversation import call_id
 from tests.activities.standing import AT, Standing
 

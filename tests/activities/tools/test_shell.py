@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from activities.commands import sandbox
-from activities.hooks.names import tool_there
+from activities.guards.hooks.names import tool_there
 from tests.activities.standing import Standing
 
 WHY = sandbox.lacking(sandbox.find_bwrap())

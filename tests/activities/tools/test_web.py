@@ -12,7 +12,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.documents import pages_with_quote, parse
-from activities.toolkit.offering import tools_of
+from activities.toolkit.tool_offer import tools_of
 from activities.web import name_stem
 from config.loader import load_agent
 from tests.activities.standing import Standing

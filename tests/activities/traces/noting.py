@@ -8,7 +8,7 @@ from typing import Any
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
-from activities.traces.storing import traces_activity
+from activities.steps.store_traces import traces_activity
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.traces.storing import traces_of
+from activities.steps.store_traces import traces_of
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import Standing
 from tests.activities.traces.noting import store, trace

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from activities.web import Refused, resolve
 from activities.web.addresses import checked, parsed, public
-from config.web import Web
+from config.schema.web import Web
 
 PRIVATE = [
     *("127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254"),

@@ -11,13 +11,13 @@ import pytest
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli.jobs import JobView
-from cli.report import kept
+from cli.report import checkpoints
 from cli.report.compose import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose_report
 from cli.report.data import Report
 from cli.report.history import StatusChange
 from cli.report.page import render_page
+from cli.report.sanitize import safe_line
 from cli.report.tally import Tally
-from cli.report.words import safe_line
 from config.loader import load_agent
 from protocol.state import JobState, Phase, ScopeItem, Todo
 from tests.cli.report.samples import NOON, at
@@ -35,7 +35,7 @@ PLANS = (
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> kept.CheckpointFacts:
+def held(tmp_path: Path) -> checkpoints.CheckpointFacts:
     """A job with a strategic phase after the other, whose plan swings; the key is everywhere."""
     store = Checkpoints.create(Root.open(tmp_path / "root", create=True), "made-up")
     scope = [ScopeItem(id="S1", text=f"Cover {KEY}"), ScopeItem(id="S2", text="Cover milk")]
@@ -62,7 +62,9 @@ def held(tmp_path: Path) -> kept.CheckpointFacts:
         store.tag(f"phase/{number:04d}", commit)
     assert snapshot
     snapshot.files = snapshot.files.write(f"output/{KEY}.md", b"tea").write("output/none.md", b"")
-    return kept.read_checkpoints(store, snapshot.save("phase 4 · todo 2 · reply: text", START + 50))
+    return checkpoints.read_checkpoints(
+        store, snapshot.save("phase 4 · todo 2 · reply: text", START + 50)
+    )
 
 
 def seen(**status: Any) -> JobView:
@@ -70,7 +72,7 @@ def seen(**status: Any) -> JobView:
     return JobView("made-up", given | status, live=True, closed=False, started=at(0), run_id="r")
 
 
-def composed(held: kept.CheckpointFacts, found: JobView | None, **more: Any) -> Report:
+def composed(held: checkpoints.CheckpointFacts, found: JobView | None, **more: Any) -> Report:
     tally = Tally()
     for seconds, status in ((5, "waiting: paused"), (10, "running"), (20, f"waiting: {KEY}")):
         tally.add_event(StatusChange(at(seconds), status))
@@ -91,12 +93,12 @@ def test_of_a_fork_only_its_own_phases_are_told(tmp_path: Path) -> None:
         snapshot.state = state
         store.tag(f"phase/{number:04d}", snapshot.save(story, START + number))
         commit = snapshot.save(f"phase {number} · reply: text", START + number)
-    found = kept.read_checkpoints(store, commit)
+    found = checkpoints.read_checkpoints(store, commit)
     assert ([began.phase.number for began in found.phase_starts], found.replies) == ([2], 1)
     assert found.first_at == START + 2
 
 
-def test_no_credential_gets_into_a_report(held: kept.CheckpointFacts) -> None:
+def test_no_credential_gets_into_a_report(held: checkpoints.CheckpointFacts) -> None:
     waiting = {"reason": KEY, "message": f"No {KEY}", "remedy": f"Set {KEY}"}
     result = {
         "summary": f"Used {KEY}",
@@ -113,7 +115,7 @@ def test_no_credential_gets_into_a_report(held: kept.CheckpointFacts) -> None:
         assert "[redacted]" in shown
 
 
-def test_a_waiting_job_says_why_and_what_to_do(held: kept.CheckpointFacts) -> None:
+def test_a_waiting_job_says_why_and_what_to_do(held: checkpoints.CheckpointFacts) -> None:
     waiting = {"reason": "budget", "message": "No room.", "remedy": "Raise it."}
     made = composed(held, seen(waiting=waiting, status="waiting", refusals=2))
     assert (made.job.waiting, made.job.remedy) == ("budget", "Raise it.")
@@ -125,7 +127,7 @@ def test_a_waiting_job_says_why_and_what_to_do(held: kept.CheckpointFacts) -> No
     assert sizes["output/none.md"] == (0, "is empty")
 
 
-def test_plans_and_phases_are_read_from_the_checkpoints(held: kept.CheckpointFacts) -> None:
+def test_plans_and_phases_are_read_from_the_checkpoints(held: checkpoints.CheckpointFacts) -> None:
     made = composed(held, seen())
     found = {pattern.name: pattern for pattern in made.patterns}
     assert found["planning_only"].details == ["phases 1 to 4: bootstrap, rewind, rewind, rewind"]
@@ -136,7 +138,7 @@ def test_plans_and_phases_are_read_from_the_checkpoints(held: kept.CheckpointFac
     assert [(phase.todos_done, phase.todos) for phase in made.phases] == [(1, 1)] * 4
 
 
-def test_what_was_accepted_with_something_open_is_told(held: kept.CheckpointFacts) -> None:
+def test_what_was_accepted_with_something_open_is_told(held: checkpoints.CheckpointFacts) -> None:
     result = {"status": "completed", "deliverables": ["output/tea.md"], "unresolved": []}
     made = composed(held, seen(status="completed", result=result))
     assert made.figures.completions_let_through == 1
@@ -153,7 +155,7 @@ def test_what_was_accepted_with_something_open_is_told(held: kept.CheckpointFact
     assert made.patterns[0].details == ["output/none.md: is empty"]
 
 
-def test_what_could_not_be_read_is_told(held: kept.CheckpointFacts) -> None:
+def test_what_could_not_be_read_is_told(held: checkpoints.CheckpointFacts) -> None:
     assert composed(held, seen()).remarks == []
     assert composed(held, seen(), complete=False).remarks == [CUT]
     assert composed(held, None).remarks == [FORGOTTEN]

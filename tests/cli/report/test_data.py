@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.report.data import ProjectReport, Report
-from cli.report.words import safe_data, safe_line, safe_text
+from cli.report.sanitize import safe_data, safe_line, safe_text
 from tests.cli.report.samples import report
 
 FORM = Path(__file__).with_name("form.json")

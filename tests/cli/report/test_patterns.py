@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from cli.report import patterns
+from cli.report.command_runs import failing_commands
 from cli.report.data import RefusalLine
-from cli.report.runs import failing_commands
 from tests.cli.report.samples import phase
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Root
-from activities.rehearsal import Reply, rehearse
-from activities.rehearsal.wire import Answer, Request
 from engine.connection import workspaces_root
+from rehearsal import Reply, rehearse
+from rehearsal.wire import Answer, Request
 from tests.brief import BRIEF
 from tests.workflows.serving import SECONDS, serving
 from tests.workflows.team import Team, project, write

@@ -9,11 +9,11 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHistory
 from temporalio.worker import Replayer
 
 from activities.checkpoints import Root
-from activities.rehearsal import Failure, rehearse
-from activities.rehearsal.wire import Answer, Request
 from engine.converter import DATA_CONVERTER
 from engine.development import Server
 from engine.sandbox import runner
+from rehearsal import Failure, rehearse
+from rehearsal.wire import Answer, Request
 from tests.engine.otel.conftest import Exported
 from tests.replay import record
 from tests.replay.test_replay import RECORDED, recorded

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import yaml
 
-from activities.rehearsal import Answer, Failure, Request
-from activities.rehearsal.seen import View
-from activities.rehearsal.wire import Model
 from engine.development import Server, free_port
+from rehearsal import Answer, Failure, Request
+from rehearsal.request_view import View
+from rehearsal.wire import Model
 from tests.crash.processes import Nursery
 from tests.engine.otel.receiver import Span
 from tests.engine.otel.watching import KEY, Watched, named, under, watched

@@ -12,9 +12,9 @@ from typing import Any
 
 from temporalio.client import Client
 
-from activities.rehearsal.server import ModelServer
-from activities.rehearsal.wire import Model
 from engine.development import Server
+from rehearsal.server import ModelServer
+from rehearsal.wire import Model
 from tests.crash.processes import REPOSITORY, Nursery, Worker, environment
 from tests.engine.otel.receiver import Receiver, Span
 

@@ -1,1 +1,0 @@
-"""Keeping the context small: what is shown of a conversation, cleared, summarised, found again."""

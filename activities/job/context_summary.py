@@ -1,0 +1,166 @@
+"""The summary that takes the place of old exchanges: what is asked for, and whether it will do.
+
+A summary that leaves out an open todo or a file changed in this phase is not accepted: the agent
+would go on as if they did not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from activities.job.compaction_plan import SUMMARY_TOKENS
+from activities.text.plain import cut_middle, plain
+from activities.text.tokens import clip, count
+from protocol.state import Phase, Todo
+
+TEXT_CHARACTERS = 2_000
+"""Of one message or one call's arguments, in the transcript that is summarised."""
+TRANSCRIPT_CHARACTERS = 240_000
+TODO_CHARACTERS = 80
+MAX_PATHS = 60
+OLD = "From an older summary, made before those calls; since then it may have changed:\n\n"
+ASKED = """\
+Phase {number} ({kind}): {name}
+
+Open todos:
+{todos}
+
+Files changed in this phase:
+{files}
+
+Notes so far:
+{before}
+
+The conversation to be summarised:
+
+{transcript}"""
+AGAIN = """\
+
+
+Your last summary left out: {missing}. Write it again with these in it."""
+
+
+@dataclass(frozen=True)
+class Must:
+    """What a summary must mention."""
+
+    todos: Sequence[Todo]
+    paths: Sequence[str]
+
+    def missing(self, summary: str) -> Must:
+        """The part of it that the summary leaves out."""
+        return Must(
+            [todo for todo in self.todos if not _mentions(summary, todo)],
+            [path for path in self.paths if path not in summary],
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.todos or self.paths)
+
+    def __str__(self) -> str:
+        return ", ".join([*(f"todo {todo.id}" for todo in self.todos), *self.paths])
+
+    @property
+    def text(self) -> str:
+        """The same as a part of a summary."""
+        todos = [f"- todo {todo.id}: {todo.content[:TODO_CHARACTERS]}" for todo in self.todos]
+        lines = ["Open todos:", *todos] if todos else []
+        lines += ["Files changed:", *(f"- {path}" for path in self.paths)] if self.paths else []
+        return "\n".join(lines)
+
+
+def must(phase: Phase, changed: list[str]) -> Must:
+    """What a summary of this phase has to mention; of many files the newest.
+
+    Args:
+        phase: With its todos.
+        changed: Paths changed in the phase, the newest last.
+    """
+    paths = [plain(path) for path in changed[-MAX_PATHS:]]
+    return Must(phase.open_todos, paths)
+
+
+def summary_request(
+    phase: Phase, needed: Must, before: str, messages: list[dict[str, Any]], missing: Must | None
+) -> str:
+    """What the summarising model is shown.
+
+    Args:
+        phase: The running phase.
+        needed: What the summary has to mention.
+        before: The summary so far, which the new one replaces.
+        messages: The exchanges that are folded.
+        missing: What a first attempt left out.
+    """
+    whole = "\n\n".join(map(transcript_line, messages))
+    transcript = cut_middle(whole, TRANSCRIPT_CHARACTERS, "[TRUNCATED the middle]")
+    return ASKED.format(
+        number=phase.number,
+        kind=phase.kind,
+        name=phase.name,
+        todos="\n".join(f"- todo {todo.id}: {todo.content}" for todo in needed.todos) or "none",
+        files="\n".join(f"- {path}" for path in needed.paths) or "none",
+        before=before or "none",
+        transcript=transcript,
+    ) + (AGAIN.format(missing=missing) if missing else "")
+
+
+def transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
+    """A message of the conversation as a line of a transcript."""
+    text = _begun(str(message.get("content") or ""), limit)
+    calls = [
+        f"{call['function']['name']}({_begun(call['function']['arguments'], limit)})"
+        for call in message.get("tool_calls", [])
+    ]
+    return f"{message['role']}: " + " ".join([text, *calls]).strip()
+
+
+def _begun(text: str, limit: int) -> str:
+    """Its beginning; where more follows, that is said, or it would pass for the whole."""
+    return text if len(text) <= limit else f"{text[:limit]} [TRUNCATED]"
+
+
+def completed(summary: str, needed: Must) -> str:
+    """The summary with what it leaves out written by us, within its bound."""
+    own = clip(needed.missing(summary).text, SUMMARY_TOKENS // 2, "the todo list is below")
+    return _bounded(summary, own)
+
+
+def dropped(before: str, messages: list[dict[str, Any]], needed: Must) -> str:
+    """What stands for exchanges that no model could summarise: what was called, and no more.
+
+    An older summary comes after it and is marked as such: what it says of todos and files was so
+    before those calls.
+    """
+    calls = [
+        f"{call['function']['name']} {call['function']['arguments'][:60]}"
+        for message in messages
+        for call in message.get("tool_calls", [])
+    ]
+    lines = ["Not summarised, since the model was not to be had. The last calls of it:"]
+    news = "\n".join([*lines, *(f"- {call}" for call in calls[-20:])])
+    own = "\n\n".join(
+        (
+            clip(news, SUMMARY_TOKENS // 3, "search_history finds them"),
+            clip(needed.text, SUMMARY_TOKENS // 3, "the todo list is below"),
+        )
+    )
+    old = before.removeprefix(OLD).strip()
+    return _bounded(own, f"{OLD}{clip(old, SUMMARY_TOKENS // 4, 'older')}" if old else "")
+
+
+def _bounded(text: str, last: str) -> str:
+    """Two parts within the bound of a summary; the first is cut where they exceed it."""
+    room, text = SUMMARY_TOKENS - count(last), text.strip()
+    if count(text) > room:
+        text = clip(text, room - 30, "search_history finds the rest")
+    return "\n\n".join(part for part in (text, last) if part)
+
+
+def _mentions(summary: str, todo: Todo) -> bool:
+    if re.search(rf"\btodo\W{{0,3}}{todo.id}\b", summary, re.IGNORECASE):
+        return True
+    return " ".join(todo.content.split()).casefold() in " ".join(summary.split()).casefold()

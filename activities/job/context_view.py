@@ -1,0 +1,225 @@
+"""What of a phase's conversation goes on the wire.
+
+The messages themselves are all kept; a few figures in the checkpoint's `context.json` say which
+are shown as placeholders and which are folded into the summary. They change at a compaction and
+at no other time, so the requests between two compactions share their prefix byte for byte.
+
+    opening         system prompt and first message, always whole
+    summary         of what was folded, if anything was
+    cleared         old exchanges, long results as one-line placeholders
+    recent          the rest, as it is
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pydantic import Field
+
+from activities.job.compaction_plan import Piece
+from activities.job.conversation import Conversation, Form, Part, Weights, counts, held, on_wire
+from activities.text.tokens import of_message
+from protocol.state import Data
+
+OPENING = 2
+SHORT = 200
+"""Characters up to which a result is left as it is: a placeholder would be no shorter."""
+SAME_AGAIN = frozenset({"list_files", "search_files", "extract_document_text"})
+"""Tools that show the same when they are called again: not what read_file shows of their path."""
+GONE = Piece("folded", 0, 0)
+SUMMARY = """\
+Summary of the earlier part of this phase. What it leaves out, search_history finds.
+
+{summary}
+
+Go on with the current todo; what follows is the newest part of the conversation."""
+
+
+class Compaction(Data):
+    """What a checkpoint's `context.json` holds; message numbers count from 0."""
+
+    cleared: int = 0
+    folded: int = 0
+    unseen: int = 0
+    spared: list[int] = Field(default_factory=list)
+    summary: str = Field("", max_length=100_000)
+
+
+class View:
+    """A conversation as the model sees it."""
+
+    def __init__(self, conversation: Conversation, compaction: Compaction) -> None:
+        self._conversation = conversation
+        self._compaction = compaction
+        self._start = max(OPENING, compaction.folded)
+        self._recent = max(self._start, compaction.cleared)
+
+    @property
+    def whole_from(self) -> int:
+        """Number of the first message that is shown as it is."""
+        return self._recent
+
+    def wire(self, form: Form | None = None) -> list[bytes]:
+        """The messages in the form they are sent in, oldest first.
+
+        Args:
+            form: Of the endpoint and model; None for the one that messages are stored in.
+        """
+        middle = []
+        if self._compaction.summary:
+            summary = on_wire(self._summary)
+            middle.append(form.render(summary, b"") if form else summary)
+        if self._recent > self._start:
+            middle.append(self._cleared(form))
+        has_marks = form is not None and form.marks != "none"
+        marked = [0, *self._conversation.cache_points()] if has_marks else []
+        return [
+            *self._conversation.wire(0, OPENING, form, marked),
+            *middle,
+            *self._conversation.wire(self._recent, None, form, marked),
+        ]
+
+    def tokens(self, encoding: str, weights: Weights | None = None) -> int:
+        """Tokens of the same."""
+        return (
+            self._conversation.tokens(encoding, 0, OPENING)
+            + self._summary_tokens(encoding)
+            + self._cleared_tokens(encoding)
+            + self._provider_tokens(encoding, weights)
+            + self._conversation.tokens(encoding, self._recent, None, weights)
+        )
+
+    def pieces(self, encoding: str, todos: str = "", weights: Weights | None = None) -> list[Piece]:
+        """Every message of the phase as planning sees it; those that were folded are not read.
+
+        Args:
+            encoding: By which tokens are counted.
+            todos: What the open todos say, and so which files they name.
+            weights: Of what is sent back to the provider beside its messages.
+        """
+        folded = [GONE] * (self._start - OPENING)
+        recent = self._pieces(encoding, todos, weights, self._start, len(self._conversation))
+        return [*self._pieces(encoding, todos, weights, 0, OPENING), *folded, *recent]
+
+    def _pieces(
+        self, encoding: str, todos: str, weights: Weights | None, start: int, stop: int
+    ) -> list[Piece]:
+        messages = self._conversation.messages(start, stop)
+        sizes = [self._conversation.tokens(encoding, n, n + 1, weights) for n in range(start, stop)]
+        paths = _read_paths(messages)
+        return [
+            Piece(
+                message["role"],
+                size,
+                size if brief is message else of_message(on_wire(brief), encoding),
+                bool(path := paths.get(message.get("tool_call_id", ""), "")) and path in todos,
+            )
+            for message, brief, size in zip(messages, shortened(messages), sizes, strict=True)
+        ]
+
+    @property
+    def _summary(self) -> dict[str, str]:
+        return {"role": "user", "content": SUMMARY.format(summary=self._compaction.summary)}
+
+    def _summary_tokens(self, encoding: str) -> int:
+        if not (summary := self._compaction.summary):
+            return 0
+        found = counts.get(key := (encoding, summary))
+        if found is None:
+            found = counts.keep(key, of_message(on_wire(self._summary), encoding))
+        return found
+
+    def _cleared(self, form: Form | None) -> bytes:
+        """The old exchanges, put together once a compaction."""
+        form_key = form.key if form else None
+        found = held.get(key := ("cleared", form_key, *self._exceptions, *self._old()))
+        if found is None:
+            messages: Iterable[bytes] = map(on_wire, self._short())
+            if form:
+                data = self._conversation.provider_bytes(self._start, self._recent)
+                messages = map(form.render, messages, data)
+            found = held.keep(key, b",".join(messages))
+        return found
+
+    def _cleared_tokens(self, encoding: str) -> int:
+        found = counts.get(key := (encoding, *self._exceptions, *self._old()))
+        if found is None:
+            total = sum(of_message(on_wire(message), encoding) for message in self._short())
+            found = counts.keep(key, total)
+        return found
+
+    @property
+    def _exceptions(self) -> tuple[int, ...]:
+        """What the old exchanges look like depends on these as well."""
+        return (self._compaction.unseen, *self._compaction.spared)
+
+    def _provider_tokens(self, encoding: str, weights: Weights | None) -> int:
+        """Tokens of what is sent back beside the old exchanges."""
+        if weights is None or self._recent <= self._start:
+            return 0
+        with_it = self._conversation.tokens(encoding, self._start, self._recent, weights)
+        return with_it - self._conversation.tokens(encoding, self._start, self._recent)
+
+    def _old(self) -> tuple[Part, ...]:
+        return self._conversation.ids(self._start, self._recent)
+
+    def _short(self) -> list[dict[str, Any]]:
+        messages = self._conversation.messages(self._start, self._recent)
+        spared = [number - self._start for number in self._compaction.spared]
+        return shortened(messages, self._compaction.unseen - self._start, spared)
+
+
+def _read_paths(messages: list[dict[str, Any]]) -> dict[str, str]:
+    """The path that each call of read_file names, by the call's id."""
+    paths = {}
+    for call in (call for message in messages for call in message.get("tool_calls", [])):
+        if call["function"]["name"] == "read_file":
+            with suppress(ValueError, LookupError, TypeError, RecursionError):
+                path = json.loads(call["function"]["arguments"])["path"]
+                if isinstance(path, str) and path:
+                    paths[call["id"]] = path
+    return paths
+
+
+def shortened(
+    messages: list[dict[str, Any]], unseen: int = -1, spared: Sequence[int] = ()
+) -> list[dict[str, Any]]:
+    """The messages with long results replaced by a line that says where to see them.
+
+    Args:
+        messages: Whole replies and their results.
+        unseen: Place of the reply whose results the model has not seen, if there is one.
+        spared: Places of results that stay whole.
+    """
+    calls = {
+        call["id"]: call["function"]
+        for message in messages
+        for call in message.get("tool_calls", [])
+    }
+    reply = messages[unseen] if 0 <= unseen < len(messages) else {}
+    new = {call["id"] for call in reply.get("tool_calls", [])}
+    return [
+        {**message, "content": _placeholder(calls.get(id_, {}), seen=id_ not in new)}
+        if place not in spared
+        and (id_ := message.get("tool_call_id"))
+        and len(message["content"]) > SHORT
+        else message
+        for place, message in enumerate(messages)
+    ]
+
+
+def _placeholder(call: dict[str, Any], *, seen: bool) -> str:
+    name, arguments = call.get("name", ""), call.get("arguments", "")
+    again = "search_history"
+    if name == "read_file":
+        with suppress(ValueError, LookupError, TypeError, RecursionError):
+            if path := json.loads(arguments)["path"]:
+                again = f"read_file({json.dumps(path, ensure_ascii=False)})"
+    elif name in SAME_AGAIN and len(arguments) <= SHORT:
+        again = f"{name}({arguments})"
+    if seen:
+        return f"[result cleared to make room; {again} to see it again]"
+    return f"[result left out for lack of room, not seen yet; {again} to see it]"

@@ -1,0 +1,285 @@
+"""Checkpoints on their way to the remote, beside the steps: each job has a thread while it pushes.
+
+A checkpoint is pushed soon after it is made, the newest alone where several were made meanwhile. A
+model call asks for the one it starts from at once and, before it returns, waits until the remote
+has it; so what a lost host takes along is at most the step in flight. A remote that cannot be
+reached holds no step up: it is tried again, and what it missed follows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+from temporalio import activity
+
+from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
+from activities.checkpoints.errors import NoGit, RemoteAway
+from activities.checkpoints.owner import mark_of
+from activities.checkpoints.push_staging import Outgoing
+from activities.checkpoints.remote import push
+from activities.redaction.secrets import redact
+from protocol.text import one_line
+
+log = logging.getLogger("longhaul.remote")
+
+SOON_SECONDS = 0.15
+"""After a checkpoint that nobody waits for; the next model call often comes sooner."""
+FIRST_DELAY, LONGEST_DELAY = 2.0, 60.0
+"""Until a remote that failed is tried again, twice as long each time."""
+JOIN_SECONDS = 10.0
+"""How long a model call waits for its push."""
+END_SECONDS = 20.0
+"""How long a phase end waits."""
+AT_A_TIME = 4
+"""Pushes of one process."""
+MOST_IDLE = 1000
+_FAILURES = (RemoteAway, NoGit, CheckpointMissing, OSError, pygit2.GitError)
+
+
+@dataclass
+class _Wait:
+    ticket: int
+    attempt: int
+    """The attempt whose failure ends it; 0: any that has failed."""
+    over: Future[str]
+
+
+class Pushing:
+    """The pushes of one job from this process. Tickets number the checkpoints in order."""
+
+    def __init__(self, root: Root, job: str, url: str, slots: threading.Semaphore) -> None:
+        self._root, self._job, self._url, self._slots = root, job, url, slots
+        self._outgoing = Outgoing(root.repository(job))
+        self._lock = threading.Condition()
+        self._commit = self._run = ""
+        self._tags: dict[str, str] = {}
+        self._asked = self._done = 0
+        self._begun = self._ended = 0
+        """Attempts."""
+        self._due = 0.0
+        self._delay = FIRST_DELAY
+        self._is_known = False
+        """Whether the remote has what this process found when it came."""
+        self._thread: threading.Thread | None = None
+        self._waits: list[_Wait] = []
+        self.failure = ""
+        """Why the remote lacks checkpoints."""
+
+    @property
+    def is_idle(self) -> bool:
+        return self._thread is None
+
+    def note(self, commit: str, run: str) -> None:
+        """A checkpoint was made, in the run of the workflow with that id."""
+        with self._lock:
+            if self._done == self._asked:
+                self._due = time.monotonic() + SOON_SECONDS
+            self._note(commit, run, {})
+            self._start()
+
+    def ask(
+        self, commit: str, run: str, tags: dict[str, str] | None = None, *, hard: bool = False
+    ) -> Future[str]:
+        """Push a checkpoint now; gives, once it is or cannot be, why not (empty: it is).
+
+        Args:
+            tags: Tags that were set, with their commits.
+            hard: Try even if the remote has just failed.
+        """
+        with self._lock:
+            self._note(commit, run, tags or {})
+            wait = _Wait(self._asked, self._begun + 1 if hard else 0, Future())
+            self._waits.append(wait)
+            if hard or not self.failure:
+                self._due = 0.0
+            self._answer()
+            self._start()
+            return wait.over
+
+    def again(self) -> Future[str]:
+        """Push what is still to be pushed, now."""
+        with self._lock:
+            commit, run = self._commit, self._run
+        return self.ask(commit, run, hard=True)
+
+    def late(self) -> None:
+        """Somebody waited for long enough: nobody else does until a push succeeds."""
+        with self._lock:
+            self._told(f"it takes more than {JOIN_SECONDS:.0f} s")
+            self._answer()
+
+    def _note(self, commit: str, run: str, tags: dict[str, str]) -> None:
+        if commit != self._commit or run != self._run or tags:
+            self._asked += 1
+            self._commit, self._run = commit, run
+            self._tags |= tags
+
+    def _start(self) -> None:
+        if self._done < self._asked and self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+        self._lock.notify_all()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                while (left := self._due - time.monotonic()) > 0:
+                    self._lock.wait(left)
+                if self._done == self._asked:
+                    self._thread = None
+                    return
+                asked, commit, run = self._asked, self._commit, self._run
+                tags, self._tags = self._tags, {}
+                self._begun += 1
+            failure = self._try(commit, run, tags)
+            with self._lock:
+                self._ended += 1
+                self._told(failure)
+                if failure:
+                    self._tags = tags | self._tags
+                    self._due = time.monotonic() + self._delay
+                    self._delay = min(2 * self._delay, LONGEST_DELAY)
+                else:
+                    self._done = asked
+                    self._delay = FIRST_DELAY
+                    self._due = 0.0
+                self._answer()
+
+    def _try(self, commit: str, run: str, tags: dict[str, str]) -> str:
+        try:
+            moved = {f"runs/{run}/{self._root.id}": commit}
+            moved |= {f"tags/{name}": tagged for name, tagged in tags.items()}
+            made = {} if self._is_known else self._found(commit)
+            with self._slots:
+                push(
+                    self._url,
+                    self._job,
+                    self._root.repository(self._job),
+                    self._outgoing.stage(),
+                    moved,
+                    made,
+                )
+            self._is_known = True
+            return ""
+        except _FAILURES as error:
+            return _line(str(error))
+        except Exception as error:
+            # A mistake of ours: the thread outlives it, or nothing of the job is pushed again.
+            failure = _line(f"{type(error).__name__}: {error}")
+            log.error("a push failed: %s", failure, extra={"job": self._job}, exc_info=error)
+            return failure
+
+    def _found(self, commit: str) -> dict[str, str]:
+        """Refs for what an earlier process may not have come to push."""
+        checkpoints = open_checkpoints(self._root, self._job)
+        refs = {f"tags/{name}": tagged for name, tagged in checkpoints.tags().items()}
+        if mark := mark_of(checkpoints.path):
+            refs[f"owner/{mark.chain}"] = commit
+        return refs
+
+    def _told(self, failure: str) -> None:
+        extra = {"job": self._job}
+        if failure and not self.failure:
+            log.warning("checkpoints wait for the remote: %s", failure, extra=extra)
+        elif self.failure and not failure:
+            log.info("the remote has all checkpoints again", extra=extra)
+        self.failure = failure
+
+    def _answer(self) -> None:
+        """End the waits that are over."""
+        for wait in list(self._waits):
+            done = self._done >= wait.ticket
+            if done or (self.failure and self._ended >= wait.attempt):
+                self._waits.remove(wait)
+                if wait.over.set_running_or_notify_cancel():
+                    wait.over.set_result("" if done else self.failure)
+
+
+def _line(text: str) -> str:
+    return one_line(redact(text), 300)
+
+
+class Pushes:
+    """All pushes of this process."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[Path, Pushing] = {}
+        self._lock = threading.Lock()
+        self._slots = threading.Semaphore(AT_A_TIME)
+
+    def for_job(self, root: Root, job: str, url: str) -> Pushing:
+        """A job's own."""
+        with self._lock:
+            if len(self._jobs) > MOST_IDLE:
+                self._jobs = {at: each for at, each in self._jobs.items() if not each.is_idle}
+            path = root.repository(job)
+            if path not in self._jobs:
+                self._jobs[path] = Pushing(root, job, url, self._slots)
+            return self._jobs[path]
+
+    def flush(self, seconds: float) -> None:
+        """Before the process ends: push what is left, for so long at most."""
+        until = time.monotonic() + seconds
+        with self._lock:
+            left = [each.again() for each in self._jobs.values() if not each.is_idle]
+        for wait in left:
+            with suppress(TimeoutError):
+                wait.result(max(0.0, until - time.monotonic()))
+
+
+PUSHES = Pushes()
+
+
+def _at_work(root: Root, url: str) -> tuple[Pushing, str]:
+    """The pushes of the job at work, and the run of its workflow."""
+    info = activity.info()
+    return PUSHES.for_job(root, info.workflow_id or "", url), info.workflow_run_id or ""
+
+
+def push_soon(root: Root, url: str, commit: str) -> None:
+    """Have a checkpoint of the job at work pushed, in passing."""
+    pushing, run = _at_work(root, url)
+    pushing.note(commit, run)
+
+
+class PushedMeanwhile:
+    """A push that goes on while something else does; without a url there is none."""
+
+    def __init__(self, root: Root, url: str, commit: str) -> None:
+        self._commit = commit
+        self._at_work = _at_work(root, url) if url else None
+        self._asked: Future[str] | None = None
+
+    def begin(self, tag: str = "") -> None:
+        """Begin, unless that was done. With a tag, which was set on it, also if the remote has
+        just failed."""
+        if self._at_work and self._asked is None:
+            pushing, run = self._at_work
+            tags = {tag: self._commit} if tag else {}
+            self._asked = pushing.ask(self._commit, run, tags, hard=bool(tag))
+
+    async def behind(self) -> str:
+        """Wait until the remote has the checkpoint; why not, if it cannot be waited for."""
+        self.begin()
+        if self._at_work is None or self._asked is None:
+            return ""
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(self._asked), JOIN_SECONDS)
+        except TimeoutError:
+            pushing, _ = self._at_work
+            pushing.late()
+            return pushing.failure
+
+    def wait(self) -> None:
+        """The same for a phase end, in a thread: longer, and it is only logged."""
+        if self._asked is not None:
+            with suppress(TimeoutError):
+                self._asked.result(END_SECONDS)

@@ -1,0 +1,142 @@
+"""`workspace_summary.md`: what is there, made by the system without a model call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from activities.checkpoints import Entry, Files
+from activities.checkpoints.sharded_tree import FILE
+from activities.job.snapshot import Snapshot
+from activities.job.volatile_paths import volatile
+from activities.text.plain import plain
+from protocol import scope
+from protocol.state import JobState
+from protocol.text import as_sentence, one_line
+
+ACCOMPLISHED = "Accomplished in this phase"
+BEFORE = "Done before the phase was given up"
+MAX_FILES = 500
+PURPOSE_CHARACTERS = 90
+HEAD_BYTES = 4000
+SUMMARY = "workspace_summary.md"
+MANY_ALIKE = 10
+_LISTED = re.compile(r"- (.+?) · [\d,]+ bytes · step \d")
+_DIGITS = re.compile(r"\d+")
+
+
+def workspace_summary(
+    files: Files,
+    changes: Files,
+    state: JobState,
+    heartbeat: Callable[[], None],
+    unlisted: Sequence[str] = (),
+    *,
+    given_up: bool = False,
+) -> str:
+    """The text of `workspace_summary.md`. A function of the checkpoint alone: no times.
+
+    Args:
+        unlisted: Patterns of volatile paths, which differ from run to run.
+        given_up: Whether the phase was, and its list with it: nothing of that is to be done now.
+    """
+    phase = state.phase
+    done = [todo for todo in phase.todos if todo.done]
+    lines = [
+        "# Workspace summary",
+        "",
+        f"Phase {phase.number} ({phase.kind}): {phase.name}, step {state.step}.",
+        f"Progress: {len(done)}/{len(phase.todos)} todos"
+        + (f", plan {phase.plan_position} of {phase.plan_total}." if phase.plan_total else "."),
+        "",
+        "## Files",
+        "",
+    ]
+    differs = volatile(unlisted)
+    listed = [entry for entry in files.walk() if not _own(entry.path) and not differs(entry.path)]
+    for entry in listed[:MAX_FILES]:
+        heartbeat()
+        lines.append(_line(files, changes, entry))
+    if len(listed) > MAX_FILES:
+        lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
+    lines += ["", f"## {BEFORE if given_up else ACCOMPLISHED}", ""]
+    lines += [
+        f"- {as_sentence(todo.content)} Notes: {one_line(todo.notes, 300)}"
+        if todo.notes
+        else f"- {todo.content}"
+        for todo in done
+    ] or ["- nothing" if given_up else "- nothing yet"]
+    if phase.current:
+        lines += ["", "## Given up with it" if given_up else "## Open", ""]
+        lines += [f"- {todo.content}" for todo in phase.open_todos]
+    if state.scope:
+        lines += ["", "## Scope", ""]
+        lines += [f"{scope.scope_line(state.scope)}."]
+        lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
+    return plain("\n".join(lines) + "\n")
+
+
+def files_listed(text: str) -> str:
+    """The part of it for a phase's first message, which shows todos and scope elsewhere.
+
+    Many files whose paths differ in numbers alone are one line; the file itself has each.
+    """
+    text = text.partition(f"\n## {ACCOMPLISHED}")[0].partition(f"\n## {BEFORE}")[0]
+    groups: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if found := _LISTED.match(line):
+            groups.setdefault(_DIGITS.sub("*", found[1]), []).append(line)
+    lines: list[str] = []
+    for line in text.splitlines():
+        found = _LISTED.match(line)
+        alike = _DIGITS.sub("*", found[1]) if found else ""
+        members = groups.get(alike, [])
+        if len(members) < MANY_ALIKE:
+            lines.append(line)
+        elif line == members[0]:
+            last = members[-1].removeprefix("- ")
+            lines.append(f"- {alike} · {len(members)} files, each in {SUMMARY}; the last: {last}")
+    return "\n".join(lines)
+
+
+def with_summary(
+    snapshot: Snapshot, state: JobState | None = None, *, given_up: bool = False
+) -> Files:
+    """The workspace with `workspace_summary.md` brought up to date, as of that state if given."""
+    text = workspace_summary(
+        snapshot.files,
+        snapshot.changes,
+        state or snapshot.state,
+        lambda: None,
+        snapshot.config.shell.volatile,
+        given_up=given_up,
+    )
+    return snapshot.files.write(SUMMARY, text.encode())
+
+
+def _own(path: str) -> bool:
+    return path == SUMMARY or path.startswith("tools/")
+
+
+def _line(files: Files, changes: Files, entry: Entry) -> str:
+    if entry.kind == "folder":
+        return f"- {entry.path}/ (empty)"
+    step = changes.raw(tuple(entry.path.split("/")))
+    # After a rewind there may be a file where the folder was that `changes` still tells of.
+    changed = changes.store.read(step.id).decode() if step and step.mode == FILE else "0"
+    purpose = _purpose(files, entry)
+    return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
+        f" · {purpose}" if purpose else ""
+    )
+
+
+def _purpose(files: Files, entry: Entry) -> str:
+    """A file's first heading, else its first line with words."""
+    if entry.kind != "file":
+        return "link"
+    head = files.content(entry)[:HEAD_BYTES].decode(errors="replace")
+    if "\x00" in head:
+        return "binary"
+    lines = [line.strip() for line in head.splitlines() if any(c.isalnum() for c in line)]
+    heading = next((line.lstrip("# ") for line in lines if line.startswith("#")), None)
+    return one_line(heading or (lines[0] if lines else ""), PURPOSE_CHARACTERS)

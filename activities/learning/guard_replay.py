@@ -1,0 +1,128 @@
+"""A proposed guard held against what jobs did before it was there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import Row
+
+from activities.checkpoints import CheckpointMissing, Checkpoints, Root
+from activities.guards.matching import Situation, would_concern
+from activities.job.conversation import answered
+from activities.job.snapshot import Snapshot
+from activities.learning.finished_jobs import UNREADABLE, repositories
+from activities.learning.precision import approvals, was_wrong
+from activities.learning.situations import calls_of
+from config.learned_guards import Replayed
+from config.schema.guards import Guard
+
+MOST_JOBS = 50
+MOST_CHECKPOINTS = 3000
+"""Of each job, the newest."""
+
+
+def replay(
+    root: Root,
+    guard: Guard,
+    agent: str,
+    rows: Sequence[Row[Any]],
+    results: Mapping[str, frozenset[str]],
+    beat: Callable[[], None],
+    made_from: Collection[str] = (),
+) -> Replayed:
+    """What the guard would have refused in the jobs of the agent, and how much of that wrongly.
+
+    Args:
+        root: Whose jobs.
+        guard: It is asked of each call as the one before left the files, and of what a call changed
+            only if that was carried out.
+        agent: Whose calls.
+        rows: All traces, for what people approved.
+        results: The deliverables of each completed job, by the job's folder.
+        beat: Called often.
+        made_from: Jobs whose traces the guard was made from. Only what it would have refused
+            wrongly there is a hit.
+    """
+    own = {root.repository(job).stem for job in made_from}
+    folders = {row.job: root.repository(row.job).stem for row in rows}
+    approved = {(folders[job], step, tool, path) for job, step, tool, path in approvals(rows)}
+    made = Replayed()
+    for path in repositories(root)[:MOST_JOBS]:
+        with suppress(*UNREADABLE):
+            for step, now in _situations(guard, Checkpoints(path), agent, beat):
+                if not would_concern(guard, now):
+                    continue
+                named = str(now.arguments.get("path", ""))
+                wrong = was_wrong(path.stem, step, now.tool, named, approved, results)
+                if path.stem in own and not wrong:
+                    made.own += 1
+                    continue
+                made.hits += 1
+                made.wrong += wrong
+    return made
+
+
+def _situations(
+    guard: Guard, store: Checkpoints, agent: str, beat: Callable[[], None]
+) -> Iterator[tuple[int, Situation]]:
+    """What the guard would have seen in a job, each with its step."""
+    for reply, later in _replies(store, agent, beat):
+        for now in _asked(guard, store, reply, later):
+            yield reply.state.step, now
+
+
+def _replies(
+    store: Checkpoints, agent: str, beat: Callable[[], None]
+) -> Iterator[tuple[Snapshot, list[str]]]:
+    """The checkpoints at which the agent had just made calls, newest first.
+
+    With each the ids of those that came after, up to the next reply, oldest first.
+    """
+    tags = store.tags()
+    newest = tags.get("completed") or tags.get("cancelled")
+    newest = newest or next(
+        (tags[name] for name in reversed(tags) if name.startswith("phase/")), ""
+    )
+    if not newest:
+        return
+    later: list[str] = []
+    for entry in store.log(newest, MOST_CHECKPOINTS):
+        beat()
+        if "reply: " not in entry.message:
+            later.append(entry.id)
+            continue
+        try:
+            snapshot = Snapshot.load(store, entry.id)
+        except CheckpointMissing:
+            return
+        if snapshot.config.name != agent:
+            return
+        yield snapshot, later[::-1]
+        later.clear()
+
+
+def _asked(
+    guard: Guard, store: Checkpoints, reply: Snapshot, later: Sequence[str]
+) -> Iterator[Situation]:
+    """What the guard would have seen of each call of a reply; one of text alone has none."""
+    changes = guard.match.changes is not None
+    try:
+        calls = list(calls_of(reply))
+    except LookupError:
+        return
+    standing = {0: reply}
+    for commit in later if changes or len(calls) > 1 else ():
+        try:
+            snapshot = Snapshot.load(store, commit)
+        except CheckpointMissing:
+            return
+        if snapshot.state.phase.number != reply.state.phase.number:
+            break
+        standing.setdefault(answered(snapshot.conversation), snapshot)
+    for place, (tool, arguments) in enumerate(calls):
+        if before := standing.get(place):
+            after = standing.get(place + 1) if changes else None
+            files = after.files if after else None
+            yield Situation.from_snapshot(before, guard.point, tool, arguments, "", files)

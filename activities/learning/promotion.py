@@ -1,0 +1,120 @@
+"""What becomes of a learned guard: to another stage, as a further revision of its file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Row
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.job.activity_context import began
+from activities.learning.finished_jobs import finished_job
+from activities.learning.precision import figures, next_stage
+from activities.stores import traces as rows
+from activities.stores.engine import Store
+from config.learned_guards import Learned, LearnedGuards
+from config.loader import agent_names, load_agent
+from config.schema.agent import AgentConfig
+from config.schema.agent_sections import Learning
+from config.schema.guards import Guard, Stage
+
+
+def made_at() -> int:
+    """Epoch seconds by the server's clock, as traces have them; in a person's command by ours.
+
+    What is counted of a guard begins when it was made: a host that is a day ahead would have it
+    act for a day uncounted.
+    """
+    if activity.in_activity():
+        return began() // 1000
+    return int(time.time())
+
+
+def move(guards: LearnedGuards, learned: Learned, stage: Stage, why: str) -> str:
+    """Write the revision; a line that says what was done.
+
+    Of a stricter version that is retired, what it was to replace goes on.
+    """
+    update: dict[str, Any] = {"stage": stage, "why": why, "at": made_at()}
+    told = f"{learned.name}: {learned.stage} -> {stage}, {why}"
+    acting = guards.acting(learned) if learned.stage == "experiment" else None
+    if acting and stage == "retired":
+        guards.put(acting.model_copy(update={**update, "stage": "active"}))
+        return f"{told}; it acts as it did before"
+    guards.put(learned.model_copy(update=update))
+    return told
+
+
+def step_back(
+    guards: LearnedGuards,
+    learned: Learned,
+    traces: Sequence[Row[Any]],
+    accepted: Mapping[str, frozenset[str]],
+) -> str | None:
+    """Put a guard that acts and is wrong too often back to its trial; a line if that was done.
+
+    Args:
+        learned: The newest revision.
+        traces: At least the guard's own, and all approvals.
+        accepted: The deliverables of each completed job.
+    """
+    acting = guards.acting(learned)
+    if acting is None or acting.guard is None:
+        return None
+    # What a stricter version on trial says tells nothing of what acts meanwhile.
+    told_of = [row for row in traces if acting is learned or not row.stage]
+    found = figures(acting, told_of, accepted)
+    moved = next_stage("active", found, settings_of(learned.agent))
+    if not moved or moved[0] != "experiment":
+        return None
+    if acting is learned:
+        return move(guards, learned, *moved)
+    guards.put(learned.model_copy(update={"stricter_than": 0, "at": made_at()}))
+    return f"{learned.name}: the version before the one on trial {moved[1]}"
+
+
+def roll_back(root: Root, names: set[str]) -> list[str]:
+    """Put those of these guards back to their trial that are wrong too often.
+
+    Args:
+        names: Guards of which a refusal was just passed over, or a call approved.
+
+    Returns:
+        A line for each.
+
+    Raises:
+        StoreAway: the store does not answer.
+        Problem: a guard's file is broken.
+    """
+    guards = LearnedGuards(root.path)
+    done = []
+    for learned in guards.newest():
+        if learned.name not in names or guards.acting(learned) is None:
+            continue
+        own = partial(rows.some, guard=learned.name)
+        approved = partial(rows.some, type="approval")
+        found = {row.id: row for asked in (own, approved) for row in Store(root).read(asked)}
+        jobs = {row.job for row in found.values() if row.guard == learned.name}
+        ended = {job: finished_job(root.repository(job)) for job in jobs}
+        accepted = {name: job.delivered for name, job in ended.items() if job}
+        if line := step_back(guards, learned, list(found.values()), accepted):
+            done.append(line)
+    return done
+
+
+def settings_of(agent: str) -> Learning:
+    """The agent's, or the defaults for one that is no longer there."""
+    return _agent(agent).learning
+
+
+def own_guards(agent: str) -> list[Guard]:
+    """The guards that the agent's files name, or those of one that has the defaults."""
+    return _agent(agent).rules
+
+
+def _agent(name: str) -> AgentConfig:
+    return load_agent(name if name in agent_names() else "generalist")

@@ -1,0 +1,113 @@
+"""Asks the servers of an agent for their tools when a job starts; the answers are pinned."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from jsonschema.exceptions import SchemaError
+from mcp.types import Tool, ToolAnnotations
+
+from activities.mcp.errors import Away
+from activities.mcp.servers import servers
+from activities.text.plain import NAME_CHARACTERS, plain, tool_name
+from activities.toolkit.arguments import SchemaArguments
+from config.schema.agent import AgentConfig, Problem
+from config.schema.mcp_servers import Declared, Effect, Server
+
+MOST_DESCRIPTION = 8_000
+MOST_SCHEMA = 60_000
+"""Characters of a schema; a larger one would fill the model's context by itself."""
+
+
+def declare(config: AgentConfig) -> list[str]:
+    """Put into the configuration what its servers declare; gives lines for people.
+
+    Raises:
+        Away: a server that the job cannot do without is not there.
+        Problem: the configuration names a tool that its server does not have.
+    """
+    found: list[Declared] = []
+    config.away, notes = {}, []
+    for name, server in config.mcp.items():
+        try:
+            listed = _listed(name, server)
+        except Away as away:
+            if server.away == "park":
+                raise
+            config.away[name] = str(away)
+            notes.append(f"the job goes on without the tools of {name}. {away}")
+            continue
+        _check_names(config.name, name, server, listed)
+        # By name: one that is listed again, as by a server that does not know pages, is no other.
+        for _, tool in sorted({tool.name: tool for tool in listed}.items()):
+            if server.tools is not None and tool.name not in server.tools:
+                continue
+            if why := _unusable(tool):
+                notes.append(f"the tool {tool.name} of {name} is left out: {why}")
+                continue
+            found.append(_declared(name, server, tool, {other.name for other in found}))
+    config.declared = found
+    return notes
+
+
+def _listed(name: str, server: Server) -> list[Tool]:
+    if server.cwd is None:
+        return servers().tools(name, server)
+    with TemporaryDirectory() as empty:
+        return servers().tools(name, server, Path(empty))
+
+
+def _check_names(agent: str, name: str, server: Server, listed: list[Tool]) -> None:
+    there = {tool.name for tool in listed}
+    for key, wanted in (("tools", server.tools or []), ("effects", list(server.effects))):
+        if lacking := [tool for tool in wanted if tool not in there]:
+            raise Problem(
+                f"agent {agent}: mcp.{name}.{key}: {', '.join(lacking)} is no tool of the server; "
+                f"it has {', '.join(sorted(there)) or 'none'}"
+            )
+
+
+def _unusable(tool: Tool) -> str:
+    """Why the tool cannot be offered; empty when it can."""
+    if len(json.dumps(tool.input_schema)) > MOST_SCHEMA:
+        return f"its schema is longer than {MOST_SCHEMA:,} characters"
+    if tool.input_schema.get("type", "object") != "object":
+        return "its schema is not that of an object"
+    try:
+        SchemaArguments(tool.input_schema).check_schema()
+    except SchemaError as error:
+        return f"its schema is not valid: {error.message[:200]}"
+    return ""
+
+
+def _declared(server: str, settings: Server, tool: Tool, taken: set[str]) -> Declared:
+    effect = settings.effects.get(tool.name) or effect_of(tool.annotations)
+    told = plain(tool.description or tool.title or tool.name).strip() or tool.name
+    return Declared(
+        name=unique_name(server, tool.name, taken),
+        server=server,
+        tool=tool.name,
+        description=told[:MOST_DESCRIPTION],
+        parameters={"type": "object", "properties": {}, **tool.input_schema},
+        effect=effect,
+    )
+
+
+def effect_of(hints: ToolAnnotations | None) -> Effect:
+    """What a server says of a tool; without a word, a call may do something each time."""
+    if hints and hints.read_only_hint:
+        return "reads"
+    return "repeatable" if hints and hints.idempotent_hint else "once"
+
+
+def unique_name(server: str, tool: str, taken: set[str]) -> str:
+    """`<server>__<tool>` with nothing in it that endpoints refuse; a name that is not taken."""
+    full = f"{server}__{tool}"
+    name = tool_name(full)
+    if name != full or len(name) > NAME_CHARACTERS or name in taken:
+        mark = hashlib.sha1(full.encode()).hexdigest()[:8]
+        name = f"{name[: NAME_CHARACTERS - 9]}_{mark}"
+    return name

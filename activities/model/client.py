@@ -1,0 +1,297 @@
+"""Asking a job's model: through its fallbacks, and never twice for what was paid for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import openai
+from pydantic import ValidationError
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import Root
+from activities.job.activity_context import attempt_key, job_id
+from activities.job.kept_results import KeptResults
+from activities.job.snapshot import Snapshot
+from activities.model.dialect import Dialect, dialect_of, remember
+from activities.model.endpoint import LOOKED_AT, Connect, explain
+from activities.model.prompt import plain_body
+from activities.model.providers import maker_of
+from activities.model.stream import BROKEN, Streamed, stream_reply
+from activities.redaction.credentials import hide_in_json
+from activities.runtime import tracing
+from activities.runtime.failures import failure, is_retried
+from activities.runtime.heartbeats import still_wanted
+from config.schema.agent_sections import ModelConfig
+
+TRANSIENT = 3
+"""Attempts that fail on the way before the next fallback is asked."""
+ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
+"""Refusals that another model may not share."""
+FILTERED = "content_filter"
+"""Finish reason of a reply that was refused after the request had been taken."""
+SUMMARY_SECONDS = 60
+MAX_REMEMBERED = 10_000
+"""Jobs."""
+UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError, *BROKEN)
+"""What comes of an answer that is not the protocol's: the client checks its form nowhere, and lets
+out what comes of an error's body that breaks off."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, and of whom."""
+
+    models: list[ModelConfig]
+    """The model, then its fallbacks."""
+    body: Callable[[ModelConfig], bytes]
+    """The request for each of them, its settings being what it takes."""
+
+    @classmethod
+    def apart(cls, snapshot: Snapshot, template: str, asked: str) -> Question:
+        """A question to the phase's model under a prompt of its own, apart from the job's work."""
+        system = snapshot.config.templates[template]
+        models = snapshot.config.chain(snapshot.state.phase.kind)
+        return cls(models, lambda model: plain_body(model, system, asked))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is sent to one of the models."""
+
+    model: ModelConfig
+    dialect: Dialect
+    body: bytes
+    is_fallback: bool
+    is_last: bool
+
+
+class _Exchange:
+    """One attempt to have a reply: which model is asked next, and in which dialect."""
+
+    def __init__(
+        self, question: Callable[[], Question], repository: Path, key: str, *, squeezed: bool
+    ) -> None:
+        self._question = question
+        self.repository = repository
+        self.key = key
+        self.replies = KeptResults(repository)
+        self._squeezed = squeezed
+        self._began = time.monotonic()
+        self._skip = (activity.info().attempt - 1) // TRANSIENT
+        self._number = 0
+        self._dialect: Dialect | None = None
+        """The one that the model's last refusal suggests."""
+        self._first: ApplicationError | None = None
+        """What the first model said that was asked."""
+
+    def prepare(self) -> Streamed | _Request:
+        """The next request, or the reply that an earlier attempt has kept."""
+        reply = _find(self.replies, self.key)
+        if reply is not None:
+            return reply
+        question = self._question()
+        if activity.info().attempt > 1:
+            # The attempt before may have failed for that, after its reply was paid for.
+            self.replies.make_sure_of_room()
+        count = len(question.models)
+        place = (self._skip + self._number) % count
+        model = question.models[place]
+        dialect = self._dialect or dialect_of(model, self.repository)
+        body = dialect.worded(question.body(dialect.settings(model)))
+        return _Request(model, dialect, body, place > 0, self._number + 1 == count)
+
+    def go_on_after(self, request: _Request, error: ApplicationError) -> None:
+        """Turn to another dialect or model after a failure.
+
+        Raises:
+            ApplicationError: there is none; what the first model said.
+        """
+        self._dialect = request.dialect.after(refusal(error), request.model)
+        if self._dialect:
+            return
+        too_little = self._squeezed and request.is_fallback and error.type == "ContextTooLong"
+        if not too_little:
+            self._first = self._first or patient(error, request.model, self._began)
+        if request.is_last or not (too_little or error.type in ELSEWHERE):
+            raise (self._first or error) from None
+        self._number += 1
+
+    def remember_dialect(self, model: ModelConfig) -> None:
+        """Use the dialect from now on that the model took after a refusal."""
+        if self._dialect:
+            remember(model, self.repository, self._dialect)
+
+
+class Asking:
+    """The model of whichever job is at work."""
+
+    def __init__(self, root: Root, connect: Connect, *, in_turn: bool = False) -> None:
+        """
+        Args:
+            in_turn: Whether a job asks again only when the reply before is recorded in its history:
+                one kept reply of a job is enough then.
+        """
+        self._root = root
+        self._connect = connect
+        self._in_turn = in_turn
+        self._newest: dict[Path, tuple[datetime, str]] = {}
+        """Key of the newest reply that was kept, and when it was asked for, by repository."""
+
+    async def ask(
+        self,
+        question: Callable[[], Question],
+        use: Callable[[Streamed], R],
+        part: str = "",
+        *,
+        kept: tuple[Path, str] | None = None,
+        squeezed: bool = False,
+    ) -> R:
+        """What `use` makes of a reply of the first of the models that gives one.
+
+        The reply is kept before it is used. Both functions run in a thread, where a store handle
+        that one of them opens must stay.
+
+        Args:
+            question: Put together anew for each model that is asked.
+            use: Called once with the reply.
+            part: Tells several questions of one activity apart.
+            kept: Repository and key under which the reply is kept, when not this attempt's: what
+                is asked again under that key is answered with it.
+            squeezed: Whether the request gets no smaller: a fallback that it is too long for is
+                passed over then, as the model itself may take it when it is back.
+
+        Raises:
+            ApplicationError: typed; what the first model that was asked said.
+            OSError: the reply cannot be kept; from the second attempt on nobody is asked then.
+        """
+        repository, key = kept or (self._root.repository(job_id()), f"{attempt_key()}{part}")
+        exchange = _Exchange(question, repository, key, squeezed=squeezed)
+        while True:
+            request = await asyncio.to_thread(exchange.prepare)
+            if isinstance(request, Streamed):
+                return await asyncio.to_thread(use, request)
+            await still_wanted()
+            model = request.model
+            try:
+                reply = await answer(self._connect, request.dialect.settings(model), request.body)
+            except ApplicationError as error:
+                exchange.go_on_after(request, error)
+                continue
+            exchange.remember_dialect(model)
+            reply.model, reply.is_fallback = model.name, request.is_fallback
+            reply.maker = maker_of(model)
+            return await asyncio.to_thread(self._keep, exchange, reply, use)
+
+    def _keep(self, exchange: _Exchange, reply: Streamed, use: Callable[[Streamed], R]) -> R:
+        """Keep the reply at once, before anything else can fail: it is paid for. Then use it."""
+        data = hide_in_json(reply.model_dump_json().encode())
+        now = activity.info().scheduled_time
+        then, before = self._newest.get(exchange.repository, (now, ""))
+        # Not by an attempt that comes late: the reply after its own may still be looked for.
+        exchange.replies.keep(exchange.key, data, before if then < now else "")
+        if self._in_turn and then <= now:
+            if len(self._newest) > MAX_REMEMBERED:
+                self._newest.clear()
+            self._newest[exchange.repository] = now, exchange.key
+        return use(Streamed.model_validate_json(data))
+
+    async def summary(
+        self,
+        question: Callable[[], Question],
+        use: Callable[[Streamed], R],
+        part: str = "",
+        *,
+        kept: tuple[Path, str] | None = None,
+    ) -> R | None:
+        """`ask` for what can be done without: None where it cannot be had.
+
+        It is waited for longer than for what may fail otherwise: without an endpoint the job gets
+        no further either.
+
+        Raises:
+            ApplicationError: the endpoint failed in a way that may pass; to be tried again.
+        """
+        try:
+            async with asyncio.timeout(SUMMARY_SECONDS):
+                return await self.ask(question, use, part, kept=kept)
+        except (ApplicationError, TimeoutError) as error:
+            if isinstance(error, ApplicationError) and is_retried(error):
+                raise
+            activity.logger.warning("it goes on without a summary: %s", error)
+            return None
+
+
+def refusal(error: ApplicationError) -> str:
+    """What an endpoint said of a request that it takes not in this form; else empty."""
+    cause = error.__cause__
+    if error.type == "ModelRefused" and isinstance(cause, openai.APIStatusError):
+        # Routers say in the body alone what the server behind them said.
+        return f"{cause} {cause.body}"[:LOOKED_AT]
+    return ""
+
+
+async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
+    """One request to one endpoint; whatever goes wrong is a typed failure.
+
+    Args:
+        connect: Gives the client.
+        model: Its settings; `api`, which is not `auto`, says to which API it goes.
+        body: In the form of that API.
+    """
+    try:
+        client = connect(model)
+        with tracing.chat(model, client) as heard:
+            # The client's own limit is on each wait for something, and a reply may drip for ever.
+            async with asyncio.timeout(model.timeout_seconds):
+                streamed = await stream_reply(client, body, model)
+            heard(streamed)
+    except (openai.OpenAIError, *UNREADABLE) as error:
+        raise explain(error, model) from error
+    if streamed.finish == FILTERED and not streamed.calls:
+        raise failure(
+            "ModelRefused", f"The model endpoint took the reply back for its content ({FILTERED})."
+        )
+    return streamed
+
+
+def _find(replies: KeptResults, key: str) -> Streamed | None:
+    data = replies.find(key)
+    if data is not None:
+        # One that a power cut left garbled counts as none.
+        with suppress(ValidationError):
+            return Streamed.model_validate_json(data)
+    return None
+
+
+def patient(error: ApplicationError, model: ModelConfig, began: float) -> ApplicationError:
+    """The failure; once it has lasted too long to be kept from people, one that ends the activity.
+
+    The workflow then shows the job as waiting and asks again after as long as the failure says.
+
+    Args:
+        error: What the model that was asked first said.
+        model: With its patience.
+        began: When this attempt did, by `time.monotonic`.
+    """
+    delay = error.next_retry_delay
+    if error.non_retryable or delay is None:
+        return error
+    info = activity.info()
+    # Both dates are the server's: this host's clock may say anything.
+    before = info.current_attempt_scheduled_time - info.scheduled_time
+    waited = before.total_seconds() + time.monotonic() - began
+    if waited + delay.total_seconds() < model.patience_seconds:
+        return error
+    return ApplicationError(
+        error.message, delay.total_seconds(), type=error.type, non_retryable=True
+    )

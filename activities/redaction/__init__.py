@@ -1,0 +1,1 @@
+"""Redaction: credentials are hidden before text leaves the worker."""

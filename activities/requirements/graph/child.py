@@ -1,0 +1,198 @@
+"""The process `embedded.py` starts: a request as JSON on standard input, the answer as JSON on
+standard output. It opens the database under the lock, does all that was asked, closes it and ends.
+
+A crash of the engine, a query that heeds no time limit and one that eats memory end this process
+alone, and its lock with it. Run by its path and with its parent packages left empty: their
+`__init__` would load the whole worker.
+"""
+
+import contextlib
+import json
+import math
+import resource
+import shutil
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_STORE_MB = 4096
+"""Most the database may hold; the engine reserves that much address space."""
+_POOL_MB = 256
+_GRACE_SECONDS = 2
+
+
+def _limit(memory_mb: int) -> None:
+    memory = (_STORE_MB + memory_mb) * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # macOS knows this limit and refuses to set it.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _leave_empty(name: str, folder: Path) -> None:
+    package = ModuleType(name)
+    package.__path__ = [str(folder)]
+    sys.modules[name] = package
+
+
+class _Open:
+    """The database, open until the block ends."""
+
+    def __init__(self, path: str, seconds: float, *, read_only: bool) -> None:
+        import ladybug  # noqa: PLC0415 - after the memory is limited
+
+        opened = partial(
+            ladybug.Database,
+            path,
+            buffer_pool_size=_POOL_MB * 1024 * 1024,
+            # One thread: rows then come in the same order each time.
+            max_num_threads=1,
+            max_db_size=_STORE_MB * 1024 * 1024,
+        )
+        try:
+            self._database = opened(read_only=read_only)
+        except RuntimeError:
+            # What a killed writer leaves, readers refuse: a checkpoint that only a writer may end,
+            # or half a record at the end of the log. Of that nobody was told that it is stored, so
+            # what is whole before it counts. It might as well be damaged in its midst: it is kept.
+            log = Path(f"{path}.wal")
+            if log.exists():
+                shutil.copyfile(log, f"{log}.torn")
+            opened(throw_on_wal_replay_failure=False).close()
+            self._database = opened(read_only=read_only)
+        self._connection = ladybug.Connection(self._database)
+        self._connection.set_query_timeout(int(seconds * 1000))
+
+    def __enter__(self) -> "_Open":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+        self._database.close()
+
+    def run(self, cypher: str, parameters: dict[str, Any] | None = None) -> Any:
+        found = self._connection.execute(cypher, parameters or {})
+        return found[-1] if isinstance(found, list) else found
+
+    def tables(self) -> list[dict[str, Any]]:
+        made = []
+        for row in self.run("CALL show_tables() RETURN name, type ORDER BY name").get_all():
+            name, node = row[0], row[1] == "NODE"
+            info = self.run(f"CALL table_info('{name}') RETURN name, type").get_all()
+            ends = [] if node else self.run(f"CALL show_connection('{name}') RETURN *").get_all()
+            made.append(
+                {
+                    "name": name,
+                    "node": node,
+                    "properties": dict(info),
+                    "ends": sorted([end[0], end[1]] for end in ends),
+                }
+            )
+        return made
+
+
+def _lacks(tables: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> bool:
+    """Whether a table, a property or a pair of ends is not there yet."""
+    there = {table["name"]: table for table in tables}
+    return any(
+        table["name"] not in there
+        or not set(table["properties"]) <= set(there[table["name"]]["properties"])
+        or any(pair not in there[table["name"]]["ends"] for pair in table["ends"])
+        for table in wanted
+    )
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    path, seconds, writes = request["path"], request["seconds"], request["write"]
+    for _ in range(2):
+        if Path(path).exists():
+            with _Open(path, seconds, read_only=not writes) as database:
+                tables = database.tables()
+                if not _lacks(tables, request["wanted"]):
+                    return _rows(database, request) | {"tables": tables}
+        with _Open(path, seconds, read_only=False) as database:
+            # Whole or not at all, and much faster than one by one.
+            database.run("BEGIN TRANSACTION")
+            for statement in request["tables"]:
+                database.run(statement)
+            database.run("COMMIT")
+    return {"away": "its tables do not take what the schema declares"}
+
+
+def _rows(database: _Open, request: dict[str, Any]) -> dict[str, Any]:
+    found = []
+    try:
+        if request["write"]:
+            database.run("BEGIN TRANSACTION")
+        for cypher, parameters in request["queries"]:
+            result = database.run(cypher, parameters)
+            found.append(_taken(result, request["rows"], request["bytes"]))
+            result.close()
+        if request["write"]:
+            database.run("COMMIT")
+    except MemoryError:
+        return {"memory": True}
+    # The engine's only error.
+    except RuntimeError as error:
+        return {"refused": str(error)}
+    return {"rows": found}
+
+
+def _taken(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
+    rows: list[list[object]] = []
+    size, more = 0, False
+    while result.has_next():
+        row = [_plain(value) for value in result.get_next()]
+        size += len(json.dumps(row))
+        if len(rows) == most or size > most_bytes:
+            more = True
+            break
+        rows.append(row)
+    return {"columns": result.get_column_names(), "rows": rows, "more": more}
+
+
+def _plain(value: object) -> object:
+    """The value as JSON has it; of the engine's own numbers of nodes and relations, nothing."""
+    if isinstance(value, dict):
+        own = {k: v for k, v in value.items() if k not in ("_ID", "_SRC", "_DST", "_LABEL")}
+        if "_LABEL" in value:
+            held = {key: _plain(own[key]) for key in sorted(own) if own[key] is not None}
+            return {"_label": value["_LABEL"], **held}
+        return {str(key): _plain(inner) for key, inner in own.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _main() -> None:
+    request = json.load(sys.stdin)
+    _limit(request["memory_mb"])
+    here = Path(__file__).resolve().parent
+    activities = here.parents[1]
+    _leave_empty("activities", activities)
+    _leave_empty("activities.checkpoints", activities / "checkpoints")
+    from activities.checkpoints.locks import locked  # noqa: PLC0415
+
+    try:
+        with locked(Path(request["lock"]), seconds=request["wait_seconds"]):
+            # For a parent that is gone or frozen: this process must not keep the lock.
+            signal.alarm(math.ceil(request["seconds"]) + _GRACE_SECONDS)
+            answer = _answer(request)
+    except TimeoutError:
+        answer = {"away": f"others have been using it for {request['wait_seconds']:g} s"}
+    except MemoryError:
+        answer = {"memory": True}
+    except (OSError, RuntimeError) as error:
+        answer = {"away": str(error)}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,130 @@
+"""The graph as a ladybug database in a folder, for the workers of one host.
+
+Ladybug is a native library and runs what a model wrote: deeply nested brackets crash it, and some
+functions heed neither its time limit nor the size of its buffer pool (each was seen). So it runs in
+a process of its own per read or write, which takes the lock, is limited, and can be killed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from activities.requirements.graph import statements
+from activities.requirements.graph.interface import (
+    GraphAway,
+    GraphRefused,
+    Limits,
+    Query,
+    Rows,
+    Table,
+)
+from activities.runtime.child_process import Child, run_child
+from config.schema.graph import GraphSchema
+
+_CHILD = Path(__file__).resolve().with_name("child.py")
+_GRACE_SECONDS = 3
+DATABASE = "graph.lbug"
+
+
+class Embedded:
+    """The database in `folder`, made when it is first used."""
+
+    def __init__(
+        self,
+        folder: Path,
+        schema: GraphSchema,
+        limits: Limits | None = None,
+        heartbeat: Callable[[], None] | None = None,
+    ) -> None:
+        """`heartbeat` is called about four times a second; what it raises ends the work."""
+        self._folder = folder
+        self._schema = schema
+        self._limits = limits or Limits()
+        self._heartbeat = heartbeat
+
+    def read(self, *queries: Query) -> list[Rows]:
+        return self._run(queries, write=False)[0]
+
+    def write(self, *queries: Query) -> list[Rows]:
+        return self._run(queries, write=True)[0]
+
+    def schema(self) -> list[Table]:
+        return self._run((), write=False)[1]
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+    def _run(self, queries: tuple[Query, ...], *, write: bool) -> tuple[list[Rows], list[Table]]:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise GraphAway(f"The graph's folder {self._folder} cannot be made: {error}.") from None
+        limits = self._limits
+        request = {
+            "path": str(self._folder / DATABASE),
+            "lock": str(self._folder / "lock"),
+            "tables": statements.tables(self._schema),
+            "wanted": self._wanted(),
+            "queries": [(query.cypher, query.parameters) for query in queries],
+            "write": write,
+            "wait_seconds": limits.wait_seconds,
+            "seconds": limits.seconds,
+            "rows": limits.rows,
+            "bytes": limits.bytes,
+            "memory_mb": limits.memory_mb,
+        }
+        seconds = limits.wait_seconds + limits.seconds + _GRACE_SECONDS
+        child = run_child(_CHILD, [], json.dumps(request).encode(), seconds, self._heartbeat)
+        answer = self._answer(child, write=write)
+        return (
+            [Rows.model_validate(rows) for rows in answer["rows"]],
+            [Table.model_validate(table) for table in answer["tables"]],
+        )
+
+    def _wanted(self) -> list[dict[str, object]]:
+        wanted: list[dict[str, object]] = []
+        for name, node in self._schema.nodes.items():
+            wanted.append({"name": name, "properties": list(node.properties), "ends": []})
+        for name, relation in self._schema.relations.items():
+            held = {"properties": list(relation.properties), "ends": relation.ends}
+            wanted.append({"name": name, **held})
+        return wanted
+
+    def _answer(self, child: Child, *, write: bool) -> dict[str, list[object]]:
+        limits = self._limits
+        if child.was_too_slow:
+            problem = f"It took more than {limits.seconds:g} s and was stopped."
+        elif child.was_too_big:
+            problem = f"It needs more than {limits.memory_mb} MB of memory and was stopped."
+        elif child.crash:
+            problem = f"It crashed the database engine ({child.crash})."
+        elif child.status != 0:
+            raise RuntimeError(
+                f"the graph process failed with status {child.status}: {child.last_line}"
+            )
+        else:
+            answer: dict[str, list[object]] = json.loads(child.stdout)
+            if "rows" in answer:
+                return answer
+            if "away" in answer:
+                raise GraphAway(
+                    f"The graph in {self._folder} cannot be used: {answer['away']}. See that it is "
+                    "readable and writable, or put it back from a backup."
+                )
+            said = str(answer.get("refused", "std::bad_alloc"))
+            problem = next((told for sign, told in _SPENT.items() if said.startswith(sign)), "")
+            if not problem:
+                raise GraphRefused(said)
+        if write:
+            # Our own few statements: the machine was at fault, and they may be sent again.
+            raise GraphAway(f"The graph in {self._folder} did not take a write: {problem}")
+        raise GraphRefused(problem)
+
+
+_SPENT = {
+    "Interrupted": "It took too long and was stopped.",
+    "std::bad_alloc": "It needs too much memory and was stopped.",
+    "Buffer manager exception": "It needs too much memory and was stopped.",
+}

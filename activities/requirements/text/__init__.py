@@ -1,0 +1,1 @@
+"""Sentences of documents that may be requirements, and what they say."""

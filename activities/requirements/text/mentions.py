@@ -1,0 +1,71 @@
+"""Who and what a document speaks of: its terms, with the pages they stand on."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from activities.documents import Page
+from activities.requirements.text.indicators import shipped
+
+Sort = Literal["regulation", "abbreviation", "defined term", "name", "term"]
+MOST_CHARACTERS = 80
+_ABBREVIATION = re.compile(r"\b[A-ZÄÖÜ][A-ZÄÖÜ0-9]{1,9}\b")
+_QUOTED = re.compile(r"[\"“„»]([^\"“”„«»\n]{3,60})[\"”“«]")
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ][\w-]+(?:[ \t][A-ZÄÖÜ][\w-]+)+\b", re.MULTILINE)
+_NOUN = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ][a-zäöüß-]{4,}\b", re.MULTILINE)
+_HEADING_SHARE = 0.6
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A term, how often it stands, and the numbers of the first pages it stands on."""
+
+    text: str
+    sort: Sort
+    count: int
+    pages: tuple[int, ...]
+
+
+def mentions(pages: Iterable[Page]) -> list[Mention]:
+    """The terms of a document, those that stand most often first; the same pages, the same list.
+
+    Regulations come from the shipped indicators. The rest goes by form: abbreviations, words in
+    quotation marks, capitalised words in a row, and capitalised words that come up twice.
+    """
+    counts: Counter[str] = Counter()
+    sorts: dict[str, Sort] = {}
+    where: dict[str, dict[int, None]] = {}
+    for page in pages:
+        for sort, text in _found(page.text):
+            term = " ".join(text.split())[:MOST_CHARACTERS]
+            counts[term] += 1
+            sorts.setdefault(term, sort)
+            where.setdefault(term, {})[page.number] = None
+    kept = [
+        Mention(term, sorts[term], count, tuple(where[term])[:10])
+        for term, count in counts.items()
+        if count > 1 or sorts[term] != "term"
+    ]
+    return sorted(kept, key=lambda mention: (-mention.count, mention.text))
+
+
+def _found(text: str) -> Iterable[tuple[Sort, str]]:
+    phrases = shipped()
+    for line in text.splitlines():
+        for hit in phrases.find(line):
+            if hit.regulation:
+                yield "regulation", hit.words
+        words = line.split()
+        capitals = sum(word[:1].isupper() for word in words)
+        if len(words) > 1 and capitals > _HEADING_SHARE * len(words):
+            continue  # a heading: its capitals say nothing
+        yield from (("abbreviation", found) for found in _ABBREVIATION.findall(line))
+        yield from (("defined term", found) for found in _QUOTED.findall(line))
+        named = _NAME.findall(line)
+        yield from (("name", found) for found in named)
+        inside = " ".join(named)
+        yield from (("term", found) for found in _NOUN.findall(line) if found not in inside)

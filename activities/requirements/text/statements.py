@@ -1,0 +1,56 @@
+"""What a document says: its sentences and candidates, worked out once a process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from activities.checkpoints.cache import Cache
+from activities.documents import FoldedPage, Page
+from activities.requirements.text.candidates import Candidate, identify
+from activities.requirements.text.indicators import shipped
+from activities.requirements.text.sentences import Sentence, sentences
+
+MOST_KEPT = 50_000
+"""Sentences, of all documents together: some thirty megabytes."""
+
+
+@dataclass(frozen=True)
+class Statements:
+    """What the text of a document says, page by page."""
+
+    candidates: tuple[Candidate, ...]
+    sentences: dict[int, list[Sentence]]
+    """By page."""
+
+    def section(self, page: Page, passage: str) -> str:
+        """The section that a passage of the page stands in; empty if the document names none."""
+        there = self.sentences.get(page.number, [])
+        folded = FoldedPage(page.text)
+        for place in folded.spans(passage):
+            for sentence in there:
+                if any(span.touches(place) for span in folded.spans(sentence.text)):
+                    return sentence.section
+        return there[0].section if there else ""
+
+
+_kept: Cache[str, Statements] = Cache(
+    MOST_KEPT, lambda kept: sum(map(len, kept.sentences.values()))
+)
+
+
+def statements_of(pages: Sequence[Page]) -> Statements:
+    """What these pages say. Those that could not be read say nothing."""
+    there = [page for page in pages if not page.unread]
+    digest = hashlib.sha1(usedforsecurity=False)
+    for page in there:
+        digest.update(f"{page.number}\n{page.sections}\n{page.text}\0".encode(errors="replace"))
+    key = digest.hexdigest()
+    if (known := _kept.get(key)) is not None:
+        return known
+    phrases = shipped()
+    by_page: dict[int, list[Sentence]] = {}
+    for sentence in sentences(there, phrases.abbreviations, phrases.words):
+        by_page.setdefault(sentence.page, []).append(sentence)
+    return _kept.keep(key, Statements(tuple(identify(there)), by_page))

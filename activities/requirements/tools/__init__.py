@@ -1,0 +1,1 @@
+"""The tools of the agents that extract, compare and validate requirements."""

@@ -1,0 +1,153 @@
+"""Writing to the graph: requirements, and what fulfils them.
+
+Two tools write, and `validating` takes out what is not accepted after all. They merge by key, so an
+attempt that is repeated doubles nothing, and nothing gets in that the schema does not know. A graph
+that is away stops neither: see `activities.requirements.graph.writes`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from activities.requirements.graph.writes import NODE, RELATION, REQUIREMENT, full_id, stored
+from activities.requirements.tools.graph import Key, Kind, Properties, known
+from activities.stores.engine import Store
+from activities.stores.errors import StoreAway, StoreRefuses
+from activities.stores.outbox import Writer, write
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
+from config.schema.graph import JOB, NodeKind
+from protocol.state import DeferredWrite
+
+SECONDS = 180
+"""Two tries, each of which may wait for others to finish."""
+RequirementId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=2000,
+        description="job/REQ-001, as take_requirement names it; REQ-001 is this job's own.",
+    ),
+]
+
+
+@tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
+def create_requirement_node(
+    context: ToolContext,
+    id: RequirementId,
+    text: Annotated[str, Field(min_length=1, max_length=4000)],
+    properties: Annotated[
+        Properties | None,
+        Field(
+            description="Others of the schema, such as status. Text, type, source, citations, "
+            "reasoning and confidence of one that the store has are filled in from there."
+        ),
+    ] = None,
+) -> str:
+    """Put a requirement into the graph, or change it there.
+
+    Calling it again with the same id changes the node and makes no second one.
+    """
+    named = full_id(context.job, id)
+    values = _given(properties) | {"id": named, "text": text}
+    unread = False
+    try:
+        values |= stored(Store(context.root), named)
+    except StoreAway:
+        unread = True
+    _check(REQUIREMENT, known(context, REQUIREMENT).problems(values))
+    done = _write(context, NODE, named, f"Requirement {named}", values=values, unread=unread)
+    if values["text"].split() == text.split():
+        return done
+    return f"{done}\nIts text is that of the store: {values['text']}"
+
+
+@tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
+def create_fulfillment_relationship(
+    context: ToolContext,
+    requirement: RequirementId,
+    target_kind: Kind,
+    target: Key,
+    properties: Annotated[
+        Properties | None, Field(description="Of the relation, such as degree and evidence.")
+    ] = None,
+    relation: Annotated[str, Field(description="A relation of the schema.")] = "FULFILLED_BY",
+    target_name: Annotated[
+        str | None,
+        Field(max_length=500, description="To make the target when the graph lacks it: its name."),
+    ] = None,
+) -> str:
+    """Relate a requirement to what fulfils it, or change the relation that is there.
+
+    There is one relation of a kind between two nodes; calling it again changes that one. Look for
+    the target with resolve_entity before you make one.
+    """
+    schema = context.config.graph_schema
+    known(context, REQUIREMENT)
+    node = known(context, target_kind)
+    declared = schema.relations.get(relation)
+    if declared is None or (REQUIREMENT, target_kind) not in declared.ends:
+        fit = [
+            name for name, each in schema.relations.items()
+            if (REQUIREMENT, target_kind) in each.ends
+        ]  # fmt: skip
+        raise ToolError(
+            f"{relation} does not lead from Requirement to {target_kind}; "
+            + (f"these do: {', '.join(fit)}." if fit else "no relation of the schema does.")
+        )
+    values = _given(properties)
+    _check(relation, declared.problems(values))
+    start = full_id(context.job, requirement)
+    end = full_id(context.job, target) if target_kind == REQUIREMENT else target
+    made = None if target_name is None else _target(node, target_kind, end, target_name)
+    if made is not None and JOB in node.properties:
+        made[JOB] = context.job
+    if JOB in declared.properties:
+        values[JOB] = context.job
+    return _write(
+        context,
+        RELATION,
+        start,
+        f"{start} {relation} {target_kind} {end}",
+        requirement=start,
+        target_kind=target_kind,
+        target=end,
+        relation=relation,
+        values=values,
+        made=made,
+    )
+
+
+def _write(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:
+    """Make the write, or keep it for later; what of it the model is told."""
+    entry = DeferredWrite(kind=kind, key=context.key, at=context.at, about=about, data=data)
+    try:
+        remarks = write(Writer.for_call(context), entry)
+    except StoreRefuses as refusal:
+        raise ToolError(str(refusal)) from None
+    waits = any(each is entry for each in context.state.deferred_writes)
+    told = "comes into the graph when it answers" if waits else "is in the graph"
+    return "\n".join([f"{what} {told}.", *remarks])
+
+
+def _given(properties: Properties | None) -> dict[str, Any]:
+    given = {name: value for name, value in (properties or {}).items() if value is not None}
+    if JOB in given:
+        raise ToolError(f"{JOB} is filled in by the system: leave it out.")
+    return given
+
+
+def _check(name: str, problems: list[str]) -> None:
+    if problems:
+        raise ToolError(f"{name}: {'; '.join(problems[:5])}.")
+
+
+def _target(node: NodeKind, kind: str, key: str, name: str) -> dict[str, Any]:
+    named = next((each for each in node.known_by if node.properties[each].type == "text"), None)
+    if named is None or named == node.key:
+        raise ToolError(f"{kind} has no name beside its key: leave target_name out.")
+    _check(kind, node.problems({node.key: key, named: name}))
+    return {named: name}

@@ -1,0 +1,277 @@
+"""Requirement tools: candidates found by their language, requirements with their citations."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from activities.documents import name_unread_pages
+from activities.requirements import folder, listing
+from activities.requirements.requirement import (
+    MAX_CITATIONS,
+    Citation,
+    Kind,
+    Requirement,
+)
+from activities.requirements.set_aside import PATH, Rule, page_range, put_rules, read_rules
+from activities.requirements.store_sync import bring_up
+from activities.requirements.text.candidates import Force, force_of
+from activities.requirements.text.statements import statements_of
+from activities.requirements.tools.citations import (
+    Quoted,
+    find_passage,
+    record_citation,
+    render_citation,
+)
+from activities.stores.outbox import Writer
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
+from activities.tools.documents import DocumentPath, document_of, document_pages
+
+LISTED = 120
+LISTED_TEXT = 110
+MOST_REFUSED = 5
+"""Quotes whose refusal is told in full."""
+Quotes = Annotated[
+    list[Quoted] | None,
+    Field(
+        max_length=MAX_CITATIONS,
+        description="Passages to cite, each with path, page and quote; all or none are recorded.",
+    ),
+]
+Citations = Annotated[
+    list[str] | None,
+    Field(max_length=MAX_CITATIONS, description="Ids of citations that were made before."),
+]
+
+
+@tool("requirements", effect="writes", phases=("tactical",), local=False, seconds=180)
+def identify_requirement_candidates(context: ToolContext, path: DocumentPath) -> str:
+    """Find sentences that may be requirements, by obligation language in English and German.
+
+    Answers with the list, and keeps those of all documents identified so far in
+    candidates/candidates.json and, to be read, in candidates/candidates.md; asked about a document
+    again, it replaces what it had there. Indicators of GoBD and GDPR are named. Recall comes before
+    precision: decide on each, and read the document for what no wording shows, such as tables.
+    Those below the agent's threshold stand at the end of their document.
+    """
+    path = document_of(context, path)
+    threshold = context.config.settings.confidence_threshold
+    pages = document_pages(context, path)
+    every = list(statements_of(pages).candidates)
+    found = [c for c in every if c.confidence >= threshold]
+    try:
+        context.files = listing.put(context.files, path, every, threshold)
+    except folder.Unusable as problem:
+        raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
+    weak = len(every) - len(found)
+    further = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
+    further += name_unread_pages(pages)
+    if not found:
+        return f"No candidates in {path}.{further}"
+    lines = [listing.describe_candidate(candidate, LISTED_TEXT) for candidate in found[:LISTED]]
+    if len(found) > LISTED:
+        lines.append(f"[TRUNCATED {len(found) - LISTED} more in {listing.MARKDOWN}]")
+    head = f"{len(found)} candidates in {path}, all in {listing.MARKDOWN}.{further}"
+    return "\n".join([head, *lines])
+
+
+@tool(
+    "requirements",
+    effect="outside",
+    phases=("tactical",),
+    local=False,
+    seconds=120,
+    owns=("citations/",),
+)
+def add_requirement(
+    context: ToolContext,
+    text: Annotated[str, Field(min_length=10, max_length=4000, description="One statement.")],
+    type: Kind,
+    reasoning: Annotated[str, Field(min_length=1, max_length=4000)],
+    confidence: Annotated[float, Field(ge=0, le=1)],
+    quotes: Quotes = None,
+    citations: Citations = None,
+    force: Annotated[
+        Force | None, Field(description="By the words of the first passage, unless given.")
+    ] = None,
+    candidate: Annotated[
+        str | None, Field(max_length=1000, description="Id of the candidate it is from.")
+    ] = None,
+) -> str:
+    """Write a requirement down under requirements/ and in the store, with its citations.
+
+    The system gives the id. `quotes` are cited in the same call; if one of them does not stand
+    where it says, nothing is written, and the answer says what stands there. The store takes its
+    content from `final.json`: what is edited or deleted there follows with the next call, or when
+    the job completes.
+    """
+    cited = _cite(context, quotes, citations)
+    present = context.files.children("requirements") if _exists(context, "requirements") else []
+    number = 1 + max((_number(entry.path) for entry in present), default=0)
+    said = force_of(cited[0].quote)
+    made = Requirement(
+        id=f"REQ-{number:03d}",
+        text=text,
+        force=force or said or "must",
+        type=type,
+        source=cited[0].document,
+        citations=cited,
+        reasoning=reasoning,
+        confidence=confidence,
+        candidate=candidate,
+    )
+    path = folder.path_of(made.id)
+    context.files = context.files.write(path, made.final_json.encode())
+    remarks = bring_up(Writer.for_call(context))
+    if force and said and force != said:
+        remarks = [f"Its force is {force}, and its passage says {said}.", *remarks]
+    written = f"{made.id} ({made.force}) written to {path}"
+    return "\n".join([f"{written}; {'; '.join(map(render_citation, cited))}", *remarks])
+
+
+@tool(
+    "requirements",
+    effect="outside",
+    phases=("tactical",),
+    local=False,
+    seconds=120,
+    owns=("citations/",),
+)
+def add_citation(
+    context: ToolContext,
+    requirement: Annotated[str, Field(pattern=r"^REQ-\d{3,9}$", description="Such as REQ-001.")],
+    quotes: Quotes = None,
+    citations: Citations = None,
+) -> str:
+    """Add passages to a requirement of this job that also say it.
+
+    As with add_requirement, all of them are recorded or none.
+    """
+    known = folder.listed(context.files)
+    if requirement not in known:
+        raise ToolError(f"There is no requirement {requirement} in this workspace.")
+    path, _ = known[requirement]
+    try:
+        made = folder.read(context.files, path, requirement, context.job)
+    except folder.Unusable as problem:
+        raise ToolError(f"{problem}. Mend it first.") from None
+    cited = _cite(context, quotes, citations)
+    have = {(each.document, each.page, each.quote) for each in made.citations}
+    if double := [each for each in cited if (each.document, each.page, each.quote) in have]:
+        raise ToolError(f"{requirement} cites that already: {render_citation(double[0])}")
+    if len(made.citations) + len(cited) > MAX_CITATIONS:
+        raise ToolError(f"{requirement} would have more than {MAX_CITATIONS} citations.")
+    made.citations = [*made.citations, *cited]
+    context.files = context.files.write(path, made.final_json.encode())
+    remarks = bring_up(Writer.for_call(context))
+    return "\n".join(
+        [f"{requirement} cites also {'; '.join(map(render_citation, cited))}", *remarks]
+    )
+
+
+@tool("requirements", effect="writes", local=False, seconds=180, owns=(PATH,))
+def set_sentences_aside(
+    context: ToolContext,
+    path: DocumentPath,
+    reason: Annotated[
+        str, Field(min_length=10, max_length=1000, description="Why they need no requirement.")
+    ],
+    ids: Annotated[
+        list[str] | None, Field(max_length=500, description="Of candidates, such as C-012.")
+    ] = None,
+    pages: Annotated[str | None, Field(description='"3" or "2-5".')] = None,
+    section: Annotated[
+        str | None, Field(max_length=200, description="Its number or title; with those below it.")
+    ] = None,
+    containing: Annotated[
+        str | None, Field(min_length=3, max_length=200, description="Words of the sentences.")
+    ] = None,
+    below: Annotated[
+        float | None, Field(gt=0, le=1, description="Only with less confidence than this.")
+    ] = None,
+    covered_by: Annotated[
+        str | None, Field(pattern=r"^REQ-\d{3,9}$", description="The requirement that says it.")
+    ] = None,
+) -> str:
+    """Set sentences of a document aside that need no requirement, by rule and with a reason.
+
+    They are those for which all holds that is given; with nothing given, the whole document is out
+    of scope. Each rule is told in the results. A sentence that is cited counts as cited.
+    """
+    path = document_of(context, path)
+    if covered_by and covered_by not in folder.listed(context.files):
+        raise ToolError(f"covered_by: there is no requirement {covered_by} in this workspace.")
+    rule = Rule(
+        document=path,
+        reason=reason,
+        covered_by=covered_by,
+        ids=ids or [],
+        pages=pages,
+        section=section,
+        containing=containing,
+        below=below,
+    )
+    try:
+        page_range(pages)
+        rules = read_rules(context.files)
+    except ValueError as problem:
+        raise ToolError(str(problem)) from None
+    threshold = context.config.settings.confidence_threshold
+    if below is not None and below > threshold:
+        raise ToolError(
+            f"below: at most {threshold:g}, the agent's threshold. Name those above it by ids, "
+            "pages, section or words."
+        )
+    every = statements_of(document_pages(context, path)).candidates
+    if unknown := set(rule.ids) - {each.id for each in every}:
+        raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
+    taken = [each for each in every if each.binds and rule.takes(path, each)]
+    if not taken and not rule.is_whole:
+        raise ToolError(f"No sentence of {path} with words of obligation fits that.")
+    if rule in rules:
+        raise ToolError("That rule is there already.")
+    context.files = put_rules(context.files, [*rules, rule])
+    lines = [listing.describe_candidate(each, LISTED_TEXT) for each in taken[:10]]
+    more = [f"and {len(taken) - 10:,} more"] if len(taken) > 10 else []
+    count = f"{len(taken):,} sentence{'' if len(taken) == 1 else 's'}"
+    return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
+
+
+def _cite(
+    context: ToolContext, quotes: list[Quoted] | None, citations: list[str] | None
+) -> list[Citation]:
+    """The citations named and those of the quotes, which are recorded once all are found."""
+    cited = [_citation(context, name) for name in citations or []]
+    passages, refused = [], []
+    for number, quoted in enumerate(quotes or [], 1):
+        try:
+            passages.append(find_passage(context, quoted))
+        except ToolError as error:
+            refused.append(f"Quote {number}: {error}")
+    if refused:
+        more = len(refused) - MOST_REFUSED
+        told_of = [*refused[:MOST_REFUSED], *([f"and {more} more"] if more > 0 else [])]
+        raise ToolError("\n".join(["Nothing was written.", *told_of]))
+    cited += [record_citation(context, passage) for passage in passages]
+    if not cited:
+        raise ToolError("Nothing is cited: give quotes=[{path, page, quote}].")
+    return cited
+
+
+def _citation(context: ToolContext, name: str) -> Citation:
+    path = f"citations/{name}.json"
+    if "/" in name or not _exists(context, path):
+        raise ToolError(f"There is no citation {name}. Give its words in quotes instead.")
+    return Citation.model_validate_json(context.files.read(path))
+
+
+def _exists(context: ToolContext, path: str) -> bool:
+    return context.files.entry(path) is not None
+
+
+def _number(path: str) -> int:
+    digits = path.rpartition("_")[2]
+    return int(digits) if digits.isdecimal() else 0

@@ -1,0 +1,1 @@
+"""What activities share at run time: heartbeats, failures, tracing, child processes."""

@@ -1,0 +1,126 @@
+"""What ends or parks a job, as the typed failures that workflow code reacts to.
+
+    BadStart            the job cannot start: unknown agent, missing document, …   job fails
+    CheckpointMissing   the store does not hold the commit                         go back
+    WrongRoot           this worker serves another workspaces root                 retried
+    Storage             disk full, read-only, unreadable                           retried, parks
+    Credentials         bad key, unknown model, quota spent                        parks
+    Endpoint            the model endpoint cannot be used as asked                 retried, parks
+    ContextTooLong      the endpoint calls the request too long                    compacts, parks
+    ModelRefused        the endpoint refused this very request                     parks
+    Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
+    Unforeseen          anything else                                              retried, parks
+
+What the *model* did wrong is none of these: it becomes a message to the model.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from traceback import walk_tb
+
+import pygit2
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory, FailureError
+
+from activities.checkpoints import CheckpointMissing, NoGit, RemoteAway, RootError
+from activities.redaction.secrets import redact
+from activities.runtime.heartbeats import Superseded
+from config.schema.agent import Problem
+from protocol.requests import LOST_WORKERS
+
+ATTEMPTS = 4
+"""After so many, a failure that may pass is left to a person, where nothing else is said."""
+MAX_DELAY = 60.0
+STORE = ("activities.checkpoints.", "activities.job.")
+"""Modules whose own trouble with files is trouble of the workspaces root."""
+
+
+def failure(
+    kind: str, message: str, *, retry: bool = False, delay: float | None = None
+) -> ApplicationError:
+    """A typed failure with a message for people.
+
+    Args:
+        kind: One of the words above.
+        message: What was wrong and what to do, in one line.
+        retry: Whether Temporal should try again.
+        delay: Seconds until it should, when the other side said so; else twice as long each time.
+    """
+    if retry and delay is None:
+        # Not the retry policy's business: what a killed worker left is to be tried again at once.
+        attempt = activity.info().attempt if activity.in_activity() else 1
+        delay = min(2.0 ** (attempt - 1), MAX_DELAY)
+    return ApplicationError(
+        redact(message),
+        type=kind,
+        non_retryable=not retry,
+        next_retry_delay=timedelta(seconds=delay) if delay is not None else None,
+    )
+
+
+@contextmanager
+def typed(most: int | None = None) -> Iterator[None]:
+    """Turn what libraries raise into typed failures.
+
+    Args:
+        most: Attempts after which what may pass is left to a person; None: all there are.
+    """
+    try:
+        yield
+    except Superseded:
+        # Hundreds, when a worker was late: a line each, where the SDK writes a traceback.
+        activity.logger.info("this attempt comes too late, another has taken its place")
+        raise ApplicationError(
+            "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
+        ) from None
+    except CheckpointMissing as error:
+        raise failure("CheckpointMissing", str(error)) from error
+    except Problem as error:
+        raise failure("BadStart", str(error)) from error
+    except (RemoteAway, NoGit) as error:
+        raise failure(
+            "Dependency",
+            f"This worker lacks the job's checkpoint, and the remote gives none: {error}.",
+            retry=may_pass(most),
+        ) from error
+    except (RootError, OSError, pygit2.GitError) as error:
+        # What to do about the rest is said where the job waits.
+        is_refused = isinstance(error, PermissionError)
+        mend = " Give the worker's user access to what it names." if is_refused else ""
+        raise failure(
+            "Storage",
+            f"The workspaces root cannot be used: {error}.{mend}",
+            retry=may_pass(most),
+        ) from error
+    except FailureError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise failure("Unforeseen", what[:1000], retry=may_pass(most)) from error
+
+
+def is_of_store(error: OSError) -> bool:
+    """Whether a full disk or the store of files raised it, and no code that merely uses them."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return True
+    frames = walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith(STORE) for frame, _ in frames)
+
+
+def is_retried(error: ApplicationError) -> bool:
+    """Whether Temporal tries again after this failure, and that is worth it."""
+    return not error.non_retryable and may_pass()
+
+
+def may_pass(most: int | None = None) -> bool:
+    """Whether another attempt of this activity is worth it, of `most` at the most."""
+    info = activity.info()
+    given = info.retry_policy.maximum_attempts if info.retry_policy else 0
+    if given and not info.is_local:
+        given -= LOST_WORKERS
+    given = given or ATTEMPTS
+    return info.attempt < min(given, most or given)

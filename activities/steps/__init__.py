@@ -1,0 +1,1 @@
+"""The activities, one module for each name in Temporal's history."""

@@ -1,0 +1,229 @@
+"""Calls people: by HTTP, or by a hook. The `send_notification` activity.
+
+An attempt that arrived leaves a mark, so that no other sends again. Between an answer and its mark
+a process can die: the next attempt then sends a second time, with the same Idempotency-Key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import ValidationError
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import Root
+from activities.guards.hooks.answers import HookFailed
+from activities.guards.hooks.processes import run
+from activities.projects.repository import repository_path
+from activities.redaction.credentials import hide, look_out_for
+from activities.redaction.secrets import redact
+from activities.runtime.failures import failure, typed
+from activities.runtime.heartbeats import heartbeats, still_wanted
+from config.schema.agent import AgentConfig, Problem
+from config.schema.notifications import Notify, check_address
+from protocol.notifications import Destination, Notification, Notifying, Sending, Sent
+from protocol.text import one_line
+from protocol.validation_errors import first_errors
+
+SECONDS = 30
+LONGEST_DELAY = 600.0
+SendNotification = Callable[[Sending], Coroutine[Any, Any, Sent]]
+
+
+def notifying_of(
+    configs: list[AgentConfig], given: dict[str, Any] | None = None
+) -> Notifying | None:
+    """Whom a job or project calls; None where it calls nobody.
+
+    Args:
+        configs: The agents: hooks are those of all, each once, the address that of the first.
+        given: What a project has under `notify`, which takes the place of theirs.
+
+    Raises:
+        Problem: it cannot be used, or the worker lacks a variable.
+    """
+    try:
+        own = Notify.model_validate(given) if given is not None else None
+    except ValidationError as error:
+        raise Problem(f"notify: {first_errors(error)}") from None
+    notify = own or next((config.notify for config in configs if config.notify), None)
+    to: list[Destination] = []
+    if notify and (address := _destination(notify)):
+        to.append(address)
+    hooks = [hook for config in configs for hook in config.hooks.get("Notification", [])]
+    to += [
+        Destination(
+            on=hook.occasions,
+            command=hook.command,
+            name=hook.title,
+            timeout=hook.timeout,
+            environment=hook.environment,
+        )
+        for hook in {hook.command: hook for hook in hooks}.values()
+    ]
+    return Notifying(to=to, content=bool(notify and notify.content)) if to else None
+
+
+def _destination(notify: Notify) -> Destination | None:
+    """The address, if there is one. Raises Problem: this worker could not send to it."""
+    if notify.url is None and notify.url_variable is None:
+        return None
+    made = Destination(
+        on=notify.on,
+        url=notify.url or "",
+        url_variable=notify.url_variable or "",
+        headers=dict(notify.headers),
+    )
+    try:
+        _address(made)
+        _headers(made)
+    except ValueError as error:
+        raise Problem(f"notify: {error}") from None
+    return made
+
+
+def notify_activity(root: Root) -> SendNotification:
+    """The `send_notification` activity."""
+
+    @activity.defn(name="send_notification")
+    async def send_notification(request: Sending) -> Sent:
+        """Send a notification to one destination; may be tried as often as it takes."""
+        with typed():
+            async with heartbeats():
+                mark = _mark(root, request)
+                if mark and mark.exists():
+                    return Sent()
+                await still_wanted()
+                status = await _send(root, request)
+                if mark:
+                    _leave(mark)
+                return Sent(status=status)
+
+    return send_notification
+
+
+async def _send(root: Root, request: Sending) -> int:
+    """Raises ApplicationError, to be tried again."""
+    to = request.to
+    look_out_for([name for name in (to.url_variable, *to.headers.values()) if name])
+    try:
+        if to.command:
+            return await asyncio.to_thread(_run_hook, root, request)
+        return await _post(to, request.notification)
+    except (OSError, ValueError, HookFailed, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise _failure(str(error) or type(error).__name__) from None
+
+
+def _failure(why: str, delay: float = 0.0) -> ApplicationError:
+    attempt = activity.info().attempt
+    backed_off = min(2.0 ** min(attempt - 1, 20), LONGEST_DELAY)
+    delay = min(max(delay, backed_off), LONGEST_DELAY)
+    text = hide(one_line(redact(why), 300))
+    return failure("NotSent", f"The notification is not sent: {text}", retry=True, delay=delay)
+
+
+async def _post(to: Destination, notification: Notification) -> int:
+    address = _address(to)
+    headers = {**_headers(to), "Idempotency-Key": notification.key}
+    # No redirect is followed: it would take the notification where nobody meant it to go.
+    async with (
+        httpx2.AsyncClient(timeout=SECONDS, follow_redirects=False) as client,
+        client.stream("POST", address, json=_body(notification), headers=headers) as answer,
+    ):
+        # Of what it says nothing is read: the address may be one that answers anything.
+        status = answer.status_code
+        if answer.is_success:
+            return status
+        delay = answer.headers.get("Retry-After", "")
+    host = urlsplit(address).hostname
+    moved = (
+        "; redirects are not followed, give the address it leads to" if 300 <= status < 400 else ""
+    )
+    raise _failure(f"{host} answered {status}{moved}", float(delay) if delay.isdecimal() else 0.0)
+
+
+def _run_hook(root: Root, request: Sending) -> int:
+    """Raises HookFailed."""
+    to, notification = request.to, request.notification
+    workspace = root.workspace(notification.job)
+    folder = workspace if workspace.is_dir() else root.path
+    event = {
+        "session_id": notification.job,
+        "transcript_path": "",
+        "cwd": str(folder),
+        "hook_event_name": "Notification",
+        "message": notification.text,
+        "notification_type": notification.event,
+        "notification": _body(notification),
+    }
+    ran = run(
+        to.command,
+        json.dumps(event).encode(),
+        folder=str(folder),
+        seconds=to.timeout,
+        variables=to.environment,
+    )
+    if ran.trouble or ran.code != 0:
+        said = ran.trouble or f"exit code {ran.code}: {ran.err.strip()[:200]}"
+        raise HookFailed(f"the hook {to.name} failed, {said}")
+    return 0
+
+
+def _body(notification: Notification) -> dict[str, str]:
+    """What is sent. `text` is what chats show."""
+    body = {name: value for name, value in notification.model_dump().items() if value}
+    if content := body.pop("content", ""):
+        body["content"] = redact(content)
+        body["text"] = f"{body['text']}\n{body['content']}"
+    return body
+
+
+def _address(to: Destination) -> str:
+    """The address. Raises ValueError, without the address."""
+    if not to.url_variable:
+        return to.url
+    address = os.environ.get(to.url_variable, "").strip()
+    if not address:
+        raise ValueError(f"url_variable: this worker has no variable {to.url_variable}; set it")
+    if why := check_address(address):
+        raise ValueError(f"url_variable: {to.url_variable}: {why}")
+    return address
+
+
+def _headers(to: Destination) -> dict[str, str]:
+    """The headers with their values. Raises ValueError, without the values."""
+    made = {}
+    for name, variable in to.headers.items():
+        value = os.environ.get(variable, "").strip()
+        if not value:
+            raise ValueError(f"headers.{name}: this worker has no variable {variable}; set it")
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"headers.{name}: {variable} has characters that no header has")
+        made[name] = value
+    return made
+
+
+def _mark(root: Root, request: Sending) -> Path | None:
+    """Where it is noted that a notification arrived; None where the job is on another host."""
+    parent = (activity.info().workflow_id or "").rpartition("/notify/")[0]
+    key = f"{request.notification.key}.{request.number}"
+    for repository in (root.repository(parent), repository_path(root, parent)):
+        if repository.is_dir():
+            return repository / "notified" / key
+    return None
+
+
+def _leave(mark: Path) -> None:
+    # Without it the notification is sent again only if this worker dies now.
+    with suppress(OSError):
+        mark.parent.mkdir(exist_ok=True)
+        mark.touch()

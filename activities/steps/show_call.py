@@ -1,0 +1,64 @@
+"""A call of the newest reply, shown to the person who is asked about it.
+
+What is shown goes into Temporal's history, so that nothing in it may look like a credential.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.job.activity_context import open_snapshot
+from activities.redaction.secrets import redact
+from activities.runtime.failures import typed
+from activities.runtime.heartbeats import heartbeats_from_thread
+from activities.text.plain import plain
+from activities.toolkit.equipment import toolbox
+from activities.toolkit.errors import ToolError
+from protocol.requests import ShowCallReply, ShowCallRequest
+
+MAX_CHARACTERS = 16_000
+"""Of all arguments together: they go into history, and onto a person's screen."""
+
+
+def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShowCallReply]:
+    """The `show_call` activity."""
+
+    @activity.defn(name="show_call")
+    def show_call(request: ShowCallRequest) -> ShowCallReply:
+        """What the call asks for, or why it cannot be run as it is."""
+        with typed(), heartbeats_from_thread():
+            snapshot = open_snapshot(root, request)
+            called = snapshot.call(request.call)["function"]
+            shown = ShowCallReply()
+            try:
+                arguments = toolbox(snapshot.config)[called["name"]].parse(called["arguments"])
+            except ToolError as problem:
+                shown.error = redact(str(problem))[:500]
+            else:
+                shown.arguments = bounded(arguments)
+            return shown
+
+    return show_call
+
+
+def bounded(arguments: dict[str, Any]) -> dict[str, str]:
+    """Each argument as text, without credentials; long ones are cut and say how much is missing."""
+    most = MAX_CHARACTERS // max(1, len(arguments))
+    return {name: _cut(redact(_text(value)), most) for name, value in arguments.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return plain(value)
+    return plain(json.dumps(value, ensure_ascii=False, default=lambda model: model.model_dump()))
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} [{len(text) - most:,} more characters are not shown]"

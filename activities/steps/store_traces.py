@@ -1,0 +1,76 @@
+"""What jobs noted goes into the store: the `store_traces` activity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Row
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.job.activity_context import check_root, job_id
+from activities.learning.promotion import roll_back
+from activities.runtime.failures import failure, typed
+from activities.runtime.heartbeats import heartbeats_from_thread
+from activities.stores import traces as rows
+from activities.stores.engine import Store
+from activities.stores.errors import StoreAway
+from activities.traces.trace_text import redact_trace
+from config.schema.agent import Problem
+from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
+
+
+def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesReply]:
+    """The `store_traces` activity."""
+
+    @activity.defn(name="store_traces")
+    def store_traces(request: StoreTracesRequest) -> StoreTracesReply:
+        """Put a job's notes into the store, each once."""
+        with typed(), heartbeats_from_thread():
+            check_root(root, request.root, request.remote)
+            made = [row_of(job_id(), request, trace) for trace in request.traces]
+            try:
+                count = Store(root).run(lambda c: rows.keep(c, made))
+            except StoreAway as away:
+                # It was tried twice; the job keeps them and comes again.
+                raise failure("Dependency", str(away)) from away
+            _heed(root, request.traces)
+            return StoreTracesReply(count=count)
+
+    return store_traces
+
+
+def _heed(root: Root, traces: Sequence[Trace]) -> None:
+    """Where a person let something pass, see whether its guard is still right often enough."""
+    names = {trace.guard for trace in traces if trace.type == "approval" and trace.guard}
+    if not names:
+        return
+    try:
+        for line in roll_back(root, names):
+            activity.logger.warning("%s", line)
+    except (StoreAway, Problem, OSError) as error:
+        # The traces are kept, and the next pass of learning looks again.
+        activity.logger.warning("guards stay as they are: %s", error)
+
+
+def row_of(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any]:
+    """A trace as the store has it, without credentials."""
+    row = {
+        **trace.model_dump(exclude={"commit"}),
+        "checkpoint": trace.commit,
+        "job": job,
+        "agent": request.agent,
+        "task": request.task,
+        "project": request.project,
+    }
+    return redact_trace(row)
+
+
+def traces_of(root: Root, job: str) -> Sequence[Row[Any]]:
+    """A job's traces in the store, in the order in which they came about.
+
+    Raises:
+        StoreAway: the store does not answer.
+    """
+    return Store(root).read(lambda connection: rows.of_job(connection, job))

@@ -1,0 +1,228 @@
+"""The turn from one phase to the next, as one step from checkpoint to checkpoint.
+
+In this order: archive the list, regenerate `workspace_summary.md`, put the next list into the
+state (with `todos.yaml` moved into the archive), begin a fresh conversation, save one
+checkpoint. So the next list exists before the old conversation goes, and there is no model call
+without an active todo.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from temporalio import activity
+
+from activities.checkpoints import Files, Root
+from activities.job.activity_context import attempt_key, open_snapshot, scheduled_at
+from activities.job.folder import settle
+from activities.job.plan_file import boxes, parse_plan, parse_todos, with_ticks
+from activities.job.snapshot import Snapshot
+from activities.job.workspace_summary import with_summary
+from activities.model.client import Asking, Question
+from activities.model.endpoint import Connect
+from activities.model.prices import priced
+from activities.model.prompt import context_tokens
+from activities.model.stream import Streamed
+from activities.phases.archive import (
+    archive_page,
+    archive_phase,
+    archive_question,
+    archive_stem,
+    with_undone_pages,
+)
+from activities.phases.orientation import first_messages
+from activities.phases.predefined import STRATEGIC_NAMES, complete_ticked, predefined_todos
+from activities.phases.tags import phase_tag
+from activities.redaction.secrets import redact
+from activities.requirements.store_lifecycle import after_rewind
+from activities.runtime.failures import ATTEMPTS, failure, may_pass, typed
+from activities.runtime.heartbeats import heartbeats
+from activities.steps.tell import amend
+from activities.toolkit.tool_offer import unused_tools
+from activities.traces.recall import recalled
+from config.schema.agent import Problem
+from protocol.endings import TransitionReply, TransitionRequest
+from protocol.requests import Usage
+from protocol.scope import follow_boxes, plan_items
+from protocol.state import Phase, Todo
+from protocol.text import one_line, start_of
+
+ISSUE_CHARACTERS = 500
+"""Of an issue that goes into history."""
+
+
+class Phases:
+    """The `transition` activity."""
+
+    def __init__(self, root: Root, connect: Connect) -> None:
+        self._root = root
+        self._asking = Asking(root, connect)
+
+    @activity.defn(name="transition")
+    async def transition(self, request: TransitionRequest) -> TransitionReply:
+        """End the running phase and begin the next."""
+        with typed(ATTEMPTS):
+            async with heartbeats():
+                wanted = request.outcome == "completed" and request.summary
+                spoken = await self._summary(request) if wanted else None
+                return await asyncio.to_thread(self._turn, request, spoken)
+
+    async def _summary(self, request: TransitionRequest) -> Streamed | None:
+        """The phase in the model's words; without them the notes on its todos take the place."""
+
+        def question() -> Question:
+            snapshot = open_snapshot(self._root, request)
+            return Question.apart(snapshot, "archive_summary", archive_question(snapshot))
+
+        return await self._asking.summary(question, lambda made: made, ".summary")
+
+    def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> TransitionReply:
+        snapshot = open_snapshot(self._root, request)
+        before = snapshot.files
+        notes = "" if request.call is None else snapshot.argument(request.call, "notes")
+        for todo in request.completes:
+            snapshot.state.complete_todo(todo, notes)
+        snapshot.files = with_ticks(snapshot.files, snapshot.state.scope)
+        issue = request.issue
+        if request.outcome == "rewound" and request.call is not None:
+            issue = snapshot.argument(request.call, "issue")
+        story = f"phase {snapshot.state.phase.number} {request.outcome}"
+
+        page = archive_page(
+            snapshot, request.outcome, issue, spoken.text if spoken else "", by=request.by
+        )
+        snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
+        last_page = page.text
+        remarks: list[str] = []
+        if request.restore is not None:
+            _restore(snapshot, request.restore, with_files=request.restore_files)
+            if request.restore_files:
+                remarks = after_rewind(self._root, snapshot)
+        if request.purpose == "work":
+            _take_scope(snapshot)
+        snapshot.state.rewinds = request.rewinds
+        finished = snapshot.state.model_copy(deep=True)
+        snapshot.state.phase = self._next_phase(snapshot, request)
+        snapshot.state.found_tools = []
+        if request.outcome == "rewound":
+            snapshot.state.issue = issue
+        elif finished.phase.kind == "tactical":
+            snapshot.state.issue = ""
+        snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
+        snapshot.note_changes(before)
+        written = snapshot.files
+        given_up = request.outcome == "rewound"
+        snapshot.files = with_summary(snapshot, finished, given_up=given_up)
+        snapshot.note_changes(written)
+        snapshot.shelve_conversation(finished.phase.number)
+        traces = recalled(self._root, snapshot, issue)
+        snapshot.state.unused_tools = unused_tools(
+            snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
+        )
+        messages = _opening_messages(snapshot, request, last_page, traces)
+        snapshot.begin_conversation(*messages)
+        at = scheduled_at()
+        story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
+        commit = snapshot.save(story, at)
+        moved = settle(self._root, snapshot, phase_tag(request.number), attempt_key())
+        usage = priced(spoken, snapshot.config) if spoken else Usage()
+        # The call that ends a phase is run here.
+        usage.tool_calls += int(request.call is not None)
+        return TransitionReply(
+            commit=commit,
+            at=at,
+            state=snapshot.state.without_notes(),
+            issue=one_line(redact(issue), ISSUE_CHARACTERS) if request.call is not None else "",
+            usage=usage,
+            context=context_tokens(snapshot),
+            moved_aside=moved[:20],
+            remarks=[start_of(redact(line), 500) for line in remarks[:5]],
+        )
+
+    def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:
+        phases = parse_plan(snapshot.text("plan.md"))
+        position = next((n for n, phase in enumerate(phases, 1) if phase.open), len(phases))
+        common: dict[str, Any] = {
+            "number": request.number,
+            "purpose": request.purpose,
+            "plan_position": position,
+            "plan_total": len(phases),
+            "since": snapshot.state.step,
+        }
+        if request.purpose == "work":
+            handed = parse_todos(snapshot.bytes("todos.yaml"))
+            return Phase(
+                kind="tactical",
+                name=handed.phase or f"Phase {request.number}",
+                description=handed.description,
+                todos=[
+                    Todo(
+                        id=todo.id or 0,
+                        content=todo.content or "",
+                        items=todo.items,
+                        done_when=todo.done_when,
+                    )
+                    for todo in handed.todos
+                ],
+                **common,
+            )
+        page = f"{archive_stem(snapshot.state.phase)}.md"
+        todos = predefined_todos(
+            snapshot.config, request.purpose, snapshot.text("instructions.md"), page
+        )
+        if request.purpose == "transition":
+            complete_ticked(todos, snapshot.state.phase, phases)
+        return Phase(kind="strategic", name=STRATEGIC_NAMES[request.purpose], todos=todos, **common)
+
+
+def _opening_messages(
+    snapshot: Snapshot, request: TransitionRequest, page: str, traces: Sequence[str]
+) -> list[dict[str, Any]]:
+    restored = request.restore is not None and request.restore_files
+    try:
+        return first_messages(snapshot, page, traces, restored=restored)
+    except Problem as error:
+        # The job's templates were checked when it began: as a rule a worker of another version
+        # did that, and takes one of the next attempts.
+        raise failure(
+            "Unforeseen",
+            f"This worker cannot fill the prompts that the job began with, {error}. Those of "
+            "another version need a worker of that version",
+            retry=may_pass(),
+        ) from error
+
+
+def _take_scope(snapshot: Snapshot) -> None:
+    """The boxes of the first plan are the scope of a job that was given none."""
+    state = snapshot.state
+    if not any(item.original for item in state.scope):
+        state.scope = [*plan_items(boxes(parse_plan(snapshot.text("plan.md")))), *state.scope]
+
+
+def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
+    """Go back to a phase's start: the scope, and the files but for the archive pages since."""
+    base = Snapshot.load(snapshot.checkpoints, commit)
+    snapshot.state.scope = base.state.scope
+    if with_files:
+        since = base.state.phase.number
+        lessons = snapshot.bytes("experiences.md")
+        snapshot.files = with_undone_pages(base.files, snapshot.files, since)
+        if lessons is not None:
+            snapshot.place("experiences.md", lessons)
+        amend(snapshot)
+    else:
+        # The plan stays: no later change of it would tell of a box that is ticked already.
+        follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
+
+
+def _consume_todos(files: Files, phase: Phase) -> Files:
+    """Take `todos.yaml` out of the way: into the archive when it is the list of this phase."""
+    if files.entry("todos.yaml") is None:
+        return files
+    if phase.purpose == "work":
+        return files.write(
+            f"archive/phase_{phase.number:03d}.yaml", files.read("todos.yaml")
+        ).delete("todos.yaml")
+    return files.delete("todos.yaml")

@@ -1,0 +1,85 @@
+"""Bringing a store's tables up to date, once, however many processes start at the same time."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, text
+
+from activities.checkpoints.locks import locked
+from activities.stores.engine import READS
+from activities.stores.errors import StoreNewer
+
+FOLDER = Path(__file__).with_name("migrations")
+LOCK_SECONDS = 10.0
+LOCK_NUMBER = 5_641_701
+"""Of the advisory lock in PostgreSQL."""
+
+
+def migrate(engine: Engine, lock: Path) -> None:
+    """Apply the migrations that the store lacks.
+
+    Args:
+        engine: Of the store.
+        lock: A file whose lock keeps other processes of this host out (SQLite).
+
+    Raises:
+        StoreNewer: it has migrations that are not known here.
+        TimeoutError: another process held the lock for too long.
+    """
+    if engine.dialect.name == "sqlite":
+        # The first connection makes the file what it is to be, which two cannot do at once.
+        with locked(lock, seconds=LOCK_SECONDS):
+            # A look first: who comes only to read waits for no writer.
+            with engine.connect().execution_options(**{READS: True}) as looking, looking.begin():
+                is_current = _current(looking) == _scripts().get_current_head()
+            if not is_current:
+                with engine.begin() as connection:
+                    _upgrade(connection)
+    else:
+        with engine.begin() as connection:
+            # Ends with the transaction, however that ends.
+            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": LOCK_NUMBER})
+            _upgrade(connection)
+
+
+def _current(connection: Connection) -> str | None:
+    found = MigrationContext.configure(connection).get_current_revision()
+    known = {script.revision for script in _scripts().walk_revisions()}
+    if found is not None and found not in known:
+        raise StoreNewer(
+            f"it has the revision {found}, which this version does not know. Run the version that "
+            "made it, or another store."
+        )
+    return found
+
+
+def _upgrade(connection: Connection) -> None:
+    scripts = _scripts()
+    if _current(connection) == scripts.get_current_head():
+        return
+    environment = EnvironmentContext(
+        _config(), scripts, fn=lambda revision, _: scripts._upgrade_revs("head", revision)
+    )
+    with environment:
+        environment.configure(connection=connection, transactional_ddl=True)
+        with environment.begin_transaction():
+            environment.run_migrations()
+
+
+@cache
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())

@@ -1,0 +1,1 @@
+"""Text: sanitised, counted in tokens, fingerprinted."""

@@ -1,1 +1,0 @@
-"""Tool calls: carried out once, recorded, shown to people."""

@@ -1,0 +1,136 @@
+"""Searching the files of the workspace: for words, for a pattern, or for what is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import re2
+from pydantic import Field
+
+from activities.checkpoints import Entry
+from activities.checkpoints.errors import FileMissing
+from activities.search import search
+from activities.text.plain import lines_of
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import tool
+from activities.tools.files import MAX_LINE, Path
+from config.patterns import compile_pattern, why_not
+
+MAX_HITS = 100
+MANY = 10
+"""Of more lines than these the number is told: a model miscounts."""
+MAX_PASSAGES = 10
+PAGES = "tools"
+EXCERPT_BEFORE = 120
+HEARTBEAT_LINES = 20_000
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+@tool("files", effect="reads", local=False, seconds=600)
+def search_files(
+    context: ToolContext,
+    query: Annotated[str, Field(min_length=1, max_length=1000)],
+    path: Path = "",
+    mode: Literal["text", "regex", "semantic"] = "text",
+) -> str:
+    """Find text in the files of the workspace: by words, by a pattern, or by meaning.
+
+    `text` compares without regard to case; `regex` takes RE2 syntax. Both answer with path, line
+    number and line, of a long line the part around its first match and its column. `semantic`
+    takes a question or a description in other words than the file's, and answers with the 10
+    passages that fit best, the best first, each with path and first line; of tools/ only when
+    `path` leads there.
+    """
+    if mode == "semantic":
+        return _by_meaning(context, query, path)
+    if mode == "text" and "\n" in query:
+        raise ToolError("query has several lines, and lines are searched one by one. Give one.")
+    wanted = _pattern(query, mode)
+    hits: list[str] = []
+    total = 0
+    for entry in _among(context, path):
+        for number, line in enumerate(_lines(context, entry), 1):
+            if number % HEARTBEAT_LINES == 0:
+                context.heartbeat()
+            if found := wanted.search(line):
+                total += 1
+                if total <= MAX_HITS:
+                    shown = _shown(line, found.start())
+                    # Where read_file goes on from, in a line too long to be shown.
+                    column = f" (column {found.start() + 1:,})" if shown.startswith("…") else ""
+                    hits.append(f"{entry.path}:{number}{column}: {shown}")
+    if MANY < total <= MAX_HITS:
+        hits.append(f"[{total} lines match]")
+    if total > MAX_HITS:
+        hits.append(f"[TRUNCATED {total - MAX_HITS} more; narrow the query or give a path]")
+    return "\n".join(hits) or _nothing(path, query)
+
+
+def _pattern(query: str, mode: str) -> re2._Regexp[str]:
+    try:
+        if mode == "text":
+            return compile_pattern(re2.escape(query), any_case=True)
+        return compile_pattern(query)
+    except re2.error as error:
+        raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
+
+
+def _among(context: ToolContext, path: str) -> Iterator[Entry]:
+    named = context.files.entry(path)
+    for entry in [named] if named and named.kind == "file" else context.files.walk(path):
+        context.heartbeat()
+        if entry.kind == "file":
+            yield entry
+
+
+def _lines(context: ToolContext, entry: Entry) -> list[str]:
+    try:
+        return lines_of(context.files.content(entry).decode())
+    except UnicodeDecodeError:
+        return []
+
+
+def _by_meaning(context: ToolContext, query: str, path: str) -> str:
+    entry = context.files.entry(context.files.resolved(path))
+    if entry is None:
+        raise FileMissing(path)
+    files = context.files
+    # The pages on tools would come before what a small workspace holds on anything.
+    if entry.path.partition("/")[0] != PAGES and files.entry(PAGES):
+        files = files.delete(PAGES)
+    found = search(
+        context.root.repository(context.job) / "search",
+        files,
+        query,
+        path=entry.path,
+        limit=MAX_PASSAGES,
+        embeddings=context.config.embeddings,
+        heartbeat=context.heartbeat,
+    )
+    shown = [f"{hit.path}:{hit.line}: {_excerpt(hit.text, query)}" for hit in found.hits]
+    note = f"[{found.note}]" if found.note else ""
+    return "\n".join(part for part in (*(shown or [_nothing(path, query)]), note) if part)
+
+
+def _excerpt(text: str, query: str) -> str:
+    """A passage on one line; of a long one, what is around the first word of the query."""
+    line = " ".join(text.split())
+    folded = line.lower()
+    places = [folded.find(word.lower()) for word in _WORD.findall(query)]
+    return _shown(line, min((place for place in places if place >= 0), default=0))
+
+
+def _shown(line: str, at: int) -> str:
+    """A line that was found, as far as it is shown: of a long one, what is around the hit."""
+    before = len(line) - len(line.lstrip())
+    line, at = line.strip(), max(0, at - before)
+    start = max(0, min(at - EXCERPT_BEFORE, len(line) - MAX_LINE))
+    end = start + MAX_LINE
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+
+
+def _nothing(path: str, query: str) -> str:
+    return f"Nothing in {path or 'the workspace'} matches {query!r}."

@@ -1,0 +1,87 @@
+"""What the system looks up before a phase is planned: what others ran into in such a situation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from sqlalchemy import Row
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.job.activity_context import job_id
+from activities.job.plan_file import parse_plan
+from activities.job.snapshot import Snapshot
+from activities.search.hybrid_search import DEPTH
+from activities.stores import traces as rows
+from activities.stores.engine import Store
+from activities.stores.errors import StoreAway
+from activities.traces.trace_search import Reader, find
+from activities.traces.trace_text import render_trace
+
+RECALLED = 3
+OFTEN = 2
+"""Times that a refusal must have been noted, in the same words, to be recalled."""
+SITUATION_CHARACTERS = 2000
+PATIENCE = 3.0
+"""Seconds that a phase waits for one try of the store; its beginning is worth more."""
+
+
+def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
+    """The traces of other jobs that fit best, a line each; none for phases that do not plan.
+
+    A job's own stand in its archive. So what a job's checkpoints hold depends on what other jobs
+    left in the store and on nothing else. A store that is away holds up no phase.
+    """
+    config, store = snapshot.config, Store(root)
+    if snapshot.state.phase.kind != "strategic" or not store.is_begun:
+        return []
+    reader = reader_of(snapshot)
+    try:
+        found = find(
+            root,
+            reader,
+            _situation(snapshot, issue),
+            DEPTH,
+            embeddings=config.embeddings,
+            wanted=lambda row: row.job != reader.job and _teaches(row),
+            seconds=PATIENCE,
+        )
+        # What was refused ten times in the same words is said once; what one gate refused once is
+        # no lesson to another job.
+        alike = Counter(map(_text, found))
+        once: dict[tuple[str, ...], Row[Any]] = {}
+        for row in found:
+            if row.type != "violation" or alike[_text(row)] >= OFTEN:
+                once.setdefault(_text(row), row)
+        found = list(once.values())[:RECALLED]
+        if found:
+            store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))
+    except StoreAway as error:
+        activity.logger.warning("a phase begins without traces: %s", error)
+        return []
+    return [render_trace(row, "summary") for row in found]
+
+
+def _teaches(row: Row[Any]) -> bool:
+    """What a gate settled without a word to anybody is nothing to learn from, nor is work that a
+    project took over."""
+    if row.type == "outcome" and row.guard == "handoff":
+        return bool(row.why)
+    return bool(row.type != "decision" or row.source == "agent")
+
+
+def _text(row: Row[Any]) -> tuple[str, ...]:
+    return row.type, row.guard, row.tool, row.what_happened, row.why, row.what_was_correct
+
+
+def reader_of(snapshot: Snapshot) -> Reader:
+    """The job as one that searches traces."""
+    project = snapshot.link.id if snapshot.link else ""
+    return Reader(job_id(), snapshot.config.name, project)
+
+
+def _situation(snapshot: Snapshot, issue: str) -> str:
+    ahead = next((phase for phase in parse_plan(snapshot.text("plan.md")) if phase.open), None)
+    parts = (issue, ahead.name if ahead else "", snapshot.text("instructions.md"))
+    return "\n".join(filter(None, parts))[:SITUATION_CHARACTERS]

@@ -1,0 +1,222 @@
+"""One page from the web, within bounds of place, size, type and time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+import httpx2
+
+from activities.runtime.http_encoding import ACCEPTED, Damaged, Unpacking
+from activities.web.addresses import Refused, Resolve, checked, parsed, resolve
+from config.schema.web import Web
+from protocol.text import one_line
+
+REDIRECTS = 5
+CONNECT_SECONDS = 10
+ADDRESSES = 4
+"""Of a host's addresses, so many are tried."""
+_MOVED = (301, 302, 303, 307, 308)
+_OTHERS = frozenset(
+    {
+        *("application/json", "application/xml", "application/xhtml+xml", "application/pdf"),
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        *("application/octet-stream", "binary/octet-stream", ""),
+    }
+)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A page as it came."""
+
+    url: str
+    """As it was asked for, normalised."""
+    final: str
+    """Where it was after redirects."""
+    media: str
+    """The type the server declared, such as text/html; empty if none."""
+    charset: str | None
+    """The encoding the server declared."""
+    data: bytes
+    """Unpacked."""
+
+
+def fetch(
+    address: str, web: Web, *, resolver: Resolve = resolve, trust: ssl.SSLContext | None = None
+) -> Fetched:
+    """Get a page.
+
+    The host's addresses are checked and one of them connected to, anew for every redirect, and
+    certificates verified against the host's name. No proxy, no cookies, no credentials.
+
+    Args:
+        address: http or https.
+        web: What is allowed, and the bounds.
+        resolver: Who says what a host's addresses are.
+        trust: Which certificates to trust; None takes the machine's.
+
+    Raises:
+        Refused: why there is no page, for the model.
+    """
+    return asyncio.run(_fetch(address, web, resolver, trust))
+
+
+async def _fetch(
+    address: str, web: Web, resolver: Resolve, trust: ssl.SSLContext | None
+) -> Fetched:
+    asked = url = parsed(address)
+    trust = trust or httpx2.create_ssl_context()
+    try:
+        # Over everything: a drip of a byte a second never is a silence.
+        async with asyncio.timeout(web.page_seconds):
+            for _ in range(REDIRECTS + 1):
+                got = await _get(url, await _addresses(url, web, resolver), web, trust)
+                if isinstance(got, _Page):
+                    return Fetched(str(asked), str(url), got.media, got.charset, got.data)
+                url = parsed(got, url)
+    except TimeoutError:
+        raise Refused(
+            f"{url}: took more than {web.page_seconds} s and was given up. Try another source."
+        ) from None
+    raise Refused(
+        f"{asked}: more than {REDIRECTS} redirects, the last to {url}; it goes in circles."
+    )
+
+
+@dataclass(frozen=True)
+class _Page:
+    media: str
+    charset: str | None
+    data: bytes
+
+
+async def _addresses(url: httpx2.URL, web: Web, resolver: Resolve) -> list[str]:
+    host = url.raw_host.decode()
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        found = await _in_thread(lambda: resolver(host, port))
+    except (OSError, UnicodeError) as error:
+        told = getattr(error, "strerror", None) or error
+        if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+            raise Refused(
+                f"{host}: its address cannot be looked up now ({told}). Try again later or take "
+                "another source."
+            ) from None
+        raise Refused(f"{host}: no such host ({told}). Check the address.") from None
+    return checked(url, found, web)[:ADDRESSES]
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Its result, without waiting for the thread when there is no more time: a resolver may hang
+    for minutes, and the loop's own threads are waited for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future
+
+
+async def _get(
+    url: httpx2.URL, addresses: list[str], web: Web, trust: ssl.SSLContext
+) -> _Page | str:
+    """The page, or where it has moved to."""
+    for place, address in enumerate(addresses, 1):
+        try:
+            return await _get_from(url, address, web, trust)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            if place == len(addresses):
+                told = _one_line(error)
+                raise Refused(
+                    f"{url}: no connection ({told}). Try again later or take another source."
+                ) from None
+        except httpx2.TimeoutException:
+            raise Refused(
+                f"{url}: silent for more than {web.read_seconds} s. Try again later or take "
+                "another source."
+            ) from None
+        except (httpx2.HTTPError, Damaged) as error:
+            raise Refused(
+                f"{url}: the answer broke off or is damaged ({_one_line(error)})."
+            ) from None
+    raise Refused(f"{url.raw_host.decode()}: no such host. Check the address.")
+
+
+async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLContext) -> _Page | str:
+    timeout = httpx2.Timeout(web.read_seconds, connect=min(CONNECT_SECONDS, web.page_seconds))
+    host = url.raw_host.decode().rstrip(".")
+    # A client for each: cookies and connections are kept by address, which hosts may share.
+    async with (
+        httpx2.AsyncClient(verify=trust, trust_env=False, timeout=timeout) as client,
+        client.stream(
+            "GET",
+            url.copy_with(host=address),
+            headers={
+                "Host": url.netloc.decode(),
+                "User-Agent": "longhaul",
+                **ACCEPTED,
+                "Accept": "text/html, text/plain, text/markdown, application/pdf, */*;q=0.5",
+            },
+            extensions={"sni_hostname": host},
+        ) as response,
+    ):
+        if response.status_code in _MOVED and "location" in response.headers:
+            return response.headers["location"]
+        if response.status_code != 200:
+            # Not in the server's words, which may be thousands and say anything.
+            status = response.status_code
+            reason = httpx2.codes.get_reason_phrase(status)
+            passes = status in (408, 429) or status >= 500
+            raise Refused(
+                f"{url}: the server answered {f'{status} {reason}'.strip()}. "
+                f"{'Try again later' if passes else 'Check the address'} or take another source."
+            )
+        media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not (media.startswith("text/") or media.endswith(("+json", "+xml")) or media in _OTHERS):
+            raise Refused(
+                f"{url}: a page of type {media[:80]}; HTML, text, Markdown, JSON, XML, PDF and "
+                "DOCX can be read. Take another source."
+            )
+        too_large = Refused(
+            f"{url}: larger than {web.page_bytes:,} bytes. Take a smaller part or another source."
+        )
+        length = response.headers.get("content-length", "")
+        if length.isdecimal() and len(length) < 20 and int(length) > web.page_bytes:
+            raise too_large
+        data = bytearray()
+        body = Unpacking(response.headers.get_list("content-encoding", split_commas=True))
+        async for raw in response.aiter_raw():
+            for piece in body.pieces(raw):
+                data += piece
+                if len(data) > web.page_bytes:
+                    raise too_large
+        body.end()
+        return _Page(media, response.charset_encoding, bytes(data))
+
+
+def _one_line(error: Exception) -> str:
+    return one_line(str(error), 200) or type(error).__name__

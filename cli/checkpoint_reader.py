@@ -1,0 +1,270 @@
+"""Reading a job's checkpoints: its files at any phase, and its steps as a story."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from temporalio.client import Client
+
+from activities.checkpoints import (
+    CheckpointMissing,
+    Checkpoints,
+    Entry,
+    Files,
+    FilesError,
+    LogEntry,
+    NoGit,
+    PathRefused,
+    RemoteAway,
+    Root,
+    RootError,
+    open_checkpoints,
+)
+from activities.checkpoints.remote import fetch
+from activities.job.snapshot import Snapshot
+from activities.phases.tags import phase_starts
+from cli.forgotten import forgotten_notice
+from cli.jobs import PROJECT, view_job
+from cli.output import UserError, print_note
+from config.schema.agent import AgentConfig
+from engine.connection import workspaces_root
+from protocol.endings import Outcome
+
+MAX_LOG_ENTRIES = 1_000_000
+MAX_FETCHES = 4
+PAUSE_SECONDS = 0.5
+"""Between two of them: what the job made last may be on its way."""
+OUTCOME_TAGS: tuple[str, ...] = get_args(Outcome)
+"""Tags of a job's last checkpoint."""
+
+
+class StoreMissing(UserError):
+    """The job's repository is not below the workspaces root of this environment."""
+
+
+@dataclass(frozen=True)
+class JobPlaces:
+    """Commits of a job: where it is, and where its phases started."""
+
+    newest: str | None
+    starts: dict[int, str]
+    agent: str = ""
+    remote: str = ""
+    """Where the job's checkpoints are pushed to."""
+    unbegun: str = ""
+    """Why the job has no checkpoint anywhere, where it says so."""
+    project: str | None = None
+    """Of a project, a job of it, or empty; of a job None."""
+
+
+async def find_places(client: Client, job_id: str) -> JobPlaces:
+    """What the job says about its checkpoints; nothing for one that only the store remembers.
+
+    Raises:
+        Mistake: there is no such job.
+    """
+    try:
+        job_view = await view_job(client, job_id)
+    except UserError as unknown:
+        # Temporal forgets closed jobs after a while.
+        try:
+            open_repository(job_id)
+        except UserError:
+            raise unknown from None
+        return JobPlaces(None, {})
+    job_places = places_from_status(job_view.status)
+    if job_view.kind == PROJECT or job_view.status.get("project"):
+        jobs = [*(job_view.status.get("running") or []), *(job_view.status.get("jobs") or [])[::-1]]
+        return replace(job_places, project=jobs[0]["job"] if jobs else "")
+    return job_places
+
+
+def places_from_status(status: dict[str, Any]) -> JobPlaces:
+    """The same from a job's status."""
+    result = status.get("result") or {}
+    starts = {
+        int(item["phase"]): str(item["id"])
+        for item in status.get("checkpoints") or []
+        if item.get("id") and item.get("phase") is not None
+    }
+    newest = status.get("checkpoint") or result.get("checkpoint")
+    remote = (status.get("remote") or {}).get("url") or ""
+    unbegun = "" if newest or starts or status.get("phase") else _unbegun_reason(status)
+    return JobPlaces(newest, starts, status.get("agent") or "", remote, unbegun)
+
+
+def _unbegun_reason(status: dict[str, Any]) -> str:
+    if status.get("project"):
+        return ""
+    job, error = status.get("job_id"), status.get("error")
+    if error:
+        how = "failed" if status.get("status") == "failed" else "ended"
+        return f"job {job} {how} before its first checkpoint: {error}"
+    return f"job {job} has not begun yet; `starter.py show {job}` tells how it stands"
+
+
+def parse_moment(text: str) -> int | None:
+    """The phase whose start a person named; None for `now`.
+
+    Raises:
+        Mistake: it is neither.
+    """
+    if text == "now":
+        return None
+    if not (text.isascii() and text.isdecimal()):
+        raise UserError(f"{text!r} is no moment of a job: expected the number of a phase, or now")
+    return int(text)
+
+
+def open_repository(job_id: str, places: JobPlaces | None = None) -> Checkpoints:
+    """The job's repository below the workspaces root of this environment.
+
+    Args:
+        found: What the job says about its checkpoints; those that are not here are fetched from
+            its remote, if it has one.
+
+    Raises:
+        StoreMissing: it is not there.
+    """
+    try:
+        root = Root.open(workspaces_root(), create=False)
+        if places and places.remote:
+            _fetch_missing(root, job_id, places)
+        return open_checkpoints(root, job_id)
+    except RootError as error:
+        raise StoreMissing((places and places.unbegun) or str(error)) from None
+    except CheckpointMissing:
+        if gone := forgotten_notice(job_id):
+            raise StoreMissing(gone) from None
+        if places and places.unbegun:
+            raise StoreMissing(places.unbegun) from None
+        raise StoreMissing(
+            f"job {job_id} has no checkpoints under {workspaces_root()}; if it lives elsewhere, "
+            "set LONGHAUL_WORKSPACES"
+        ) from None
+
+
+def _fetch_missing(root: Root, job_id: str, places: JobPlaces) -> None:
+    commits = [commit for commit in (places.newest, *places.starts.values()) if commit]
+    checkpoints = open_checkpoints(root, job_id, create=True)
+    try:
+        for attempt in range(MAX_FETCHES + 1):
+            missing = [commit for commit in commits if not checkpoints.holds(commit)]
+            if not missing:
+                return
+            if attempt < MAX_FETCHES:
+                time.sleep(PAUSE_SECONDS if attempt else 0)
+                fetch(places.remote, job_id, checkpoints)
+    except (NoGit, RemoteAway) as error:
+        print_note(
+            f"not all checkpoints are here, and the remote {places.remote} gives none: {error}"
+        )
+        return
+    print_note(
+        f"{len(missing)} of {len(commits)} checkpoints are neither here nor in the remote "
+        f"{places.remote}; its host may not have pushed them yet: try again later"
+    )
+
+
+def commit_at(places: JobPlaces, store: Checkpoints, phase: int | None) -> str:
+    """The newest commit, or with a phase the one it started from.
+
+    Raises:
+        Mistake: there is no such phase, or nobody knows the newest commit.
+    """
+    tagged = phase_starts(store)
+    if places.starts:
+        # Temporal's reset leaves tags of later phases behind.
+        tagged = {phase: tagged[phase] for phase in tagged if phase <= max(places.starts)}
+    starts = {**tagged, **places.starts}
+    if places.unbegun and not starts:
+        # A start that fails may leave an empty repository.
+        raise UserError(places.unbegun)
+    if phase is not None:
+        if phase in starts:
+            return starts[phase]
+        known = ", ".join(map(str, sorted(starts))) or "none yet"
+        raise UserError(f"no phase {phase} of this job has started; phases: {known}")
+    if places.newest:
+        return places.newest
+    tags = store.tags()
+    for outcome in OUTCOME_TAGS:
+        if outcome in tags:
+            return tags[outcome]
+    if starts:
+        # Nobody knows better when no worker answers: tags are written at phase starts.
+        return starts[max(starts)]
+    raise UserError("the job has made no checkpoint yet")
+
+
+def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
+    """The job's newest checkpoint and its tree, by which runs are compared.
+
+    The tree is without what `shell.volatile` names, like that of a result. It is None where the
+    checkpoint is not below the workspaces root of this environment; nothing is fetched.
+    """
+    result = status.get("result") or {}
+    commit = status.get("checkpoint") or result.get("checkpoint") or None
+    if tree := result.get("tree"):
+        return {"checkpoint": commit, "tree": tree}
+    try:
+        store = open_repository(job_id)
+        # Of a closed job that no worker tells of.
+        commit = commit or store.tags().get(str(status.get("status")))
+        return {
+            "checkpoint": commit,
+            "tree": Snapshot.load(store, commit).compared if commit else None,
+        }
+    except (StoreMissing, CheckpointMissing):
+        return {"checkpoint": commit, "tree": None}
+
+
+def files_at(store: Checkpoints, commit: str) -> Files:
+    """The workspace as the commit holds it."""
+    return _load_snapshot(store, commit).files
+
+
+def config_at(store: Checkpoints, commit: str) -> AgentConfig:
+    """The configuration that is pinned there."""
+    return _load_snapshot(store, commit).config
+
+
+def _load_snapshot(store: Checkpoints, commit: str) -> Snapshot:
+    try:
+        return Snapshot.load(store, commit)
+    except CheckpointMissing as error:
+        raise UserError(f"that checkpoint is not in this store: {error}") from None
+
+
+def read_path(files: Files, path: str) -> list[Entry] | bytes:
+    """The entries below a folder, or the content of a file.
+
+    Raises:
+        Mistake: there is no such path.
+    """
+    try:
+        entry = files.entry(path) if path else None
+        if path and (entry is None or entry.kind != "folder"):
+            return files.read(path)
+        return list(files.walk(path))
+    except (FilesError, PathRefused) as error:
+        raise UserError(str(error)) from None
+
+
+def content_data(content: bytes) -> dict[str, str]:
+    """A file's content for `--json`: as text where it is text."""
+    try:
+        return {"content": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(content).decode()}
+
+
+def read_steps(store: Checkpoints, commit: str) -> list[LogEntry]:
+    """The job's steps up to a commit, oldest first."""
+    try:
+        return store.log(commit, MAX_LOG_ENTRIES)[::-1]
+    except CheckpointMissing as error:
+        raise UserError(f"that checkpoint is not in this store: {error}") from None

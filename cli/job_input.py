@@ -1,0 +1,183 @@
+"""Starting a job: what the user typed becomes the job's plain JSON input."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from cli.jobs import JOB, view_job
+from cli.output import UserError
+from cli.staging import stage_documents
+from config.loader import amend, load_agent
+from config.schema.agent import AgentConfig, Problem
+from config.templates import render
+from engine.connection import task_queue, workspaces_root
+from engine.otel import switch
+from protocol.payloads import MAX_INSTRUCTIONS
+from protocol.state import MAX_ITEMS
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MOST_BYTES = 1_500_000
+"""Of a start; the server takes 2 MB at once."""
+
+
+def job_input(
+    agent: str, instructions: str, documents: list[str], items: list[str], settings: list[str]
+) -> dict[str, Any]:
+    """The start input of jobs, checked as far as it can be without a worker.
+
+    Raises:
+        Mistake: unknown agent, a setting that does not exist or cannot be used, a missing document,
+            nothing to do, more than a start takes.
+    """
+    text = read_text(instructions)
+    check_size({"instructions": text, "items": items, "documents": documents, "set": settings})
+    overrides = parse_settings(settings)
+    try:
+        config = load_agent(agent, overrides)
+        if overrides:
+            check_settings(config)
+        full_text = render(config.instructions_template, instructions=text).strip()
+    except Problem as problem:
+        raise UserError(str(problem)) from None
+    if not full_text:
+        raise UserError(f"agent {agent} has no instructions of its own; give --instructions")
+    if config.needs_documents and not documents:
+        raise UserError(f"agent {agent} works on documents; give at least one --document")
+    start_input = {
+        "agent": agent,
+        "instructions": text,
+        "documents": stage_documents(documents, workspaces_root(), config.limits.file_bytes),
+        "items": items,
+        "set": overrides,
+    }
+    return {key: value for key, value in start_input.items() if value}
+
+
+def check_settings(config: AgentConfig) -> None:
+    """Refuse what no worker takes of settings that are given with a start.
+
+    Raises:
+        Problem: with what is wrong.
+    """
+    from cli.config_checks import check_start  # noqa: PLC0415 - loads the activities, over a second
+
+    check_start(config)
+
+
+def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> None:
+    """Refuse what no worker takes of settings for a fork of a job with this configuration.
+
+    Raises:
+        Mistake: with what is wrong.
+    """
+    try:
+        check_settings(amend(pinned, settings))
+    except Problem as problem:
+        raise UserError(str(problem)) from None
+
+
+def check_size(data: dict[str, Any]) -> None:
+    """Refuse what the worker would refuse, or the server, whose message names nothing."""
+    size = len(data.get("instructions", ""))
+    if size > MAX_INSTRUCTIONS:
+        raise UserError(
+            f"instructions have {size:,} characters; at most {MAX_INSTRUCTIONS:,} fit into a "
+            "start; give the rest as --document"
+        )
+    if (size := len(data.get("items", []))) > MAX_ITEMS:
+        raise UserError(f"--item: {size:,} items; a job takes {MAX_ITEMS:,}: start several jobs")
+    sent = json.dumps(data, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    if (size := len(sent)) > MOST_BYTES:
+        raise UserError(
+            f"instructions, items and the like have {size:,} bytes as JSON; at most "
+            f"{MOST_BYTES:,} fit into a start; give the rest as documents"
+        )
+
+
+def read_text(text: str) -> str:
+    """The text itself, or for `@FILE` the file's."""
+    if not text.startswith("@"):
+        # A job would work on the bare name for hours.
+        with suppress(OSError, ValueError):  # too long for a name, as most texts are
+            if Path(text).is_file():
+                raise UserError(f"instructions {text!r} is the name of a file; @{text} reads it")
+        return text
+    path = Path(text[1:])
+    try:
+        return path.expanduser().read_text(encoding="utf-8")
+    except RuntimeError:
+        raise UserError(f"instructions file {path}: no such user or home") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UserError(f"instructions file {path}: {reason}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"instructions file {path}: not UTF-8 text") from None
+
+
+def parse_settings(settings: list[str]) -> dict[str, object]:
+    """`key=value` pairs as overrides of the configuration; values are read as YAML."""
+    overrides: dict[str, object] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UserError(f"--set {text}: expected key=value, such as limits.rewinds=3")
+        try:
+            overrides[key.strip()] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError, RecursionError):
+            raise UserError(f"--set {text}: the value is not valid YAML") from None
+    return overrides
+
+
+def new_id(agent: str) -> str:
+    """`<agent>-<6 random characters>`."""
+    return f"{agent}-{secrets.token_hex(3)}"
+
+
+def check_id(job_id: str) -> None:
+    """Refuse an id that makes a poor folder name or link."""
+    if not _ID.fullmatch(job_id):
+        raise UserError(
+            f"--id {job_id or repr(job_id)}: expected letters, digits and . _ - (at most 100, not "
+            "starting with one of . _ -)"
+        )
+
+
+async def start_workflow(
+    client: Client, job_id: str, data: dict[str, Any], kind: str = JOB
+) -> None:
+    """Start the job, or the project.
+
+    Raises:
+        Mistake: the id is in use, or was used before.
+    """
+    try:
+        with switch.starting(kind, job_id):
+            await client.start_workflow(
+                kind,
+                data,
+                id=job_id,
+                task_queue=task_queue(),
+                # A closed job's id stays taken: its workspace and checkpoints carry it.
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+            )
+    except WorkflowAlreadyStartedError:
+        job_view = await view_job(client, job_id, seconds=1)
+        if job_view.closed:
+            raise UserError(
+                f"there was a job {job_id} already ({job_view.status_word}); choose another --id"
+            ) from None
+        raise UserError(
+            f"job {job_id} is already running; none was started. Watch it with "
+            f"`starter.py watch {job_id}` or choose another --id"
+        ) from None

@@ -1,0 +1,227 @@
+"""What a job's checkpoints tell: its phases, the plans they began with, what was delivered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from activities.checkpoints import Checkpoints, Files, FilesError, LogEntry, PathRefused
+from activities.job.plan_file import parse_plan
+from activities.job.snapshot import Snapshot
+from activities.redaction.secrets import redact
+from activities.steps.gate_facts import explained
+from activities.tools.shell import LOG
+from cli.checkpoint_reader import read_steps
+from cli.report.command_runs import failing_commands
+from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
+from config.files import YAML
+from protocol.endings import JobResult
+from protocol.state import JobState, Phase
+from protocol.text import one_line
+
+COMPLETION = "output/completion.json"
+FORKED = "forked from "
+PAGE_BYTES = 500_000
+
+
+@dataclass(frozen=True)
+class ArchivePage:
+    """What an archive page says of a phase."""
+
+    outcome: str
+    undone: bool = False
+    issue: str = ""
+    by: str = ""
+    todos: int = 0
+    done: int = 0
+
+
+@dataclass(frozen=True)
+class PhaseStart:
+    """A phase at its start."""
+
+    phase: Phase
+    timestamp: int
+    """Epoch seconds."""
+    plan: frozenset[str]
+    """Names of the phases and texts of the boxes in `plan.md` then."""
+
+
+@dataclass
+class CheckpointFacts:
+    """What was read."""
+
+    state: JobState
+    model: str
+    agent: str
+    project: str
+    """That it works for, or nothing."""
+    phase_starts: list[PhaseStart]
+    """The newest phases, oldest first."""
+    omitted_phases: int
+    """Earlier phases that are not among them."""
+    first_at: int
+    """When the job's first checkpoint was made, and its newest; epoch seconds."""
+    last_at: int
+    replies: int
+    """Model calls in the log."""
+    pages: dict[int, ArchivePage]
+    result: JobResult | None
+    files: Files
+    plan: frozenset[str] = frozenset()
+    """Of the newest checkpoint."""
+    failing: list[str] = field(default_factory=list)
+    """Commands that failed when they were last run."""
+    open_plan_phases: list[tuple[str, str]] = field(default_factory=list)
+    """Open phases of the plan: `Phase 2` and its name."""
+    breaks_off: bool = False
+    """Whether steps before these are damaged or not here."""
+
+
+def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
+    """Read a job's checkpoints up to a commit.
+
+    Raises:
+        Mistake: the commit is not in this store.
+        CheckpointMissing: the same of a part of it.
+    """
+    log = _own_log(full_log := read_steps(store, commit))
+    newest = Snapshot.load(store, commit)
+    starts = set(store.tags().values())
+    starts_of_phases = [
+        entry for entry in log if entry.id in starts and " begins: " in entry.message
+    ]
+    known: dict[str, frozenset[str]] = {}
+    plan = parse_plan(newest.text("plan.md"))
+    return CheckpointFacts(
+        state=newest.state,
+        model=newest.config.model.name,
+        agent=newest.config.name,
+        project=newest.link.id if newest.link else "",
+        phase_starts=[
+            _phase_start(store, entry, known) for entry in starts_of_phases[-MOST_PHASES:]
+        ],
+        omitted_phases=max(0, len(starts_of_phases) - MOST_PHASES),
+        first_at=log[0].at,
+        last_at=log[-1].at,
+        replies=sum(" · reply: " in entry.message for entry in log),
+        pages=_archive_pages(newest.files),
+        result=_read_result(newest),
+        files=newest.files,
+        failing=failing_commands(newest.text(LOG)),
+        plan=_plan_lines(newest.text("plan.md")),
+        open_plan_phases=[(f"Phase {phase.number}", phase.name) for phase in plan if phase.open],
+        breaks_off=log[0] is full_log[0] and store.breaks_off(log[0].id),
+    )
+
+
+def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> list[Deliverable]:
+    """What the job says it delivered, each looked at; of a running one what is in `output/`."""
+    if result and result.get("deliverables"):
+        paths = [str(path) for path in result["deliverables"]]
+    else:
+        has_output = facts.files.entry("output") is not None
+        entries = facts.files.walk("output") if has_output else iter(())
+        paths = [
+            entry.path for entry in entries if entry.kind == "file" and entry.path != COMPLETION
+        ]
+    return [_inspect_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
+
+
+def unexplained_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
+    """What was open when a job was accepted as complete, and is not named in `unresolved`."""
+    entries = [str(entry) for entry in result.get("unresolved") or []]
+    phases = [
+        f"{label}: {name} is open in plan.md"
+        for label, name in facts.open_plan_phases
+        if not explained(label, name, entries)
+    ]
+    items = [
+        f"item {item.id} is open: {item.text}"
+        for item in facts.state.open_items
+        if not explained(item.id, item.text, entries)
+    ]
+    missing = [
+        f"{deliverable.path}: {deliverable.problem}"
+        for deliverable in list_deliverables(facts, result)
+        if deliverable.problem
+    ]
+    return [*phases, *items, *missing]
+
+
+def _own_log(log: list[LogEntry]) -> list[LogEntry]:
+    """The log from where a fork began: what was before is another job's."""
+    begins = [place for place, entry in enumerate(log) if entry.message.startswith(FORKED)]
+    return log[begins[-1] :] if begins else log
+
+
+def _phase_start(
+    store: Checkpoints, entry: LogEntry, known: dict[str, frozenset[str]]
+) -> PhaseStart:
+    snapshot = Snapshot.load(store, entry.id)
+    plan_entry = snapshot.files.entry("plan.md")
+    key = plan_entry.id if plan_entry and plan_entry.kind == "file" else ""
+    if key not in known:
+        known[key] = _plan_lines(snapshot.text("plan.md")) if key else frozenset()
+    return PhaseStart(snapshot.state.phase, entry.at, known[key])
+
+
+def _plan_lines(plan: str) -> frozenset[str]:
+    # As a whole: a credential that was cut, or put into lower case, is not known as one.
+    phases = parse_plan(redact(plan))
+    names = [f"phase {phase.name}" for phase in phases]
+    boxes = [text for each in phases for _, text in each.boxes]
+    return frozenset(one_line(text, 200) for text in [*names, *boxes])
+
+
+def _archive_pages(files: Files) -> dict[int, ArchivePage]:
+    """The archive pages by phase number; a list that was only handed over yet is none."""
+    pages: dict[int, ArchivePage] = {}
+    if files.entry("archive") is None:
+        return pages
+    entries = [entry for entry in files.children("archive") if entry.path.endswith(".yaml")]
+    for entry in entries[-MOST_PHASES:]:
+        number = entry.path.removeprefix("archive/phase_").removesuffix(".yaml")
+        if not number.isdecimal() or entry.size > PAGE_BYTES:
+            continue
+        try:
+            data = yaml.load(files.read(entry.path).decode(), YAML)
+        except (ValueError, yaml.YAMLError):
+            continue
+        if isinstance(data, dict) and isinstance(data.get("outcome"), str):
+            todos = [todo for todo in data.get("todos") or [] if isinstance(todo, dict)]
+            pages[int(number)] = ArchivePage(
+                data["outcome"],
+                undone=data.get("undone") is True,
+                issue=str(data.get("issue") or ""),
+                by=str(data.get("by") or ""),
+                todos=len(todos),
+                done=sum(todo.get("status") == "completed" for todo in todos),
+            )
+    return pages
+
+
+def _read_result(snapshot: Snapshot) -> JobResult | None:
+    try:
+        return JobResult.model_validate_json(snapshot.text(COMPLETION))
+    except ValueError:
+        return None
+
+
+def _inspect_deliverable(files: Files, path: str) -> Deliverable:
+    try:
+        entry = files.entry(path)
+        if entry is None:
+            return Deliverable(path=path, files=0, problem="does not exist")
+        if entry.kind != "folder":
+            size = entry.size
+            return Deliverable(path=path, bytes=size, problem="" if size else "is empty")
+        inside = [inner for inner in files.walk(entry.path) if inner.kind == "file"]
+    except (FilesError, PathRefused) as problem:
+        return Deliverable(path=path, files=0, problem=str(problem))
+    size = sum(inner.size for inner in inside)
+    return Deliverable(
+        path=path, bytes=size, files=len(inside), problem="" if inside else "is an empty folder"
+    )

@@ -1,0 +1,34 @@
+"""Commands that a job ran, as the system wrote them down. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from activities.redaction.secrets import redact
+from cli.report.exit_codes import deciding_program
+from protocol.text import one_line
+
+MOST_LINES = 5000
+"""Of the log, the newest."""
+
+
+def failing_commands(log: str) -> list[str]:
+    """The commands that failed when they were last run: `make test: exit code 1`.
+
+    Args:
+        log: `commands/log.jsonl`. Commands whose exit code tells nothing, such as `ls`, are none.
+    """
+    last: dict[str, str] = {}
+    for written in log.rstrip("\n").split("\n")[-MOST_LINES:]:
+        try:
+            entry = json.loads(written)
+            command, code, trouble = entry["command"], entry["exit_code"], entry["trouble"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        ended = trouble or (f"exit code {code}" if code else "")
+        last[str(command)] = str(ended)
+    return [
+        f"{one_line(redact(command), 100)}: {ended}"
+        for command, ended in last.items()
+        if ended and deciding_program(command)
+    ]

@@ -1,0 +1,92 @@
+"""Mistakes that come again, pattern by pattern over the jobs in the order of time. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row
+
+from activities.learning.patterns import Pattern, extract_patterns
+from cli.report.data import MOST_COMPARED, MOST_HABITS, Habit, Repeats
+from cli.report.sanitize import safe_line
+from config.learned_guards import Learned
+
+OFTEN = 2
+"""Traces from which on a mistake is repeated."""
+
+
+def find_habits(
+    rows: Sequence[Row[Any]],
+    learned: Sequence[Learned],
+    ended: Mapping[str, int],
+    *,
+    job: str = "",
+) -> list[Habit]:
+    """What was refused or corrected again and again, the most frequent first.
+
+    Args:
+        rows: Traces of the jobs that are compared.
+        learned: The newest revisions of guards: what one refuses, or would, counts for the pattern
+            that led to it.
+        ended: When other jobs of the same kind ended, in which there may be no trace; epoch
+            seconds by job.
+        job: Whose report it is; with it only patterns of several jobs, or of this one, are told.
+    """
+    newest = {row.job: row.at for row in sorted(rows, key=lambda row: row.at)}
+    order = sorted({**newest, **ended}.items(), key=lambda item: (item[1], item[0]))
+    jobs = [name for name, _ in order][-MOST_COMPARED:]
+    patterns = extract_patterns(rows)
+    guards_by_pattern = [(pattern, _guards_from(pattern, learned)) for pattern in patterns]
+    guard_names = {name for _, names in guards_by_pattern for name in names}
+    habits = []
+    for pattern, names in guards_by_pattern:
+        if pattern.guard in guard_names:
+            # Told with the pattern that led to this guard.
+            continue
+        of_guard = [row for row in rows if row.guard in names and row.type == "violation"]
+        every = [*pattern.traces, *of_guard]
+        jobs_met = {row.job for row in every}
+        if len(every) >= OFTEN and (not job or job in jobs_met or len(jobs_met) > 1):
+            habits.append(
+                _build_habit(pattern, every, [g for g in learned if g.name in names], jobs, job)
+            )
+    return sorted(habits, key=lambda one: -one.times)[:MOST_HABITS]
+
+
+def _build_habit(
+    pattern: Pattern,
+    rows: Sequence[Row[Any]],
+    guards: Sequence[Learned],
+    jobs: Sequence[str],
+    job: str,
+) -> Habit:
+    return Habit(
+        agent=safe_line(pattern.agent, 100),
+        tool=safe_line(pattern.tool, 100),
+        by=safe_line(f"{pattern.source} {pattern.guard}".strip(), 100),
+        lesson=safe_line(pattern.lesson, 200),
+        trend=pattern.trend,
+        guards=[f"{safe_line(guard.name, 100)} ({guard.stage})" for guard in guards],
+        jobs=[
+            Repeats(
+                job=safe_line(name, 100),
+                refused=sum(row.job == name and not row.stage for row in rows),
+                tried=sum(row.job == name and bool(row.stage) for row in rows),
+                here=name == job,
+            )
+            for name in jobs
+        ],
+    )
+
+
+def _guards_from(pattern: Pattern, learned: Sequence[Learned]) -> set[str]:
+    """The guards that name traces of the pattern as their evidence."""
+    numbers = {row.id for row in pattern.traces}
+    named = {entry.name: " ".join(entry.evidence[1:]) for entry in learned if entry.guard}
+    return {
+        name
+        for name, text in named.items()
+        if numbers & {int(number) for number in re.findall(r"\bT(\d+)\b", text)}
+    }

@@ -1,0 +1,40 @@
+"""Texts of others made fit to be shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from activities.redaction.secrets import redact
+from cli.output import escape_controls
+from protocol.text import one_line
+
+LINE = 300
+TEXT = 4000
+
+
+def safe_line(value: object, limit: int = LINE) -> str:
+    """On one line, bounded, credentials hidden."""
+    return one_line(escape_controls(redact(_to_text(value))), limit)
+
+
+def safe_text(value: object, limit: int = TEXT) -> str:
+    """The same with its line breaks."""
+    shown = escape_controls(redact(_to_text(value))).strip()
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def safe_data(value: Any) -> Any:
+    """Plain data with every text in it made fit, as deep as it goes."""
+    if isinstance(value, dict):
+        return {safe_line(key): safe_data(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [safe_data(entry) for entry in value[:100]]
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return safe_text(value, 1000)
+
+
+def _to_text(value: object) -> str:
+    # Patterns for credentials run over it: lone surrogates are no text to them.
+    text = "" if value is None else str(value)
+    return text[:100_000].encode("utf-8", "backslashreplace").decode()

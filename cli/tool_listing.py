@@ -1,0 +1,136 @@
+"""What `tools` tells: the registry, and what of it an agent is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from activities.guards.hooks.voters import matching
+from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW, asking
+from activities.starting.agent_resolution import KINDS
+from activities.tool_catalogue import REGISTRY
+from activities.toolkit.registry import Tool
+from activities.toolkit.tool_offer import offer
+from cli.config_checks import resolve_agent
+from config.schema.agent import AgentConfig
+from config.schema.guards import Guard, HookEvent
+from protocol.tools import ToolRoute
+
+COLUMNS = ("group", "tool", "phases", "effect", "run", "does")
+OFFERED = ("tool", "effect", "run", "guards", "does")
+
+
+@dataclass(frozen=True)
+class ToolListing:
+    """A tool, of an agent or of the registry."""
+
+    tool: str
+    group: str
+    does: str
+    phases: list[str]
+    effect: str
+    local: bool
+    parameters: dict[str, Any]
+    """JSON Schema of what it takes."""
+    guards: list[str] = field(default_factory=list)
+    """The agent's guards and hooks that may be asked about a call."""
+    asks: bool = False
+    """Whether a person approves each call."""
+    deferred: bool = False
+    """Whether it is offered only once `search_tools` has found it."""
+
+    def as_row(self) -> dict[str, str]:
+        """For a table."""
+        marks = {"asks a person": self.asks, "once searched for": self.deferred}
+        run = ["local" if self.local else "activity", *(mark for mark in marks if marks[mark])]
+        return {
+            "tool": self.tool,
+            "group": self.group,
+            "phases": ", ".join(self.phases),
+            "effect": self.effect,
+            "run": ", ".join(run),
+            "guards": ", ".join(self.guards),
+            "does": self.does,
+        }
+
+
+@dataclass(frozen=True)
+class AgentTools:
+    """The tools of an agent."""
+
+    agent: str
+    kinds: dict[str, list[ToolListing]]
+    """Those of each kind of phase; of a reviewer, those of a review."""
+    servers: list[str]
+    """MCP servers, whose tools come on top in tactical phases."""
+
+
+def all_tools() -> list[ToolListing]:
+    """All tools, a group after another."""
+    entries = sorted(REGISTRY.values(), key=lambda entry: entry.group)
+    return [_tool_listing(entry, entry.route) for entry in entries]
+
+
+def agent_tools(name: str) -> AgentTools:
+    """What the agent is offered. Raises Problem."""
+    resolved = resolve_agent(name)
+    routes = {route.name: route for route in resolved.routes}
+
+    def describe_tool(entry: Tool, *, deferred: bool = False) -> ToolListing:
+        guards = list(dict.fromkeys(_guard_names(resolved.config, entry)))
+        asks = entry.name in asking(resolved.config)
+        return _tool_listing(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
+
+    if resolved.reviews:
+        # Nothing guards what can only read.
+        kinds = {"review": [_tool_listing(entry, routes[entry.name]) for entry in resolved.tools]}
+    else:
+        offers = {kind: offer(resolved.config, kind) for kind in KINDS}
+        kinds = {
+            kind: [
+                *map(describe_tool, kind_offer.offered),
+                *(describe_tool(e, deferred=True) for e in kind_offer.deferred),
+            ]
+            for kind, kind_offer in offers.items()
+        }
+    return AgentTools(name, kinds, sorted(resolved.config.mcp))
+
+
+def _tool_listing(entry: Tool, route: ToolRoute, **of_agent: Any) -> ToolListing:
+    return ToolListing(
+        tool=entry.name,
+        group=entry.group,
+        does=entry.summary,
+        phases=list(entry.phases),
+        effect=entry.effect,
+        local=route.local,
+        parameters=entry.arguments.schema,
+        **of_agent,
+    )
+
+
+def _guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
+    points = {"before_tool", "after_tool", *OF_THE_WORKFLOW.get(entry.name, ())}
+    acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
+    for guard in acting:
+        if guard.point in points and _guard_may_apply(guard, config.name, entry):
+            yield guard.name
+    for event in OF_CALLS:
+        yield from (hook.title for hook in matching(config, event, entry.name))
+    if entry.name == "job_complete":
+        endings: tuple[HookEvent, ...] = ("Stop", "SubagentStop")
+        for event in endings:
+            yield from (hook.title for hook in config.hooks.get(event, []))
+
+
+def _guard_may_apply(guard: Guard, agent: str, entry: Tool) -> bool:
+    """Whether the guard may have a say, going by tool and agent alone."""
+    match = guard.match
+    return (
+        (not match.tool or any(fnmatchcase(entry.name, name) for name in match.tool))
+        and (not match.agent or any(fnmatchcase(agent, name) for name in match.agent))
+        and not any(fnmatchcase(agent, name) for name in match.not_agent)
+        and not (match.changes and entry.effect == "reads")
+    )

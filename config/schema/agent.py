@@ -1,0 +1,199 @@
+"""What an agent's file may hold, and what a job is given of it.
+
+`docs/configuration.md` is generated from this file and from `config.schema.agent_sections`.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from config.schema.agent_sections import (
+    Context,
+    Embeddings,
+    Learning,
+    Limits,
+    ModelConfig,
+    PhaseJudge,
+    Prompts,
+    Review,
+    Settings,
+    TodoLists,
+    Verifier,
+)
+from config.schema.graph import GraphSchema
+from config.schema.guards import Guard, Hook, HookEvent
+from config.schema.mcp_servers import Declared, Server, ServerName
+from config.schema.notifications import Notify
+from config.schema.reply_phrases import Wording
+from config.schema.shell import ShellConfig
+from config.schema.web import Web
+from config.schema.workspace import Workspace
+from protocol.course import StuckThresholds
+from protocol.errors import Invalid
+from protocol.limits import Price
+from protocol.state import Data, PhaseKind
+
+
+class AgentFile(Data):
+    """`config/agents/<name>/agent.yaml` merged over what it extends."""
+
+    description: str = Field("", description="One line on what the agent does.")
+    model: ModelConfig
+    phase_models: dict[PhaseKind, ModelConfig] = Field(
+        default_factory=dict,
+        description="For strategic or tactical phases: the keys of model that differ.",
+    )
+    fallbacks: list[ModelConfig] = Field(
+        default_factory=list,
+        description="Models asked instead when the model fails, in order: the keys of model that "
+        "differ.",
+    )
+    embeddings: Embeddings | None = Field(
+        None,
+        description="Endpoint for embeddings, for search by meaning; null: the local model, where "
+        "the extra of that name is installed.",
+    )
+    context: Context = Field(default_factory=lambda: Context.model_validate({}))
+    prompts: Prompts
+    tools: list[str] = Field(min_length=1, description="Tool groups or single tools.")
+    approve: list[str] = Field(
+        default_factory=list,
+        description="Tools and tool groups that need a person's approval before each call.",
+    )
+    folders: list[str] = Field(description="Folders made in every workspace of the agent.")
+    keep_days: float | None = Field(
+        None,
+        gt=0,
+        description="Days after which the schedule of `starter.py forget` forgets a closed job; "
+        "null: never.",
+    )
+    needs_documents: bool = Field(False, description="Whether a job must bring documents.")
+    limits: Limits
+    prices: dict[str, Price] = Field(
+        default_factory=dict, description="What models charge, by the model's name."
+    )
+    stuck: StuckThresholds = Field(
+        default_factory=StuckThresholds,
+        description="When a phase counts as stuck. `nudge`: the model is told, and again at each "
+        "multiple; `then`: the phase goes back, or the job waits for a person.",
+    )
+    reflection: bool = Field(
+        True,
+        description="Whether the model is asked, after an attempt that failed, what it teaches.",
+    )
+    review: Review | None = Field(
+        None, description="Who verifies a completion, in a fresh context; null: nobody."
+    )
+    guards: list[str] = Field(
+        default_factory=list,
+        description="Guard files, by name: of the agent's own folder guards/ or of config/guards/.",
+    )
+    learning: Learning = Field(
+        default_factory=lambda: Learning.model_validate({}),
+        description="How guards are made from what this agent's jobs ran into.",
+    )
+    hooks: dict[HookEvent, list[Hook]] = Field(
+        default_factory=dict,
+        description="Executables that are asked, by event: PreToolUse, PostToolUse, "
+        "PermissionRequest, Stop, SubagentStop, Notification.",
+    )
+    notify: Notify | None = Field(
+        None, description="Who is called when a person is needed, and at the end; null: nobody."
+    )
+    graph: GraphSchema = Field(
+        default_factory=GraphSchema,
+        description="Nodes and relations of the graph beside those of config/graph/schema.yaml.",
+    )
+    mcp: dict[ServerName, Server] = Field(
+        default_factory=dict,
+        description="MCP servers by name; what they declare when a job starts are its tools, for "
+        "tactical phases.",
+    )
+    shell: ShellConfig = Field(
+        default_factory=lambda: ShellConfig.model_validate({}),
+        description="How run_command runs commands.",
+    )
+    verifiers: list[Verifier] = Field(
+        default_factory=list,
+        description="Commands (build, lint, tests) that must succeed before a phase ends.",
+    )
+    judge: PhaseJudge | None = Field(
+        None,
+        description="A model that sees the task and what a phase changed, and may keep the phase "
+        "from ending; null: nobody.",
+    )
+    workspace: Workspace = Field(
+        default_factory=lambda: Workspace.model_validate({}),
+        description="Where checkpoints go beside the workspaces root.",
+    )
+    todos: TodoLists
+    settings: Settings = Field(
+        default_factory=lambda: Settings.model_validate({}),
+        description="Figures of the requirement agents.",
+    )
+    web: Web = Field(
+        default_factory=lambda: Web.model_validate({}),
+        description="What fetch_page may reach, and who web_search asks.",
+    )
+
+    @property
+    def prompt_files(self) -> dict[str, str]:
+        """Template files by role."""
+        judge = {"judge": self.judge.prompt} if self.judge else {}
+        return {**self.prompts.model_dump(), **judge}
+
+    @property
+    def toolset(self) -> list[str]:
+        """Tool groups and tools, also those that the settings add."""
+        return [*self.tools, *(["web"] if self.settings.research_web else [])]
+
+
+class AgentConfig(AgentFile):
+    """An agent as a job pins it: everything resolved, templates included."""
+
+    name: str
+    templates: dict[str, str]
+    """Prompt texts by role (`strategic`, …), front matter removed."""
+    instructions_template: str
+    wording: Wording
+    """Phrases by which replies without a tool call are told apart."""
+    reviewer: AgentConfig | None = None
+    """The agent named under `review`."""
+    rules: list[Guard] = Field(default_factory=list)
+    """The guards of the files named in `guards`."""
+    graph_schema: GraphSchema = Field(default_factory=GraphSchema)
+    """The shipped schema with what `graph` adds."""
+    declared: list[Declared] = Field(default_factory=list)
+    """What the MCP servers declared when the job began."""
+    away: dict[str, str] = Field(default_factory=dict)
+    """MCP servers that the job does without, and why."""
+
+    @property
+    def models(self) -> list[ModelConfig]:
+        """Every model that may be asked."""
+        others = [self.judge.model] if self.judge else []
+        others += self.reviewer.models if self.reviewer else []
+        return [self.model, *self.phase_models.values(), *self.fallbacks, *others]
+
+    @property
+    def credentials(self) -> set[str]:
+        """The worker's variables that are named here as holding one."""
+        keyed = [*self.models, self.embeddings, self.web.search]
+        found = {each.api_key_variable for each in keyed if each and each.api_key_variable}
+        for server in self.mcp.values():
+            found |= {*server.env.values(), *server.headers.values()}
+        if self.notify:
+            found |= {*self.notify.headers.values()} | {self.notify.url_variable or ""} - {""}
+        return found | (self.reviewer.credentials if self.reviewer else set())
+
+    def model_for(self, kind: PhaseKind) -> ModelConfig:
+        """The model of this kind of phase."""
+        return self.phase_models.get(kind, self.model)
+
+    def chain(self, kind: PhaseKind) -> list[ModelConfig]:
+        """That model and its fallbacks."""
+        return [self.model_for(kind), *self.fallbacks]
+
+
+class Problem(Invalid):
+    """A configuration that cannot be used: one line with file, key, found and expected."""

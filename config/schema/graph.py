@@ -1,0 +1,135 @@
+"""The schema of the graph as data: what nodes and relations there are, and what they hold."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from protocol.state import Data
+from protocol.validation_errors import short_repr
+
+PropertyType = Literal["text", "number", "integer", "truth", "list"]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
+"""Safe between backticks of a query, which is why it is so narrow."""
+EXPECTED: dict[PropertyType, str] = {
+    "text": "text",
+    "number": "a number",
+    "integer": "a whole number",
+    "truth": "true or false",
+    "list": "a list of texts",
+}
+JOB = "job"
+"""Property that the system fills in, where a kind has it."""
+LONGEST = 20_000
+
+
+class Property(Data):
+    type: PropertyType = Field(description="What its values are.")
+    required: bool = Field(False, description="Whether each has it.")
+    description: str = Field("", description="What it means, for the model.")
+    values: list[str] = Field(default_factory=list, description="The only ones; empty: any.")
+    minimum: float | None = Field(None, description="Smallest number.")
+    maximum: float | None = Field(None, description="Largest number.")
+
+    @model_validator(mode="after")
+    def _fits_its_type(self) -> Self:
+        if self.values and self.type != "text":
+            raise ValueError(f"values is for type text, not {self.type}")
+        bounded = self.minimum is not None or self.maximum is not None
+        if bounded and self.type not in ("number", "integer"):
+            raise ValueError(f"minimum and maximum are for numbers, not {self.type}")
+        return self
+
+    def wrong(self, value: object) -> str:
+        """What is wrong with this value, for a message; empty when nothing is."""
+        if not _is(self.type, value):
+            return f"found {short_repr(value)}, expected {EXPECTED[self.type]}"
+        if self.values and value not in self.values:
+            return f"found {short_repr(value)}, expected one of {', '.join(self.values)}"
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            low, high = self.minimum, self.maximum
+            if (low is not None and value < low) or (high is not None and value > high):
+                return f"found {value}, expected {low} to {high}"
+        if len(str(value)) > LONGEST:
+            return f"found {len(str(value)):,} characters, expected at most {LONGEST:,}"
+        return ""
+
+
+class _Kind(Data):
+    description: str = Field("", description="What it stands for, for the model.")
+    properties: dict[Name, Property] = Field(default_factory=dict, description="By name.")
+
+    def problems(self, values: dict[str, Any], *, partial: bool = False) -> list[str]:
+        """What is wrong with these properties, one line each."""
+        found = []
+        for name, value in values.items():
+            if name not in self.properties:
+                known = ", ".join(self.properties)
+                found.append(f"{name}: there is no such property; expected one of {known}")
+            elif wrong := self.properties[name].wrong(value):
+                found.append(f"{name}: {wrong}")
+        lacking = [n for n, p in self.properties.items() if p.required and n not in values]
+        return found + ([] if partial else [f"{name}: it is required" for name in lacking])
+
+
+class NodeKind(_Kind):
+    key: Name = Field(description="The property that tells one node from another.")
+    known_by: list[Name] = Field(
+        default_factory=list, description="Properties by whose words a node is found, beside key."
+    )
+
+    @model_validator(mode="after")
+    def _names_what_it_has(self) -> Self:
+        for name in [self.key, *self.known_by]:
+            if name not in self.properties:
+                raise ValueError(f"{name} is not among its properties")
+        if self.properties[self.key].type != "text":
+            raise ValueError(f"the key {self.key} must be of type text")
+        return self
+
+
+class RelationKind(_Kind):
+    ends: list[tuple[str, str]] = Field(min_length=1, description="Pairs: from, to.")
+
+
+class GraphSchema(Data):
+    """All kinds, by name."""
+
+    nodes: dict[Name, NodeKind] = Field(default_factory=dict, description="By name.")
+    relations: dict[Name, RelationKind] = Field(default_factory=dict, description="By name.")
+
+    def unmet(self) -> str:
+        """Which relation ends at a kind that is not declared; empty when none does."""
+        for name, relation in self.relations.items():
+            for at, pair in enumerate(relation.ends):
+                for end in pair:
+                    if end not in self.nodes:
+                        known = ", ".join(self.nodes) or "none"
+                        return (
+                            f"relations.{name}.ends.{at}: found {end!r}, expected one of the "
+                            f"nodes: {known}"
+                        )
+        if both := sorted(
+            n for n in self.nodes if n.lower() in {r.lower() for r in self.relations}
+        ):
+            return f"relations.{both[0]}: found the name of a node, expected one of its own"
+        return ""
+
+
+def _is(kind: PropertyType, value: object) -> bool:
+    if kind == "list":
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind == "truth":
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return False
+    if kind == "text":
+        return isinstance(value, str)
+    # Infinity and NaN are JSON to Python and to nobody else.
+    if isinstance(value, float) and not re.fullmatch(r"[-+.0-9e]+", repr(value)):
+        return False
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return False
+    return isinstance(value, int) or (kind == "number" and isinstance(value, float))

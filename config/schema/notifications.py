@@ -1,0 +1,89 @@
+"""The schema of `notify`: who is called, and which addresses notifications can go to."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from config.schema.mcp_servers import Variable
+from protocol.notifications import OCCASIONS, Occasion
+from protocol.state import Data
+
+HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$")]
+MOST_ADDRESS = 2000
+RESERVED = ("content-length", "content-type", "host", "idempotency-key", "transfer-encoding")
+"""Headers that are ours to set."""
+
+
+def check_address(url: str) -> str:
+    """Why no notification can be sent to this address; empty when one can.
+
+    The reason does not repeat the address: it may be a credential.
+    """
+    if not 0 < len(url) <= MOST_ADDRESS:
+        return f"expected an address of at most {MOST_ADDRESS:,} characters"
+    if re.search(r"[\s\x00-\x1f\x7f\\]", url):
+        return "the address has white space, a backslash or control characters"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        return f"not an address ({error})"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return "expected http:// or https:// and a host"
+    if port == 0:
+        return "there is no port 0"
+    if parts.username is not None or parts.password is not None:
+        return "the address holds a user name or password; put them into a header, under `headers`"
+    return "a fragment (#…) is never sent; leave it out" if parts.fragment else ""
+
+
+class Notify(Data):
+    """Who is called, by HTTP."""
+
+    url: str | None = Field(
+        None, description="Address that notifications are sent to by POST, as a JSON object."
+    )
+    url_variable: Variable | None = Field(
+        None,
+        description="Variable of the worker that holds the address, for one that is a credential.",
+    )
+    headers: dict[HeaderName, Variable] = Field(
+        default_factory=dict,
+        max_length=20,
+        description="HTTP headers, each with the name of the worker's variable that holds the "
+        "whole value.",
+    )
+    on: list[Occasion] = Field(
+        list(OCCASIONS),
+        min_length=1,
+        description="What is sent: waiting for a person, 80 % of a limit, a blocked feature, group "
+        "or stage, the end.",
+    )
+    content: bool = Field(
+        False,
+        description="Whether title, question, summary and reasons are sent as well, to the address "
+        "and to hooks; else names and the reason's word alone.",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _can_be_sent_to(cls, url: str | None) -> str | None:
+        if url is not None and (why := check_address(url)):
+            # Of a type of its own, for which it is not said what was found.
+            raise PydanticCustomError("credential", "{why}", {"why": why})
+        return url
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Self:
+        if self.url is not None and self.url_variable is not None:
+            raise ValueError("expected either url or url_variable")
+        if self.headers and self.url is None and self.url_variable is None:
+            raise ValueError("headers are of an address: expected url or url_variable")
+        if reserved := [name for name in self.headers if name.lower() in RESERVED]:
+            raise ValueError(f"headers: {reserved[0]} is set by the system")
+        return self

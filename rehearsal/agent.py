@@ -1,0 +1,87 @@
+"""The rehearsal model: works through a whole job by rules, knowing only what it is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from protocol.text import first_few
+from rehearsal import formulation, generalist, strategic, team, validation
+from rehearsal.replay import Steps, complete, next_reply
+from rehearsal.request_view import View, judges, look, text_of
+from rehearsal.wire import Reply, Request
+
+MAX_NAMED = 15
+MAX_NOTES = 12
+_CALL = re.compile(r"\b[a-z_]+\(\{")
+_CHANGED = re.compile(r'\b(?:write_file|append_file|edit_file)\(\{"path":\s*"([^"]+)"')
+_NOTES = re.compile(r'\btodo_complete\(\{"notes":\s*"((?:[^"\\]|\\.)+)')
+_REFUSED = re.compile(r"^tool: Error", re.MULTILINE)
+
+
+def rehearse(request: Request) -> Reply:
+    """The reply to one request: the next calls of the current todo, or its completion."""
+    if not request.get("tools"):
+        return Reply(content="PASS" if judges(request) else summarise(request))
+    view = look(request)
+    if "send_back" in view.tools:
+        return _review(request["messages"])
+    if view.current is None:
+        return complete(view, "Every todo of the list is done.")
+    return next_reply(view, _procedure(view, view.current.text))
+
+
+def _review(messages: list[dict[str, Any]]) -> Reply:
+    """As a reviewer: look at what is there, and accept it."""
+    if messages[-1].get("role") != "tool":
+        return Reply(calls=[("list_files", {"path": "output"})])
+    count = len(text_of(messages[-1]).splitlines())
+    return Reply(calls=[("accept", {"findings": f"Saw {count} entries in output/."})])
+
+
+def summarise(request: Request) -> str:
+    """What a conversation shows of a phase: the files it changed and the notes on its todos.
+
+    The conversation comes as messages or as a transcript in the text of one.
+    """
+    told = "\n".join(map(_told, request["messages"][1:]))
+    calls = len(_CALL.findall(told))
+    changed = list(dict.fromkeys(_CHANGED.findall(told)))
+    notes = [_unescaped(note)[:200] for note in _NOTES.findall(told)]
+    errors = len(_REFUSED.findall(told))
+    named = first_few([f"`{path}`" for path in changed], MAX_NAMED) or "none"
+    lines = [f"Tool calls made: {calls}. Files changed: {named}."]
+    if notes:
+        lines += ["", "What came of the todos:", "", *(f"- {note}" for note in notes[-MAX_NOTES:])]
+    lines += ["", f"Calls refused: {errors}." if errors else "No call was refused."]
+    return "\n".join(lines)
+
+
+def _told(message: dict[str, Any]) -> str:
+    calls = [
+        f"{entry['function']['name']}({entry['function']['arguments']})"
+        for entry in message.get("tool_calls") or []
+    ]
+    return f"{message.get('role')}: " + " ".join([text_of(message), *calls]).strip()
+
+
+def _unescaped(text: str) -> str:
+    """The inside of a JSON string, which may be cut off in the middle of an escape."""
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text
+
+
+def _procedure(view: View, text: str) -> Steps:
+    if view.kind == "strategic":
+        return strategic.procedure(view, text)
+    todo_id = view.current.id if view.current else 0
+    validating = strategic.validates(view) or "take_requirement" in view.tools | view.deferred
+    return (
+        (validation.procedure(text) if validating else formulation.procedure(text))
+        or team.of_role(view, text)
+        or team.procedure(text)
+        or generalist.work(view, todo_id, text)
+    )

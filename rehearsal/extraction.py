@@ -1,0 +1,169 @@
+"""How the rehearsal model plans and reports a job of finding requirements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+
+from rehearsal.plans import Plan, PlanPhase, counted
+from rehearsal.replay import Call, Steps, closing, insist, once, together
+from rehearsal.tool_answers import documents_of, list_paths, read_all, read_page
+
+LIST = "candidates/candidates.md"
+LEFT = "notes/left_out.md"
+"""A line for each candidate that became no requirement: id, document, why."""
+UNCOVERED = "candidates/uncovered.md"
+RESULT = "output/requirements.json"
+COLLECT = "collect_requirements"
+"""The tool that writes it."""
+PLACES = [
+    f"- `{LIST}`: what may be a requirement, by document",
+    f"- `requirements/`: the requirements; `{LEFT}`: candidates that became none, and why",
+]
+AGAIN = " (again: what was decided stays)"
+"""Ends the todos of a phase that is done again."""
+NOT_RELEVANT = "not relevant"
+LATER = "The batches of candidates follow when they have been counted"
+BATCH = 24
+"""Candidates of one todo: each is a call of one reply, and their lines fit into one result."""
+_TYPE = re.compile(r"([a-z]+) (\d[\d,]*\b)")
+_COVERED = re.compile(r"(?:Not c|C)overed: ")
+_HEADING = re.compile(rf"^{re.escape(LIST)}:(\d+): (###? .*)$", re.MULTILINE)
+Section = tuple[str, int, int]
+"""A document, and the first and last line that the list has of it."""
+BATCHES_PER_PHASE = 16
+DOCUMENTS_PER_PHASE = 8
+
+
+def plan(documents: list[str]) -> Plan:
+    """Identify, formulate, output; formulating is divided once the candidates are known."""
+    groups = [
+        documents[at : at + DOCUMENTS_PER_PHASE]
+        for at in range(0, len(documents), DOCUMENTS_PER_PHASE)
+    ] or [[]]
+    phases = []
+    for number, group in enumerate(groups, 1):
+        steps = [
+            f"{verb} `{path}`"
+            for path in group
+            for verb in ("Extract the text of", "Identify candidates in")
+        ]
+        if number == len(groups):
+            steps += [
+                f"Check `{LIST}` for gaps and doubles",
+                "Note in `notes/identification.md` how the candidates were found",
+            ]
+        name = "Identify candidates" + (f" ({number})" if len(groups) > 1 else "")
+        phases.append(PlanPhase(name, "Every passage that may bind somebody is listed.", steps))
+    phases.append(
+        PlanPhase("Formulate requirements", "Each candidate is cited and decided.", [LATER])
+    )
+    phases.append(
+        PlanPhase(
+            "Output",
+            "The requirements are in one file, with a summary.",
+            [
+                f"Write `{RESULT}` with `{COLLECT}`",
+                f"Check `{RESULT}` for what is broken or missing",
+                "Note in `notes/open_questions.md` which candidates were left out and why",
+                "Note in `notes/method.md` how the requirements were found",
+                "Write the report `output/summary.md`",
+            ],
+        )
+    )
+    head = (
+        "# Plan\n\n"
+        f"Find every requirement in {counted(len(documents), 'document')} "
+        "and tie each to the page it comes from.\n\n"
+        "Two approaches were weighed: document by document to the end, and stage by stage over all "
+        "documents.\nThe second is chosen: what is found twice shows before it is formulated twice."
+    )
+    return Plan(head, phases)
+
+
+def may_grow(plan: Plan) -> bool:
+    """Whether formulating comes next and is not divided yet."""
+    return plan.open is not None and plan.open.steps == [LATER]
+
+
+def grow(plan: Plan) -> Generator[list[Call], list[str], bool]:
+    """Divide the formulating phase into batches of the candidates that were found."""
+    sections = yield from read_sections()
+    at = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
+    steps = batches(sections)
+    count = -(-len(steps) // BATCHES_PER_PHASE)
+    share = -(-len(steps) // count) if count else 0
+    plan.phases[at : at + 1] = [
+        PlanPhase(
+            f"Formulate requirements ({number + 1} of {count})" if count > 1 else
+            "Formulate requirements",
+            "Each candidate is cited and becomes a requirement, or is left out with a reason.",
+            [
+                *steps[number * share : (number + 1) * share],
+                f"Note in `notes/formulation_{number + 1}.md` what was decided",
+            ],
+        )
+        for number in range(count)
+    ]  # fmt: skip
+    return True
+
+
+def batches(sections: list[Section]) -> list[str]:
+    """One todo for every few candidates of a document, named by their lines in the list."""
+    return [
+        f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
+        f"from `{document}`"
+        for document, first, last in sections
+        for start in range(first, last + 1, BATCH)
+    ]
+
+
+def report() -> Steps:
+    """`output/summary.md` of an extraction."""
+    told, dropped, paths = yield from together(
+        insist(COLLECT), read_all(LEFT, limit=60), list_paths("documents")
+    )
+    left = [f"- {line[:300]}" for line in dropped]
+    documents = list(documents_of(paths))
+    types = _TYPE.findall(told.partition("\nBy type: ")[2].partition("\n")[0])
+    total = sum(_number(count) for _, count in types)
+    sources = counted(len(documents), "document")
+    decided = [line for line in left if line.endswith(NOT_RELEVANT)]
+    open_ = [line for line in left if line not in decided]
+    decided += [f"- {line}" for line in told.splitlines() if line.startswith("Set aside ")]
+    open_ += [f"- {line}" for line in told.splitlines() if line.startswith("Not read as it is")]
+    covered = next((line for line in told.splitlines() if _COVERED.match(line)), "")
+    done = (
+        f"{total} {'requirement was' if total == 1 else 'requirements were'} found in {sources}, "
+        f"each with a citation. {covered}"
+        if total
+        else f"No requirements were found in {sources}. {covered}"
+    )
+    counts = [f"- {name}: {count}" for name, count in types]
+    lines = ["# Summary", "", "## What was done", "", done, "", "## Sources", ""]
+    lines += [*(f"- `{path}`" for path in documents), "", "## Requirements by type", ""]
+    lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
+    lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
+    return (
+        yield from closing(done, "write_file", path="output/summary.md", content="\n".join(lines))
+    )
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def read_sections() -> Generator[list[Call], list[str], list[Section]]:
+    """Where the list has the candidates of each document, but for the weak ones."""
+    page, found = yield from together(
+        read_page(LIST, 1, 1), once("search_files", query="^###? ", path=LIST, mode="regex")
+    )
+    headings = [(int(number), line) for number, line in _HEADING.findall(found)]
+    ends = [number - 1 for number, _ in headings[1:]] + [page.total]
+    sections = []
+    for (number, line), end in zip(headings, ends, strict=True):
+        # A blank line follows the heading, and one stands before the next.
+        first, last = number + 2, end if end == page.total else end - 1
+        if line.startswith("## ") and last >= first:
+            sections.append((line.removeprefix("## ").strip(), first, last))
+    return sections

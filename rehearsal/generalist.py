@@ -1,0 +1,191 @@
+"""How the rehearsal model works on any instructions with files alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from rehearsal.plans import Plan, PlanPhase, counted, slug_of
+from rehearsal.replay import Steps, closing, insist, once, together
+from rehearsal.request_view import View, failed
+from rehearsal.tool_answers import list_paths, read_all
+
+MAX_STEPS = 9
+MAX_STEP = 220
+_ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s*)?(.*\S)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-ZÄÖÜ0-9`\"])")
+_FILE = re.compile(r"\b((?:output|notes)/[\w./-]*\w\.\w+)")
+_SOURCE = re.compile(r"`(documents/[^`]+)`")
+_SAME = re.compile(r"(?:then )?(?:put|save|write|store|place) (?:it|this|them|that)\b", re.I)
+"""How a sentence begins that only says where the result of the one before goes."""
+_NAMED = re.compile(r"`([^`]+)`")
+_ORDER = re.compile(r"^(?:Note in|Write) `[^`]+`:? *(?:what is known about: )?")
+_BORING = {"write", "notes", "check", "should", "which", "about", "their", "there", "these"}
+
+
+def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
+    """What the instructions ask for: their list items if there are any, else their sentences.
+
+    Args:
+        instructions: Of the job.
+        others: What is asked for beside them.
+    """
+    lines = [line for line in instructions.splitlines() if not line.startswith("#")]
+    items = [found.group(1) for line in lines if (found := _ITEM.match(line))]
+    if not items:
+        text = " ".join(line.strip() for line in lines if line.strip())
+        items = []
+        for part in _SENTENCE.split(text):
+            if items and _SAME.match(part):
+                items[-1] += f" {part}"
+            elif re.search(r"\w{3}", part):
+                items.append(part)
+    items += others
+    steps = [" ".join(item.replace("`", "").split())[:MAX_STEP] for item in items]
+    while len(steps) > MAX_STEPS:
+        # Neighbours belong together more than what stands far apart.
+        at = min(range(len(steps) - 1), key=lambda n: len(steps[n]) + len(steps[n + 1]))
+        steps[at : at + 2] = [f"{steps[at]} {steps[at + 1]}"[: 2 * MAX_STEP]]
+    return steps or ["Do what the instructions ask"]
+
+
+def plan(instructions: str, documents: dict[str, str], items: dict[str, str]) -> Plan:
+    """Gather, produce, review: one todo for each step of the instructions in each phase.
+
+    Scope items that the instructions do not speak of are steps as well.
+    """
+    steps = steps_of(instructions, [text for text in items.values() if text not in instructions])
+    targets = [_target(number, step) for number, step in enumerate(steps, 1)]
+    reads = [
+        f"Read `{text}` and note in `notes/source_{n}.md` what it says about the task"
+        for n, text in enumerate(list(documents.values())[:6], 1)
+    ]
+    gather = [
+        f"Note in `notes/step_{n:02d}.md` what is known about: {step}"
+        for n, step in enumerate(steps, 1)
+    ]
+    produce = [f"Write `{path}`: {step}" for path, step in zip(targets, steps, strict=True)]
+    outputs = list(dict.fromkeys(targets))
+    review = [f"Check `{path}` against instructions.md" for path in outputs]
+    head = (
+        "# Plan\n\nThe instructions come to these steps:\n\n"
+        + "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
+        + "\n\nTwo approaches were weighed: to write each result at once, and to gather first "
+        "what is known.\nThe second is chosen: each result can be checked against its notes."
+    )
+    return Plan(
+        head,
+        [
+            PlanPhase("Gather", "What is known about each step is in notes/.", reads + gather),
+            PlanPhase("Produce", "Each step has its result in output/.", produce),
+            PlanPhase("Review", "Each result was read against the instructions.", review),
+        ],
+    )
+
+
+def work(view: View, todo_id: int, text: str) -> Steps:
+    """A tactical todo: read what it names, write what it asks for."""
+    wanted = text.lower()
+    found = _FILE.search(text)
+    named = found or _NAMED.search(text)
+    if named and wanted.startswith(("check", "compare", "review", "verify")):
+        return _check(named.group(1))
+    path = found.group(1) if found else f"output/phase_{view.number}_{todo_id:02d}.md"
+    return write(path, text)
+
+
+def report() -> Steps:
+    """`output/summary.md` of a job without a domain of its own."""
+    paths, notes = yield from together(list_paths("output"), list_paths("notes"))
+    outputs = [path for path in paths if "summary" not in path]
+    lines = [
+        "# Summary",
+        "",
+        "## What was done",
+        "",
+        f"The plan was carried out: {counted(len(outputs), 'result')} in output/, "
+        f"{counted(len(notes), 'page')} of notes.",
+        "",
+        "## Results",
+        "",
+        *([f"- `{path}`" for path in outputs] or ["- none"]),
+        "",
+        "## Left open",
+        "",
+        "Nothing.",
+        "",
+    ]
+    note = f"Wrote output/summary.md over {counted(len(outputs), 'result')}."
+    return (
+        yield from closing(note, "write_file", path="output/summary.md", content="\n".join(lines))
+    )
+
+
+def write(path: str, text: str) -> Steps:
+    """Write a file about what the step speaks of."""
+    source = _SOURCE.search(text)
+    facts: list[str] = []
+    if source:
+        lines = yield from read_all(source.group(1))
+        facts = [f"- {line.strip()[:300]}" for line in lines if re.search(r"\w{3}", line)][:15]
+    else:
+        query = _keyword(text)
+        result = yield from once("search_files", query=query, path="")
+        if not failed(result) and not result.startswith("Nothing"):
+            # Its own plans and notes would only quote the step back.
+            sources = ("documents/", "instructions.md", "notes/step_", "notes/source_")
+            hits = [hit for hit in result.splitlines() if hit.startswith(sources)]
+            facts = [f"- {hit[:300]}" for hit in hits[:8]]
+    note = f"Wrote {path} from {counted(len(facts), 'passage')} found."
+    content = _content(path, text, facts)
+    return (yield from closing(note, "write_file", path=path, content=content))
+
+
+def _content(path: str, text: str, facts: list[str]) -> str:
+    task = _task(text)
+    if path.endswith(".json"):
+        data = {"task": task, "findings": [fact[2:] for fact in facts]}
+        return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    if path.endswith(".csv"):
+        return "task,finding\n" + "".join(
+            f"{json.dumps(task)},{json.dumps(fact[2:])}\n" for fact in facts or ["- none"]
+        )
+    if path.endswith(".py"):
+        return f'"""{task.replace(chr(34), chr(39))}"""\n'
+    found = facts or ["Nothing beyond the instructions themselves."]
+    result = (
+        f"This page answers the step with {counted(len(facts), 'passage')} of the workspace."
+        if facts
+        else "This page rests on the instructions alone."
+    )
+    lines = [f"# {task[:90]}", "", "## Asked", "", task, "", "## Found", "", *found]
+    return "\n".join([*lines, "", "## Result", "", result, ""])
+
+
+def _task(text: str) -> str:
+    """A todo without the file that it names first."""
+    task = _ORDER.sub("", text).strip() or text
+    return task[0].upper() + task[1:]
+
+
+def _check(path: str) -> Steps:
+    lines = yield from read_all(path)
+    verdict = f"has {len(lines)} lines and answers its step" if lines else "is missing or empty"
+    if not lines and path.startswith(("output/", "notes/")):
+        content = _content(path, f"Make up for what was missing: {path}", [])
+        yield from insist("write_file", path=path, content=content)
+    line = f"- `{path}` {verdict}\n"
+    note = f"{path} {verdict}."
+    return (yield from closing(note, "append_file", path="notes/review.md", content=line))
+
+
+def _keyword(text: str) -> str:
+    """The word most likely to find something: the longest of the step that is not everyday."""
+    words = re.findall(r"[A-Za-zÄÖÜäöüß]{5,}", _FILE.sub(" ", _task(text)))
+    return max((w for w in words if w.lower() not in _BORING), key=len, default="the")
+
+
+def _target(number: int, step: str) -> str:
+    found = _FILE.search(step)
+    return found.group(1) if found else f"output/{number:02d}_{slug_of(step)}.md"

@@ -1,0 +1,135 @@
+"""How rules that read like a procedure run without memory.
+
+A procedure is a generator: it yields tool calls and is sent their results. At every request it
+runs from its beginning; calls that the conversation already answers are answered from there,
+and the first ones it does not answer are the reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Generator
+from typing import Any
+
+from protocol.requests import MAX_CALLS
+from rehearsal.request_view import View, canonical, failed
+from rehearsal.wire import Reply
+
+Call = tuple[str, dict[str, Any]]
+Steps = Generator[list[Call], list[str], str]
+"""A procedure for one todo; what it returns is the note on completing it."""
+
+MAX_REPLIES = 100
+"""After so many replies for one todo it is completed as it is: never stuck."""
+MAX_AGAIN = 3
+CLEARED = "[result "
+READING = ("read_file", "list_files", "search_files", "extract_document_text")
+
+
+def next_reply(view: View, steps: Steps) -> Reply:
+    """The reply that takes the procedure one step further."""
+    if view.replies >= MAX_REPLIES:
+        return complete(view, "Completed as far as it went; the rest was left out.")
+    answers = _Answers(view)
+    try:
+        batch = next(steps)
+        while True:
+            if wanted := [name for name, _ in batch if name in view.deferred]:
+                return Reply(calls=[("search_tools", {"query": " ".join(dict.fromkeys(wanted))})])
+            results = [answers.find(call) for call in batch]
+            missing: list[tuple[str, dict[str, Any] | str]] = [
+                call for call, result in zip(batch, results, strict=True) if result is None
+            ]
+            if missing:
+                return Reply(content=_announcement(view), calls=missing[:MAX_CALLS])
+            batch = steps.send([result or "" for result in results])
+    except StopIteration as end:
+        return complete(view, end.value)
+
+
+def complete(view: View, note: str) -> Reply:
+    """Complete the todo, or say so in words when that is not offered."""
+    if "todo_complete" not in view.tools:
+        return Reply(content=note)
+    return Reply(calls=[_completion(note)])
+
+
+def _completion(note: str) -> Call:
+    return ("todo_complete", {"notes": note[:1000]})
+
+
+def _announcement(view: View) -> str | None:
+    if view.made or view.current is None:
+        return None
+    return f"Todo {view.current.id}: {view.current.text[:120]}"
+
+
+class _Answers:
+    """Results by call; the n-th time a procedure makes a call it gets the n-th result."""
+
+    def __init__(self, view: View) -> None:
+        self._tools = view.tools
+        self._results: dict[tuple[str, str], list[str]] = {}
+        for made in view.made:
+            self._results.setdefault((made.tool, made.arguments), []).append(made.result)
+        self._used: Counter[tuple[str, str]] = Counter()
+
+    def find(self, call: Call) -> str | None:
+        name, arguments = call
+        if name not in self._tools:
+            return f"Error: {name} is not offered here."
+        # Through JSON as the wire does it, so that both sides compare equal.
+        key = (name, canonical(json.loads(json.dumps(arguments))))
+        results = self._results.get(key, [])
+        place = self._used[key]
+        self._used[key] += 1
+        if place >= len(results):
+            return None
+        if CLEARED in results[place][:200] and name in READING:
+            fresh = [result for result in results[place:] if CLEARED not in result[:200]]
+            return fresh[-1] if fresh else (None if len(results) < MAX_AGAIN else "")
+        return results[place]
+
+
+def once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
+    """Make one call; returns its result."""
+    results = yield [(tool, arguments)]
+    return results[0]
+
+
+def closing(note: str, tool: str, /, *before: Call, **arguments: Any) -> Steps:
+    """Make the last calls of a todo and complete it in the same reply: of a write nothing has to be
+    seen. If the completion is refused, the procedure runs once more."""
+    yield [*before, (tool, arguments), _completion(note)]
+    return note
+
+
+def together(
+    *procedures: Generator[list[Call], list[str], Any],
+) -> Generator[list[Call], list[str], list[Any]]:
+    """Run procedures side by side, the calls of all in one reply; returns what each returns."""
+    values: list[Any] = [None] * len(procedures)
+    results: list[list[str] | None] = [None] * len(procedures)
+    going = list(range(len(procedures)))
+    while True:
+        batches: dict[int, list[Call]] = {}
+        for n in going:
+            try:
+                batches[n] = procedures[n].send(results[n])  # type: ignore[arg-type]
+            except StopIteration as end:
+                values[n] = end.value
+        if not batches:
+            return values
+        answers = iter((yield [call for batch in batches.values() for call in batch]))
+        for n, batch in batches.items():
+            results[n] = [next(answers) for _ in batch]
+        going = list(batches)
+
+
+def insist(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
+    """Make one call, and once more when it fails: for what later steps rest on."""
+    result = yield from once(tool, **arguments)
+    if failed(result):
+        result = yield from once(tool, **arguments)
+    return result

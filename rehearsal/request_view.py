@@ -1,0 +1,199 @@
+"""What the rehearsal model can see: a request taken apart. It knows nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from rehearsal.wire import Request
+
+_HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")?(?: · | ═|$)')
+_TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
+_LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
+_SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
+_ENDED = re.compile(r"^# Phase \d+: (.*) \(tactical, completed\)$", re.MULTILINE)
+_SAME = re.compile(r"The same result as that of call (\S+) above")
+_BOX = re.compile(r"^- \[([ xX])\] (.*)$", re.MULTILINE)
+_OF_PLAN = re.compile(r"^Scope: .*; open: .*\bP\d", re.MULTILINE)
+_WORKSPACE = "## workspace.md as this phase began"
+_JUDGED = "# The task (instructions.md)"
+_DEFERRED = "## Tools on demand"
+
+
+@dataclass(frozen=True)
+class Todo:
+    id: int
+    text: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """A tool call that was made, with its answer."""
+
+    tool: str
+    arguments: str
+    """Canonical JSON, to compare with."""
+    result: str
+
+
+@dataclass
+class View:
+    """One request, as far as rules need it."""
+
+    kind: str
+    number: int
+    phase: str
+    todos: list[Todo]
+    system: str
+    opening: str
+    """The phase's first message."""
+    tools: frozenset[str]
+    last_message: str = ""
+    """The last message: the todo list and what is said below it."""
+    made: list[Made] = field(default_factory=list)
+    """Calls since the last `todo_complete`, oldest first."""
+    replies: int = 0
+    """How many replies those calls came in."""
+    refusal: str = ""
+    """Why the last `todo_complete` was refused, when it was."""
+
+    @property
+    def current(self) -> Todo | None:
+        return next((todo for todo in self.todos if todo.mark == "▶"), None)
+
+    @property
+    def agent(self) -> str:
+        return self.system.partition("\n")[0].lstrip("# ").partition(" · ")[0]
+
+    @property
+    def bootstrap(self) -> bool:
+        return self.opening.startswith("The job begins.")
+
+    @property
+    def workspace(self) -> str:
+        """`workspace.md` as it was when the phase began."""
+        return self.system.partition(_WORKSPACE)[2].strip()
+
+    @property
+    def deferred(self) -> frozenset[str]:
+        """Tools that have to be found before they can be called."""
+        listed = self.system.partition(_WORKSPACE)[0].partition(_DEFERRED)[2]
+        return frozenset(re.findall(r"^- `(\S+)`: ", listed, re.MULTILINE)) - self.tools
+
+    @property
+    def open_items(self) -> dict[str, str]:
+        """The scope items that were open when the phase began: text by id.
+
+        Those of the plan are its boxes, in their order, where they are not listed.
+        """
+        plan = self.opening.partition("\n# plan.md\n")[2].partition("\n# archive")[0]
+        boxes = {
+            f"P{number}": text
+            for number, (mark, text) in enumerate(_BOX.findall(plan), 1)
+            if mark == " "
+        }
+        listed = dict(_SCOPE.findall(self.opening))
+        of_plan = _OF_PLAN.search(self.last_message) and not any(i[0] == "P" for i in listed)
+        return {**boxes, **listed} if of_plan else listed
+
+    @property
+    def issue(self) -> str:
+        """Why the phase before was taken back, if it was."""
+        found = re.search(r"The issue: (.*)", self.opening)
+        return found.group(1) if found else ""
+
+    @property
+    def archive(self) -> str:
+        """The last archive page, from the phase's first message."""
+        found = list(re.finditer(r"^# archive.*$", self.opening, re.MULTILINE))
+        return self.opening[found[-1].end() :].strip() if found else ""
+
+    @property
+    def ended(self) -> str:
+        """Name of the tactical phase that ended before this one; empty when none did."""
+        found = _ENDED.search(self.archive)
+        return found.group(1) if found else ""
+
+    @property
+    def todo_limits(self) -> tuple[int, int]:
+        found = _LIMITS.search(self.system)
+        return (int(found.group(1)), int(found.group(2))) if found else (5, 20)
+
+
+def look(request: Request) -> View:
+    """Take a request apart."""
+    messages = request["messages"]
+    last = text_of(messages[-1])
+    header = _HEADER.search(last)
+    view = View(
+        kind=header.group(1) if header else "strategic",
+        number=int(header.group(2)) if header else 0,
+        phase=(header.group(3) or "") if header else "",
+        todos=_todos(last),
+        system=text_of(messages[0]),
+        opening=text_of(messages[1]) if len(messages) > 2 else "",
+        last_message=last,
+        tools=frozenset(tool["function"]["name"] for tool in request.get("tools") or []),
+    )
+    _collect(view, messages)
+    return view
+
+
+def text_of(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    return content if isinstance(content, str) else ""
+
+
+def canonical(arguments: dict[str, Any] | str) -> str:
+    """Arguments in a form that compares equal however they were written."""
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            return str(arguments)
+    return json.dumps(arguments, sort_keys=True)
+
+
+def failed(result: str) -> bool:
+    return result.startswith("Error")
+
+
+def _todos(text: str) -> list[Todo]:
+    return [
+        Todo(int(found.group(2)), found.group(3), found.group(1))
+        for line in text.splitlines()
+        if (found := _TODO.match(line))
+    ]
+
+
+def _collect(view: View, messages: list[dict[str, Any]]) -> None:
+    """Walk back to the last `todo_complete`: only what was done for this todo counts."""
+    results = {
+        message.get("tool_call_id", ""): text_of(message)
+        for message in messages
+        if message.get("role") == "tool"
+    }
+    for id_, text in results.items():
+        if named := _SAME.match(text):
+            results[id_] = results.get(named[1], text)
+    for message in reversed(messages[1:-1]):
+        calls = message.get("tool_calls") or []
+        if not calls:
+            continue
+        for entry in reversed(calls):
+            function, result = entry["function"], results.get(entry["id"], "")
+            if function["name"] == "todo_complete":
+                view.refusal = result if failed(result) else ""
+                view.made.reverse()
+                return
+            view.made.append(Made(function["name"], canonical(function["arguments"]), result))
+        view.replies += 1
+    view.made.reverse()
+
+
+def judges(request: Request) -> bool:
+    """Whether the request is one to the judge of a phase."""
+    return text_of(request["messages"][-1]).startswith(_JUDGED)

@@ -1,0 +1,142 @@
+"""Commands by which the system looks for itself: `done_when` of a todo, verifiers of a phase."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.commands import sandbox
+from activities.guards.routes import guarded_route
+from activities.job.done_when import read_done_when
+from activities.steps.gate_facts import facts_activity
+from activities.steps.judge_ending import endings_activity
+from activities.toolkit.registry import REGISTRY
+from config.loader import load_agent
+from protocol.endings import EndingRequest, EndingVerdict, FactsRequest, GateFacts, GuardPoint
+from protocol.state import Todo
+from tests.activities.guards.hooks.scripts import hook
+from tests.activities.standing import AT, Standing, environment
+
+WHY = sandbox.lacking(sandbox.find_bwrap())
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+TOOLS = ["files", "todos", "job", "shell"]
+
+
+def standing(path: Path, **config: Any) -> Standing:
+    return Standing.begin(path, kind="tactical", set={"tools": TOOLS, **config})
+
+
+def condition(job: Standing, command: str) -> None:
+    snapshot = job.open()
+    snapshot.state.phase.todos = [
+        Todo(id=1, content="Build.", done_when=read_done_when({"command": command})),
+        Todo(id=2, content="Look."),
+    ]
+    job.commit = snapshot.save("condition", AT)
+
+
+def place(job: Standing) -> dict[str, Any]:
+    return {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step, "call": 0}
+
+
+def facts(job: Standing) -> GateFacts:
+    job.reply(("todo_complete", "{}"))
+    found = environment(local=False).run(facts_activity(job.root), FactsRequest(**place(job)))
+    made: GateFacts = found.facts
+    return made
+
+
+def ending(
+    job: Standing, *points: GuardPoint, tool: str = "todo_complete", **more: Any
+) -> EndingVerdict:
+    raw = {"summary": "s", "deliverables": [], "confidence": 1} if tool == "job_complete" else {}
+    job.reply((tool, json.dumps(raw)))
+    request = EndingRequest(**place(job), points=list(points), **more)
+    made: EndingVerdict = environment(local=False).run(endings_activity(job.root), request)
+    return made
+
+
+def test_a_todo_is_done_when_its_command_succeeds(tmp_path: Path) -> None:
+    job = standing(tmp_path)
+    condition(job, "echo looking; touch left; grep -q tea tea.md")
+    refused = job.call("todo_complete")
+    assert "done when this command succeeds: echo looking" in refused
+    assert "exit code 2" in refused
+    assert "looking" in refused
+    job.write("tea.md", "tea")
+    assert job.call("todo_complete").startswith("Completed todo 1")
+    assert "left" not in job.paths()
+
+
+def test_the_gate_of_a_phase_runs_it_too(tmp_path: Path) -> None:
+    job = standing(tmp_path)
+    condition(job, "test -e tea.md")
+    assert "It failed (exit code 1) without output." in (facts(job).unmet or "")
+    job.write("tea.md", "tea")
+    assert facts(job).unmet is None
+
+
+def test_a_list_with_commands_is_refused_where_none_can_be_run(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    todos = "phase: p\ndescription: d\ntodos: [{id: 1, content: c, done_when: {command: 'true'}}]"
+    job.write("todos.yaml", todos)
+    assert "no command can be run here" in (facts(job).todos[0].done_when_error or "")
+
+
+def test_an_agent_with_commands_completes_todos_in_a_regular_activity() -> None:
+    config = load_agent("generalist", {"tools": TOOLS})
+    route = guarded_route(config, REGISTRY["todo_complete"])
+    assert not route.local
+    assert route.seconds > config.shell.seconds
+    assert guarded_route(load_agent("generalist"), REGISTRY["todo_complete"]).local
+
+
+def test_a_verifier_keeps_a_phase_from_ending_until_it_passes(tmp_path: Path) -> None:
+    verifier = {"name": "tests", "command": "touch left; cat tea.md"}
+    job = standing(tmp_path, verifiers=[verifier])
+    refused = ending(job, "todo_complete", "phase_end")
+    assert refused.guard == "tests"
+    assert "Refused by tests: It failed (exit code 1)" in refused.refusal
+    assert "cat: tea.md" in refused.refusal
+    assert "touch" not in refused.refusal
+    passed_over = ending(job, "todo_complete", "phase_end", bypass=["tests"])
+    assert (passed_over.refusal, passed_over.bypassed_guard) == ("", "tests")
+    job.write("tea.md", "tea")
+    assert ending(job, "todo_complete", "phase_end").refusal == ""
+    assert "left" not in job.paths()
+
+
+def test_a_bypass_is_not_used_up_by_a_call_that_another_refuses(tmp_path: Path) -> None:
+    hooks = {"PreToolUse": [hook(tmp_path / "h0.py", "sys.exit(2)")]}
+    job = standing(tmp_path, hooks=hooks, verifiers=[{"name": "tests", "command": "cat tea.md"}])
+    refused = ending(job, "todo_complete", "phase_end", bypass=["h0"])
+    assert (refused.guard, refused.bypassed_guard) == ("tests", "")
+    job.write("tea.md", "tea")
+    passed_over = ending(job, "todo_complete", "phase_end", bypass=["h0"])
+    assert (passed_over.refusal, passed_over.bypassed_guard) == ("", "h0")
+
+
+def test_a_verifier_runs_at_the_end_of_its_phases_and_of_the_job(tmp_path: Path) -> None:
+    job = standing(tmp_path, verifiers=[{"name": "v", "command": "false", "phases": ["strategic"]}])
+    assert ending(job, "todo_complete", "phase_end").refusal == ""
+    assert ending(job, "job_complete", tool="job_complete").guard == "v"
+    config = load_agent("generalist", {"verifiers": [{"name": "v", "command": "true"}]})
+    assert guarded_route(config, REGISTRY["todo_complete"]).guarded
+    assert guarded_route(config, REGISTRY["job_complete"]).guarded
+
+
+def test_a_verifier_that_cannot_run_is_no_pass(tmp_path: Path) -> None:
+    job = standing(
+        tmp_path,
+        verifiers=[
+            {"name": "lint", "command": "no-such-linter ."},
+            {"name": "slow", "command": "sleep 60", "seconds": 1},
+        ],
+    )
+    lint = ending(job, "todo_complete", "phase_end").refusal
+    assert "exit code 127, which says that a program could not be run" in lint
+    slow = ending(job, "todo_complete", "phase_end", bypass=["lint"])
+    assert "did not end within 1 s" in slow.refusal

@@ -1,0 +1,65 @@
+"""Hooks after a tool: what they say is added to its result, what they make of the files is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.activities.guards.hooks.scripts import begin, call, say
+
+
+def test_after_a_tool_its_result_gets_what_hooks_say(tmp_path: Path) -> None:
+    seen = "open(os.path.join(event['cwd'], 'a.md')).read()"
+    job = begin(
+        tmp_path,
+        "PostToolUse",
+        f"print({seen}, 'needs a title', file=sys.stderr); sys.exit(2)",
+        say({"hookSpecificOutput": {"additionalContext": "12 files now"}}),
+        "sys.exit(1)",
+    )
+    reply, told = call(job, "write_file", path="a.md", content="tea")
+    assert reply.ok
+    assert told.startswith("Wrote 3 characters to a.md.\n\n[h0] tea needs a title\n\n[h1] 12 files")
+    assert "[h2] The hook failed" in told
+    assert job.text("a.md") == "tea"
+    assert len(reply.remarks) == 3
+
+
+def test_what_a_hook_after_a_tool_makes_of_the_files_is_kept(tmp_path: Path) -> None:
+    write = "open(event['tool_input']['file_path'], 'w').write"
+    job = begin(
+        tmp_path,
+        "PostToolUse",
+        f"{write}('TEA\\n')",
+        f"open('instructions.md', 'w').write('x'); {write}('Tea.\\n'); sys.exit(2)",
+        f"{write}('half'); sys.exit(1)",
+    )
+    asked, told = job.text("instructions.md"), call(job, "write_file", path="a.md", content="tea")
+    assert "[h0] It changed a.md: read again before you edit." in told[1]
+    assert "[h1] no reason was given\nIt changed a.md: read again before you edit." in told[1]
+    assert (job.text("a.md"), job.text("instructions.md")) == ("Tea.\n", asked)
+    assert not job.root.lost_found("job").exists()
+
+
+def test_what_a_hook_says_and_writes_makes_no_call_look_like_progress(tmp_path: Path) -> None:
+    clock = "now = time.time_ns(); open('audit.log', 'a').write(f'{now}\\n')\n"
+    job = begin(tmp_path, "PostToolUse", clock + "print(now, file=sys.stderr); sys.exit(2)")
+    job.write("a.md", "tea")
+    made = [call(job, "read_file", path="a.md") for _ in range(2)]
+    assert made[0][1] != made[1][1]
+    assert made[0][0].fingerprint == made[1][0].fingerprint
+    assert not made[0][0].changed
+    assert len(job.text("audit.log").splitlines()) == 2
+
+
+@pytest.mark.parametrize("fail", ["closed", "open"])
+def test_what_a_hook_after_a_tool_fails_with_tells_no_credential(tmp_path: Path, fail: str) -> None:
+    # The hook's own: it looks like one, and nobody here was given it.
+    key = "ghp_" + "a1B2" * 9
+    body = f"print('no access with {key}', file=sys.stderr); sys.exit(1)"
+    job = begin(tmp_path, "PostToolUse", body, fail=fail)
+    reply, told = call(job, "write_file", path="a.md", content="tea")
+    said = told if fail == "closed" else ""
+    assert "no access with [redacted]" in said + str(reply.remarks)
+    assert key not in told + reply.model_dump_json()

@@ -1,0 +1,160 @@
+"""What is cleared and what is folded: the safest rung that is enough, calls never torn apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from activities.job.compaction_plan import ENOUGH, KEPT_RESULTS, SUMMARY_TOKENS, Piece, Plan, plan
+
+OPENING = [Piece("system", 1000, 1000), Piece("user", 500, 500)]
+NOTHING = Plan(0, 0)
+
+
+def exchange(result: int = 1000, call: int = 100, results: int = 1) -> list[Piece]:
+    return [Piece("assistant", call, call), *[Piece("tool", result, min(result, 30))] * results]
+
+
+def reading(path_is_needed: bool, result: int = 1000) -> list[Piece]:
+    return [Piece("assistant", 100, 100), Piece("tool", result, 30, path_is_needed)]
+
+
+def planned(pieces: list[Piece], limit: int, present: Plan = NOTHING, hard: bool = False) -> Plan:
+    return plan(pieces, 2, present, 300, limit, hard=hard)
+
+
+def shown(pieces: list[Piece], made: Plan) -> int:
+    """Tokens of a request under this plan."""
+    total = 300 + sum(piece.tokens for piece in pieces[:2])
+    total += SUMMARY_TOKENS if made.folded > 2 else 0
+    for number in range(max(2, made.folded), len(pieces)):
+        piece = pieces[number]
+        brief = number < made.cleared and number not in made.spared
+        total += piece.cleared if brief else piece.tokens
+    return total
+
+
+def test_clearing_is_enough_where_results_are_what_is_long() -> None:
+    pieces = OPENING + exchange() * 20
+    made = planned(pieces, 20_000)
+    assert made.folded == 0
+    assert shown(pieces, made) <= ENOUGH * 20_000
+    # No more than that takes, and never the last five.
+    assert shown(pieces, Plan(made.cleared - 2, 0)) > ENOUGH * 20_000
+    made = planned(pieces, 12_400)
+    kept = [piece for piece in pieces[made.cleared :] if piece.role == "tool"]
+    assert len(kept) == KEPT_RESULTS
+
+
+def test_short_results_are_not_counted_among_the_last_five() -> None:
+    pieces = OPENING + exchange() * 8 + exchange(result=30) * 8
+    made = planned(pieces, 12_000)
+    assert sum(piece.tokens == 1000 for piece in pieces[made.cleared :]) == KEPT_RESULTS
+
+
+def test_what_an_open_todo_names_is_cleared_last() -> None:
+    pieces = OPENING + reading(True) + reading(False) * 14
+    made = planned(pieces, 20_000)
+    assert made.spared == (3,)
+    assert shown(pieces, made) <= ENOUGH * 20_000
+    assert planned(pieces, 20_000, made).spared == (3,)
+    # Where nothing else is left to clear it goes as well.
+    assert planned(pieces, 9_000).spared == ()
+
+
+def test_exchanges_are_folded_where_clearing_is_not_enough() -> None:
+    pieces = OPENING + exchange(result=100, call=1000) * 40
+    made = planned(pieces, 20_000)
+    assert made.folded > 2
+    assert pieces[made.folded].role == "assistant"
+    assert shown(pieces, made) <= 10_000
+    # One exchange more would still have been too much.
+    assert shown(pieces, Plan(made.cleared, made.folded - 2)) > 10_000
+
+
+def test_the_last_exchange_stays_whatever_its_size() -> None:
+    pieces = OPENING + exchange(call=30_000) * 3
+    assert planned(pieces, 20_000).folded == len(pieces) - 2
+
+
+def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
+    # Fifteen results in its newest reply, for which older ones go.
+    pieces = OPENING + exchange() * 10 + exchange(results=15)
+    made = planned(pieces, 24_000)
+    assert made == Plan(cleared=22, folded=22)
+    assert shown(pieces, made) <= 24_000
+    assert planned(pieces, 28_000) == Plan(cleared=18, folded=0)
+    # Too many to fit whatever goes: as many stay as fit, and the others are known as not seen.
+    pieces = OPENING + exchange(results=20)
+    expected = planned(pieces, 20_000)
+    assert (expected.folded, expected.unseen) == (0, 2)
+    assert expected.cleared < len(pieces) - KEPT_RESULTS
+    assert shown(pieces, expected) <= ENOUGH * 20_000
+    assert planned([*pieces, *exchange()], 20_000, expected).unseen == 2
+    # Of few that are long as many as fit, and the last whatever its size.
+    pieces = OPENING + exchange() + exchange(results=4, result=5_000)
+    assert planned(pieces, 24_000) == Plan(cleared=4, folded=4)
+    assert planned(pieces, 15_000) == Plan(cleared=len(pieces) - 2, folded=4, unseen=4)
+    assert planned(pieces, 3_000) == Plan(cleared=len(pieces) - 1, folded=4, unseen=4)
+    # Where the endpoint finds it too long as well, before all of the reply is folded.
+    hard = Plan(cleared=len(pieces) - 1, folded=4, unseen=4)
+    assert planned(pieces, 24_000, hard=True) == hard
+
+
+def test_the_endpoints_word_goes_over_our_count() -> None:
+    pieces = OPENING + exchange() * 3
+    assert planned(pieces, 100_000).folded == 0
+    made = planned(pieces, 5_000, hard=True)
+    assert made.folded > 2
+    # Clearing would be enough by our count; the endpoint counts otherwise.
+    assert planned(OPENING + exchange() * 10, 24_000).folded == 0
+    assert planned(OPENING + exchange() * 10, 24_000, hard=True).folded == 4
+    huge = OPENING + exchange(call=300_000)
+    assert planned(huge, 80_000, hard=True).folded == len(huge)
+
+
+def test_nothing_that_was_taken_away_comes_back() -> None:
+    pieces = OPENING + exchange() * 30
+    present = Plan(cleared=50, folded=42)
+    made = planned(pieces, 1_000_000, present)
+    assert made.folded == 42
+    assert made.cleared >= 50
+
+
+def test_a_phase_that_has_only_begun_has_nothing_to_give() -> None:
+    assert planned(list(OPENING), 1000).folded == 0
+    assert planned(list(OPENING), 1000, hard=True).folded in (0, 2)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(10, 6000), st.integers(1, 6), st.integers(10, 6000)), max_size=40
+    ),
+    st.integers(4000, 90_000),
+    st.booleans(),
+)
+def test_whatever_the_sizes(exchanges: list[tuple[int, int, int]], limit: int, hard: bool) -> None:
+    pieces = list(OPENING)
+    for call, results, result in exchanges:
+        pieces += exchange(result, call, results)
+    made = planned(pieces, limit, hard=hard)
+    start = max(2, made.folded)
+    if start < len(pieces):
+        assert pieces[start].role == "assistant"
+    if not hard and exchanges:
+        last = max(n for n, piece in enumerate(pieces) if piece.role == "assistant")
+        assert made.folded <= last
+        if last > 2 and made.folded < last:
+            assert shown(pieces, made) <= ENOUGH * limit
+    # Planned again on the same conversation it stays as it is, or gives more, never less.
+    again = planned(pieces, limit, made, hard)
+    assert again.folded >= made.folded
+    assert again.cleared >= made.cleared
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_planning_twice_gives_the_same(hard: bool) -> None:
+    pieces = OPENING + exchange(call=900) * 60
+    assert planned(pieces, 20_000, hard=hard) == planned(pieces, 20_000, hard=hard)

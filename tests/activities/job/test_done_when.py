@@ -1,0 +1,125 @@
+"""`done_when`: what holds, what does not, and what a refusal says was found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.job.done_when import read_done_when
+from activities.job.plan_file import parse_todos
+from activities.steps.gate_facts import read_facts
+from protocol.state import Todo
+from tests.activities.standing import Standing
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    return Standing.begin(tmp_path, kind="tactical")
+
+
+def condition(job: Standing, value: dict[str, Any], todos: int = 2) -> None:
+    """The current todo of a list of so many is done when this holds."""
+    snapshot = job.open()
+    snapshot.state.phase.todos = [
+        Todo(id=n, content=f"Step {n}.", done_when=read_done_when(value) if n == 1 else None)
+        for n in range(1, todos + 1)
+    ]
+    job.commit = snapshot.save("conditions", 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"file_exists": "output/tea.md"}, ["no output/tea.md", "beside it", "output/other.txt"]),
+        ({"file_exists": "output/*.md"}, ["done when output/*.md exists", "output/other.txt"]),
+        ({"file_exists": "nowhere/tea.md"}, ["no nowhere/tea.md", "nothing"]),
+        ({"matches": {"path": "output/tea.md", "pattern": "x"}}, ["no file output/tea.md"]),
+        (
+            {"matches": {"path": "output/other.txt", "pattern": r"^\d+ grams"}},
+            ["Nothing in output/other.txt matches", "some grams"],
+        ),
+    ],
+)
+def test_a_todo_that_is_not_done_is_refused_with_what_was_found(
+    job: Standing, value: dict[str, Any], told: list[str]
+) -> None:
+    job.write("output/other.txt", "some grams")
+    condition(job, value)
+    answer = job.call("todo_complete")
+    assert answer.startswith("Error: Not done yet")
+    for words in told:
+        assert words in answer
+    assert job.open().state.phase.todos[0].done is False
+
+
+def test_what_lies_beside_is_told_whatever_its_name_holds(job: Standing) -> None:
+    job.put(lambda files: files.write("output/caf\udce9", b"x"))
+    condition(job, {"file_exists": "output/tea.md"}, todos=1)
+    job.reply(("todo_complete", "{}"))
+    assert "output/caf?" in str(read_facts(job.open(), 0).unmet)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"file_exists": "output/tea.md"},
+        {"file_exists": "output"},
+        {"file_exists": "out*/t?a.md"},
+        {"matches": {"path": "output/tea.md", "pattern": r"(?m)^\d+ grams"}},
+    ],
+)
+def test_a_todo_that_is_done_is_completed(job: Standing, value: dict[str, Any]) -> None:
+    job.write("output/tea.md", "# Tea\n5 grams\n")
+    condition(job, value)
+    assert job.call("todo_complete").startswith("Completed todo 1")
+
+
+def test_the_last_todo_of_a_phase_shows_in_the_facts(job: Standing) -> None:
+    condition(job, {"file_exists": "output/tea.md"}, todos=1)
+    job.reply(("todo_complete", "{}"))
+    assert "output/tea.md" in str(read_facts(job.open(), 0).unmet)
+    job.write("output/tea.md", "tea")
+    assert read_facts(job.open(), 0).unmet is None
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({"command": "make test", "file_exists": "a"}, "give one of"),
+    ({}, "give one of file_exists, matches"),
+    ({"command": "test -n '\0'"}, "command holds a NUL character"),
+    ({"file_exists": "a", "matches": {"path": "a", "pattern": "b"}}, "give one of"),
+    ({"file_exists": "../a"}, "holds .."),
+    ({"matches": {"path": "a", "pattern": "("}}, "not valid RE2"),
+    ({"matches": {"path": "/a", "pattern": "x"}}, "absolute"),
+    ({"matches": {"path": "a"}}, "matches.pattern"),
+    ("soon", "an object"),
+]
+
+
+@pytest.mark.parametrize(("value", "told"), WRONG)
+def test_a_condition_that_cannot_be_used_is_refused_where_it_is_written(
+    tmp_path: Path, value: Any, told: str
+) -> None:
+    job = Standing.begin(tmp_path)
+    todos = [{"id": 1, "content": "x", "done_when": value}]
+    answer = job.call("todo_write", phase="p", description="", todos=todos)
+    assert answer.startswith("Error: ")
+    assert told in answer
+    assert "todos.yaml" not in job.paths()
+    found = parse_todos(json.dumps({"todos": todos}).encode()).todos[0]
+    assert found.done_when is None
+    assert told in str(found.done_when_error)
+
+
+def test_a_condition_is_handed_over_with_its_todo(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    wanted = {"matches": {"path": "a.md", "pattern": "x+"}}
+    job.write("plan.md", "## Phase 1: Tea\n- [ ] x\n")
+    todos = [{"id": 1, "content": "x", "done_when": wanted}, {"id": 2, "content": "y"}]
+    job.call("todo_write", phase="p", description="", todos=todos)
+    first, second = parse_todos(job.text("todos.yaml").encode()).todos
+    assert first.done_when == read_done_when(wanted)
+    assert second.done_when is None
+    assert second.done_when_error is None

@@ -1,0 +1,119 @@
+"""`workspace_summary.md`: every file with what it is for, from the checkpoint alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from activities.job.workspace_summary import MAX_FILES, with_summary, workspace_summary
+from activities.phases.orientation import first_messages
+from activities.text.tokens import clip, count
+from activities.toolkit.context import no_heartbeat
+from protocol.state import ScopeItem
+from tests.activities.standing import Standing
+
+
+def summary(job: Standing) -> str:
+    found = job.open()
+    return workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+
+
+def test_files_with_purpose_size_and_step(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.call("write_file", path="notes/a.md", content="intro\n\n# About tea\n")
+    job.call("write_file", path="b.txt", content="\n---\nfirst words " + "x" * 200)
+    job.write("c.bin", b"\x00\x01")
+    job.put(lambda files: files.link("door", "notes"))
+    text = summary(job)
+    for line in (
+        "- notes/a.md · 19 bytes · step 1 · About tea",
+        "- c.bin · 2 bytes · step 0 · binary",
+        "- output/ (empty)",
+        "- door · 5 bytes · step 0 · link",
+    ):
+        assert line in text.splitlines()
+    assert "first words xxx" in text
+    assert max(map(len, text.splitlines())) < 200
+    assert summary(job) == text
+
+
+def test_a_file_that_a_rewind_puts_back_where_a_folder_was(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.call("write_file", path="tea", content="green")
+    before = job.open().files
+    job.call("delete_file", path="tea")
+    job.call("write_file", path="tea/black.md", content="black")
+    # The summary of the new phase is made before what the rewind changed is noted.
+    job.put(lambda files: before)
+    assert "- tea · 5 bytes · step 0 · green" in summary(job).splitlines()
+
+
+def test_progress_and_scope(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    job.call("todo_complete", notes="found\nit")
+    found = job.open()
+    found.state.scope = [
+        ScopeItem(id="S1", text="tea"),
+        ScopeItem(id="S2", text="w", status="dropped"),
+    ]
+    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+    for words in (
+        "Progress: 1/3",
+        "Step 1. Notes: found it",
+        "## Open",
+        "- Step 2.",
+        "0 of 2 items completed; dropped 1",
+    ):
+        assert words in text
+    assert "- open: S1 tea" in text
+    # After a rewind nobody is to take the old list up again.
+    found = job.open()
+    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat, given_up=True)
+    assert "## Open" not in text
+    assert "## Given up with it\n\n- Step 2." in text
+
+
+def test_many_files_are_counted(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    found = job.open()
+    for number in range(MAX_FILES + 20):
+        found.files = found.files.write(f"many/{number:04d}", b"")
+    text = workspace_summary(found.files, found.changes, found.state, no_heartbeat)
+    assert "- … and 24 more" in text
+
+
+def test_many_files_alike_do_not_push_out_what_is_open(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    found = job.open()
+    for number in range(1, 61):
+        for name in ("draft.md", "research.md", "citations.md", "final.json"):
+            path = f"requirements/req_{number:03d}/{name}"
+            found.files = found.files.write(path, f"# REQ-{number:03d}, {name}\n\nx".encode())
+    found.files = with_summary(found)
+    assert found.text("workspace_summary.md").count("- requirements/") == 240
+    first = first_messages(found, "")[1]["content"]
+    assert first.count("- requirements/") == 4
+    assert (
+        "- requirements/req_*/draft.md · 60 files, each in workspace_summary.md; the last: "
+        "requirements/req_060/draft.md · 22 bytes · step 0 · REQ-060, draft.md\n"
+    ) in first
+    assert "- instructions.md · " in first
+    # The archive page says what was done, and the list below what is to be done.
+    assert "## Accomplished in this phase" not in first
+    assert "TRUNCATED" not in first
+
+
+def test_huge_files_fit_into_the_first_messages(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    for path in ("workspace.md", "plan.md"):
+        job.write(path, "tea 🫖 " * 300_000)
+    system, first = first_messages(job.open(), "")
+    assert count(system["content"]) < 6000
+    assert count(first["content"]) < 16_000
+    assert 'read_file("plan.md") shows all' in first["content"]
+
+
+def test_a_clipped_text_ends_with_a_whole_character() -> None:
+    for limit in range(1, 12):
+        head = clip("🜁" * 10, limit, "more").partition("\n[TRUNCATED")[0]
+        assert head == "🜁" * len(head)
+    assert clip("tea", 10, "more") == "tea"

@@ -1,0 +1,275 @@
+"""The system's own runs: what is no proof is refused whatever it prints; honest work passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.projects.proof_run import NOT_SEEN
+from activities.projects.stand_ins import changed_definitions
+from protocol.proof import AcceptedRun, in_repository
+from tests.activities.projects.proving import GOOD, PYTEST, UNITTEST, WHY, Bench
+
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+BAD = {**GOOD, "tea.py": "def brew(cups):\n    return 1\n"}
+"""The same with a bug."""
+SAYS_SO = (
+    "print('28 passed in 0.10s', flush=True)\nprint('Ran 28 tests in 0.1s\\n\\nOK', flush=True)\n"
+)
+TESTS = GOOD["tests/test_tea.py"]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        PYTEST,
+        UNITTEST,
+        "python3 -m unittest tests.test_tea",
+        "python3 -m pytest -q 2>&1 | tail -15",
+        "cd repo && python3 -m pytest -q",
+        "python3 -m pytest -q && python3 -m unittest -v tests/test_tea.py",
+        "make test",
+        "sh check.sh",
+    ],
+)
+def test_honest_work_passes(bench: Bench, command: str) -> None:
+    product = {**GOOD, "Makefile": "test:\n\tpython3 -m pytest -q tests\n"}
+    product["check.sh"] = "python3 -m unittest discover -s tests -t .\n"
+    made = bench.prove(product, in_repository(command, "repo"), before=product)
+    assert made.problems == []
+    [run] = made.proofs
+    assert (run.passed, run.exit_code, run.tests, run.failed, run.skipped) == (True, 0, 2, 0, 0)
+
+
+def test_what_a_run_showed_is_kept_and_what_is_cut_is_marked(bench: Bench) -> None:
+    loud = {**GOOD, "tests/test_tea.py": TESTS + "import sys\nsys.stderr.write('tea ' * 2000)\n"}
+    [run] = bench.prove(loud, UNITTEST).proofs
+    assert run.cut
+    assert run.end.startswith("…")
+    assert run.end.endswith("OK")
+    [run] = bench.prove(GOOD).proofs
+    assert not run.cut
+    assert "2 passed" in run.end
+    assert run.line == f"unit: {PYTEST}: exit code 0, 2 tests"
+
+
+@pytest.mark.parametrize("command", [PYTEST, UNITTEST])
+def test_work_that_fails_comes_back_with_the_end_of_the_output(bench: Bench, command: str) -> None:
+    made = bench.prove(BAD, command)
+    [why] = made.problems
+    assert f"`{command}` at the top of repo/ for the check unit: exit code 1" in why
+    assert "test_one" in why
+    [run] = made.proofs
+    assert (run.passed, run.tests, run.failed) == (False, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (f"{PYTEST} || true", "leave out ||"),
+        (f"{PYTEST}; true", "leave out ;"),
+        (f"{PYTEST}; exit 0", "leave out ;"),
+        (f"{PYTEST} && exit 0", "leave out exit"),
+        (f"! {PYTEST}", "leave out !"),
+        (f"{PYTEST} &", "leave out &"),
+        (f"set +o pipefail && {PYTEST} | tail", "leave out set"),
+        (f"{PYTEST} > /dev/null", "leave out >"),
+        (f"{PYTEST}\ntrue", "in one line"),
+        ("echo `python3 -m pytest`", "commands within"),
+        ("python3 -c \"print('19 passed in 0.1s')\"", "code of its own"),
+        ("python3 -c \"print('19 passed')\" # pytest", "leave the comment out"),
+        ("sh -c 'python3 -m pytest; true'", "code of its own"),
+        ("PATH=.:$PATH pytest", "leave out PATH="),
+        ("PYTEST_ADDOPTS=--co pytest", "leave out PYTEST_ADDOPTS="),
+        ("export PATH=. && pytest", "leave out PATH="),
+        (f"{PYTEST} -k one", "leave out -k"),
+        (f"{PYTEST} --maxfail=1", "leave out --maxfail"),
+        ("pytest --collect-only", "leave out --collect-only"),
+        ("python3 -m pytest tests/test_tea.py::Tea::test_one", "whole files"),
+        ("echo 28 passed in 0.1s", "runs no test"),
+        ("ls tests && cat tea.py", "runs no test"),
+        ("python3 'unclosed", "cannot read"),
+    ],
+)
+def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why: str) -> None:
+    made = bench.prove(GOOD, command)
+    assert why in made.problems[0]
+    assert made.proofs[0].exit_code is None
+
+
+@pytest.mark.parametrize(
+    ("product", "command", "why"),
+    [
+        # A pipe hides nothing.
+        (BAD, "python3 -m pytest -q tests | tail -2", "exit code 1"),
+        (BAD, "python3 -m pytest -q tests 2>&1 | cat", "exit code 1"),
+        # Nothing is collected.
+        ({**GOOD, "tests/test_tea.py": ""}, PYTEST, "exit code 5"),
+        ({**GOOD, "tests/test_tea.py": ""}, UNITTEST, "found no tests to run"),
+        # It says so, and is no test.
+        ({**GOOD, "tests/check.py": SAYS_SO}, "python3 tests/check.py", NOT_SEEN),
+        ({**GOOD, "check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", NOT_SEEN),
+        ({"check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", "no file of the repository"),
+        ({**GOOD, "Makefile": "t:\n\t@echo 28 passed in 0.1s\n"}, "make t", NOT_SEEN),
+        ({**GOOD, "Makefile": "t:\n\t-python3 -m pytest -q tests\n"}, "make t", NOT_SEEN),
+        ({**BAD, "Makefile": "t:\n\t-python3 -m pytest -q tests\n"}, "make t", "2 tests failed"),
+        ({**BAD, "tests/test_tea.py": TESTS + SAYS_SO}, PYTEST, "exit code 1"),
+        # It ends the run before it is over.
+        ({**BAD, "tests/test_a.py": f"{SAYS_SO}import os\nos._exit(0)\n"}, UNITTEST, "os._exit"),
+        (
+            {**BAD, "tests/__init__.py": f"{SAYS_SO}import os\ngetattr(os, '_ex' + 'it')(0)\n"},
+            UNITTEST,
+            NOT_SEEN,
+        ),
+        ({**BAD, "tests/__init__.py": "raise SystemExit(0)\n"}, UNITTEST, "exit code 1"),
+        # All are skipped.
+        (
+            {**BAD, "tests/test_tea.py": TESTS.replace("class", "@unittest.skip('')\nclass")},
+            PYTEST,
+            "found no tests to run",
+        ),
+        # The runner is another one.
+        ({**BAD, "pytest.py": SAYS_SO}, PYTEST, "pytest.py would be run in place of the real"),
+        ({**BAD, "unittest/__init__.py": ""}, UNITTEST, "unittest/ would be run in place"),
+        ({**BAD, "tests/sitecustomize.py": "", "tests/__init__.py": ""}, PYTEST, "exit code 1"),
+        ({**BAD, "src/sitecustomize.py": ""}, PYTEST, "src/sitecustomize.py would be run"),
+        ({**BAD, "bin/pytest": f"#!/usr/bin/python3\n{SAYS_SO}"}, "bin/pytest", "126"),
+        # Results are changed.
+        (
+            {**BAD, "conftest.py": "def pytest_runtest_makereport(item, call):\n    pass\n"},
+            PYTEST,
+            "conftest.py has pytest_runtest_makereport",
+        ),
+        (
+            {**BAD, "conftest.py": "def pytest_sessionfinish(session):\n    pass\n"},
+            PYTEST,
+            "conftest.py has pytest_sessionfinish",
+        ),
+        # Under a name that is put together, so that no word gives it away.
+        (
+            {
+                **BAD,
+                "conftest.py": (
+                    "def call(pyfuncitem):\n    return True\n"
+                    "globals()['pytest_pyfunc' + '_call'] = call\n"
+                ),
+                "tests/test_tea.py": "def test_one():\n    assert False\n",
+            },
+            PYTEST,
+            NOT_SEEN,
+        ),
+        ({**BAD, "pytest.ini": "[pytest]\naddopts = --co\n"}, PYTEST, "found no tests to run"),
+        ({**GOOD, "tests/test_tea.py": TESTS + "def load_tests(*a):\n    import unittest\n"
+          "    return unittest.TestSuite()\n"}, UNITTEST, "found no tests to run"),
+    ],
+)  # fmt: skip
+def test_false_proofs_are_refused(
+    bench: Bench, product: Mapping[str, str], command: str, why: str
+) -> None:
+    assert why in bench.why(product, command)
+
+
+def test_an_old_report_in_the_repository_is_none(bench: Bench) -> None:
+    old = '<testsuite><testcase name="test_one"/><testcase name="test_two"/></testsuite>'
+    test = {"command": "sh check.sh", "report": "out/junit.xml"}
+    product = {"check.sh": "echo fine\n", "out/junit.xml": old}
+    assert "cannot be seen how many tests" in bench.why(product, test)
+    writes = {**product, "check.sh": f"printf '{old}' > out/junit.xml\n"}
+    assert bench.why(writes, test, before=writes) == ""
+    # Who writes it was another program when the work was handed over.
+    assert "check.sh decides what it runs" in bench.why(writes, test, before=product)
+    assert "check.sh decides what it runs" in bench.why(writes, test, before={})
+
+
+def test_who_decides_what_is_run_is_looked_for_where_the_command_goes(bench: Bench) -> None:
+    package = '{"scripts": {"test": "%s"}, "version": "%s"}'
+    before = {"web/package.json": package % ("jest", 1)}
+    files = [{"web/package.json": package % kind} for kind in (("jest", 2), ("echo 5 passing", 1))]
+    other, lie = (
+        changed_definitions("cd ./web && npm test", bench.files(before), bench.files(each))
+        for each in files
+    )
+    assert other == []
+    assert lie == ["web/package.json"]
+
+
+def test_what_was_accepted_with_the_product_may_stay(bench: Bench) -> None:
+    """The hook of a repository that a person began from is not the coder's to answer for."""
+    hook = "def pytest_collection_modifyitems(items):\n    pass\n"
+    product = {**GOOD, "conftest.py": hook}
+    assert "conftest.py has pytest_collection_modifyitems" in bench.why(product, before=GOOD)
+    assert bench.why(product, before=product) == ""
+    # It shows even so whether it changes what the tests come to.
+    faked = {**BAD, "conftest.py": "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\n"
+             "def pytest_runtest_protocol(item, nextitem):\n    return True\n"}  # fmt: skip
+    assert bench.why(faked, before=faked) != ""
+
+
+@pytest.mark.parametrize("command", [PYTEST, UNITTEST])
+def test_tests_that_are_gone_or_skipped_are_missed(bench: Bench, command: str) -> None:
+    def why(text: str, **before: Any) -> str:
+        accepted = AcceptedRun(**{"command": command, "tests": 2, "feature": "tea", **before})
+        return bench.why({**GOOD, "tests/test_tea.py": text}, command, accepted=[accepted])
+
+    assert why(TESTS) == ""
+    fewer = TESTS[: TESTS.index("    def test_two")]
+    assert "it ran 1 test, and 2 before" in why(fewer)
+    skipped = TESTS.replace("    def test_two", "    @unittest.skip('')\n    def test_two")
+    assert "it ran 1 test, and 2 before" in why(skipped)
+    assert "1 tests are skipped, and 0 before" in why(skipped, tests=1)
+    assert why(skipped, tests=1, skipped=1) == ""
+    # As many as before another feature was begun: none of them is of this one.
+    assert "none is of this feature" in why(TESTS, feature="coffee")
+    assert why(TESTS, feature="coffee", tests=1) == ""
+
+
+def test_what_was_accepted_before_has_to_hold_still(bench: Bench) -> None:
+    product = {**GOOD, "tests/test_cup.py": "def test_cup():\n    import cup\n", "cup.py": ""}
+    own = "python3 -m pytest -q tests/test_cup.py"
+    accepted = [
+        AcceptedRun(command="python3 -m pytest -q tests/test_tea.py", tests=2, feature="tea")
+    ]
+    assert bench.why(product, own, accepted=accepted) == ""
+    del product["tests/test_tea.py"]
+    told = bench.why(product, own, accepted=accepted)
+    assert "The feature tea was accepted and holds no longer" in told
+
+
+def test_as_many_tests_are_run_as_are_asked_for(bench: Bench) -> None:
+    assert bench.why(GOOD, {"command": PYTEST, "min_tests": 2}) == ""
+    assert "it ran 2 tests, and 3 are asked for" in bench.why(
+        GOOD, {"command": PYTEST, "min_tests": 3}
+    )
+
+
+def test_coverage_is_read_from_what_the_run_prints(bench: Bench) -> None:
+    product = {**GOOD, "conftest.py": "def pytest_terminal_summary(terminalreporter):\n"
+               "    terminalreporter.write_line('TOTAL      10      2    80%')\n"}  # fmt: skip
+    assert bench.why(product, coverage=80) == ""
+    assert "at least 90 % is asked for; the runs print 80 %" in bench.why(product, coverage=90)
+    assert "print none" in bench.why(GOOD, coverage=90)
+
+
+def test_a_runner_that_is_not_there_is_named_so(bench: Bench) -> None:
+    bench.shell = bench.shell.model_copy(update={"path": [], "readable": []})
+    assert "the test runner is not there" in bench.why(GOOD, "/usr/bin/python3 -m pytest")
+    assert "the test runner is not there" in bench.why(GOOD, "no-such-runner")
+
+
+def test_a_run_leaves_nothing_and_begins_from_nothing(bench: Bench) -> None:
+    """A file that one run writes is not there in the next: each has a copy of the tree alone."""
+    once = TESTS + (
+        "    def test_fresh(self):\n        import pathlib\n"
+        "        self.assertFalse(pathlib.Path('mark').exists())\n"
+        "        pathlib.Path('mark').write_text('x')\n"
+    )
+    for _ in range(2):
+        assert bench.why({**GOOD, "tests/test_tea.py": once}) == ""

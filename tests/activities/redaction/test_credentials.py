@@ -1,0 +1,39 @@
+"""Credentials of the worker are known by their value, wherever in its environment they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from activities.redaction.credentials import HIDDEN, hide, look_again
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "held"),
+    [
+        ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=k3y-0f-tea-4711,x-team=tea", "k3y-0f-tea-4711"),
+        (
+            "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+            "Authorization=Basic%20dGVhOnRlYXBvdA==",
+            "dGVhOnRlYXBvdA==",
+        ),
+        ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "a=b, key = c%2F0ffee-4711 ", "c/0ffee-4711"),
+        ("TEA_TOKEN", "0010ng-4711", "0010ng-4711"),
+    ],
+)
+def test_a_value_is_hidden(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, held: str
+) -> None:
+    told = f"the receiver said: {held} is not known"
+    assert hide(told) == told
+    monkeypatch.setenv(name, value)
+    look_again()
+    assert hide(told) == f"the receiver said: {HIDDEN} is not known"
+    assert hide("tea for a team, the api-key, Authorization, Basic") == (
+        "tea for a team, the api-key, Authorization, Basic"
+    )
+
+
+def test_a_header_that_git_is_given_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_KEY_3", "http.https://git.example.com/.extraHeader")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_3", "Authorization: Basic dGVhOnRlYXBvdA==")
+    assert hide("Authorization: Basic dGVhOnRlYXBvdA==") == f"Authorization: Basic {HIDDEN}"

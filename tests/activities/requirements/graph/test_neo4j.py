@@ -1,0 +1,229 @@
+"""The back end for Neo4j, with a server by others that speaks its protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from urllib.parse import unquote
+
+import pytest
+
+from activities.requirements.graph import GraphAway, GraphRefused, Limits, Query, neo4j
+from activities.requirements.graph.neo4j import Address, Neo4j, tables_of
+from activities.requirements.graph.statements import constraints
+from config.loader import load_agent
+from tests.activities.requirements.graph.serving import Server
+
+SCHEMA = load_agent("generalist").graph_schema
+COUNT = Query("MATCH (n:Message) RETURN count(*)")
+# Seconds of work, and no more: what is given up goes on in this server.
+LONG = (
+    "UNWIND range(1, 1500) AS a UNWIND range(1, 1500) AS b "
+    "WITH a + b AS c RETURN c ORDER BY c LIMIT 3"
+)
+"""Takes a few seconds. The server goes on with it when nobody waits any more."""
+
+
+def test_an_address_with_all_its_parts() -> None:
+    found = Address.parse("neo4j+s://tea:p%40ss@graph.example:7687/requirements")
+    assert found.uri == "neo4j+s://graph.example:7687"
+    assert (found.user, found.password, found.database) == ("tea", "p@ss", "requirements")
+    assert "p@ss" not in repr(found)
+
+
+@pytest.mark.parametrize("url", ["http://u:secret@host", "bolt://", "neo4j://u:secret@host:port"])
+def test_what_is_no_address_is_told_without_its_password(url: str) -> None:
+    with pytest.raises(GraphAway, match="it has the form neo4j://") as told:
+        Address.parse(url)
+    assert "secret" not in str(told.value)
+
+
+def test_a_missing_driver_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "neo4j", None)
+    with pytest.raises(GraphAway, match=r"pip install '\.\[neo4j\]'"):
+        Neo4j("bolt://localhost:1", SCHEMA)
+
+
+def test_a_server_that_is_not_there() -> None:
+    with (
+        closing(Neo4j("bolt://tea:secret@localhost:1", SCHEMA)) as graph,
+        pytest.raises(GraphAway, match="cannot be used") as told,
+    ):
+        graph.read(Query("RETURN 1"))
+    assert "secret" not in str(told.value)
+
+
+@pytest.fixture
+def graph(graph_server: Server) -> Iterator[Neo4j]:
+    graph_server.empty()
+    with closing(Neo4j(graph_server.url, SCHEMA)) as graph:
+        yield graph
+
+
+@pytest.fixture
+def connected(graph: Neo4j, graph_server: Server) -> Iterator[Neo4j]:
+    """Has a second for its statements, and a connection, which takes long to make where the server
+    has little of the machine."""
+    with closing(Neo4j(graph_server.url, SCHEMA, Limits(seconds=1))) as made:
+        made.read(COUNT)
+        yield made
+
+
+@pytest.fixture
+def hurried() -> Iterator[pytest.MonkeyPatch]:
+    """Statements are given up soon after their time, until this is undone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neo4j, "_CONNECT_SECONDS", 0.2)
+        patch.setattr(neo4j, "_GRACE_SECONDS", 0)
+        yield patch
+
+
+def test_values_come_as_they_were_put(graph: Neo4j) -> None:
+    put = {"id": "a", "whole": 1, "part": 1.5, "yes": True, "many": ["x", "y"], "none": None}
+    graph.write(Query("CREATE (n:BusinessObject {id: 'b'}) SET n = $put", {"put": put}))
+    graph.write(Query("MATCH (n:BusinessObject) CREATE (n)-[:PART_OF {w: 2}]->(:Message)"))
+    [rows] = graph.read(Query("MATCH (n)-[r]->(m) RETURN n, r, m, {a: [n.id]}, null"))
+    del put["none"]
+    held = {"_label": "BusinessObject", **put}
+    assert rows.rows == [
+        [held, {"_label": "PART_OF", "w": 2}, {"_label": "Message"}, {"a": ["a"]}, None]
+    ]
+    relation, thing, other = sorted(graph.schema(), key=lambda table: (table.node, table.name))
+    assert relation.ends == [("BusinessObject", "Message")]
+    assert relation.properties == {"w": "INT64"}
+    assert thing.properties == {
+        "id": "STRING",
+        "many": "STRING[]",
+        "part": "DOUBLE",
+        "whole": "INT64",
+        "yes": "BOOL",
+    }
+    assert other.properties == {}
+
+
+def test_a_write_is_whole_or_not_done(graph: Neo4j) -> None:
+    with pytest.raises(GraphRefused, match="Nope"):
+        graph.write(Query("CREATE (:Message {id: 'a'})"), Query("Nope"))
+    assert graph.read(COUNT)[0].rows == [[0]]
+
+
+def test_reading_changes_nothing(graph: Neo4j) -> None:
+    # This server heeds no access mode, as Neo4j does.
+    with suppress(GraphRefused):
+        graph.read(Query("CREATE (:Message {id: 'a'})"))
+    assert graph.read(COUNT)[0].rows == [[0]]
+
+
+def test_a_second_node_with_the_same_key_is_not_made(graph: Neo4j) -> None:
+    graph.write(Query("CREATE (:Message {id: 'a'})"))
+    with pytest.raises(GraphAway, match="a"):
+        graph.write(Query("CREATE (:Message {id: 'a'})"))
+    assert graph.read(COUNT)[0].rows == [[1]]
+
+
+def test_writes_at_once_are_each_done_once_or_come_again(graph_server: Server) -> None:
+    graph_server.empty()
+    add = "MERGE (n:Message {id: $id}) SET n.times = coalesce(n.times, 0) + 1"
+
+    def writer(_: int) -> None:
+        for number in range(20):
+            while True:
+                with (
+                    suppress(GraphAway),
+                    closing(Neo4j(graph_server.url, SCHEMA)) as graph,
+                ):
+                    graph.write(Query(add, {"id": f"m{number % 5}"}))
+                    break
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(writer, range(4)))
+    with closing(Neo4j(graph_server.url, SCHEMA)) as graph:
+        [rows] = graph.read(Query("MATCH (n:Message) RETURN n.id, n.times ORDER BY n.id"))
+    assert rows.rows == [[f"m{number}", 16] for number in range(5)]
+
+
+def test_more_rows_than_the_limit_are_not_read(graph_server: Server) -> None:
+    with closing(Neo4j(graph_server.url, SCHEMA, Limits(rows=10))) as graph:
+        [rows] = graph.read(Query("UNWIND range(1, 1000000) AS n RETURN n"))
+        assert (len(rows.rows), rows.more) == (10, True)
+        assert graph.read(Query("RETURN 1"))[0].rows == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("4711@", "4712@"), ("/graph", "/nope")], ids=["password", "database"]
+)
+def test_who_is_not_let_in_waits(graph_server: Server, old: str, new: str) -> None:
+    with (
+        closing(Neo4j(graph_server.url.replace(old, new), SCHEMA)) as graph,
+        pytest.raises(GraphAway, match="LONGHAUL_GRAPH_URL has its address") as told,
+    ):
+        graph.read(Query("RETURN 1"))
+    assert "p@ssword" not in unquote(str(told.value))
+
+
+def test_a_query_that_takes_too_long_is_refused(
+    connected: Neo4j, hurried: pytest.MonkeyPatch
+) -> None:
+    answers = connected._answers
+
+    def patiently() -> bool:
+        """The query goes on in the server, which may be long in answering another one."""
+        hurried.undo()
+        return answers()
+
+    hurried.setattr(connected, "_answers", patiently)
+    with pytest.raises(GraphRefused, match="more than 1 s"):
+        connected.read(Query(LONG))
+    assert connected.read(Query("RETURN 1"))[0].rows == [[1]]
+
+
+def test_a_server_that_stands_still_is_away(
+    graph_server: Server, connected: Neo4j, hurried: pytest.MonkeyPatch
+) -> None:
+    with graph_server.frozen():
+        for act in (connected.read, connected.write):
+            with pytest.raises(GraphAway, match="does not answer"):
+                act(Query("MERGE (:Message {id: 'a'})"))
+    hurried.undo()
+    connected.write(Query("MERGE (:Message {id: 'a'})"))
+    assert connected.read(COUNT)[0].rows == [[1]]
+
+
+def test_who_is_no_longer_wanted_stops_waiting(graph_server: Server) -> None:
+    beats = 0
+
+    def heartbeat() -> None:
+        nonlocal beats
+        beats += 1
+        if beats == 3:
+            raise KeyError("given up")
+
+    with (
+        closing(Neo4j(graph_server.url, SCHEMA, heartbeat=heartbeat)) as graph,
+        pytest.raises(KeyError, match="given up"),
+    ):
+        graph.read(Query(LONG))
+    assert beats == 3
+
+
+def test_keys_become_constraints() -> None:
+    assert constraints(SCHEMA)[0] == (
+        "CREATE CONSTRAINT `Requirement_id` IF NOT EXISTS "
+        "FOR (n:`Requirement`) REQUIRE n.`id` IS UNIQUE"
+    )
+
+
+def test_a_property_of_several_types_is_told_with_all() -> None:
+    properties = [["Message", "n", "FLOAT NOT NULL"], ["Message", "n", "STRING NOT NULL"]]
+    [table] = tables_of([[["Message"]]], properties, [], [])
+    assert table.properties == {"n": "DOUBLE or STRING"}
+
+
+def test_a_kind_that_others_made_meanwhile_is_told() -> None:
+    node, relation = tables_of(
+        [], [["Message", "n", "STRING NOT NULL"]], [], [["PART_OF", "w", "INTEGER NOT NULL"]]
+    )
+    assert (node.name, node.properties) == ("Message", {"n": "STRING"})
+    assert (relation.name, relation.ends, relation.properties) == ("PART_OF", [], {"w": "INT64"})

@@ -1,0 +1,63 @@
+"""Relevance and mentions: what the form of a text says."""
+
+from __future__ import annotations
+
+import pytest
+
+from activities.documents import Page
+from activities.requirements.text.mentions import mentions
+from activities.requirements.text.relevance import relevance
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The controller shall notify the authority within 72 hours.",
+        "Belege müssen zehn Jahre aufbewahrt werden.",
+        "Records should be reviewed by the owner.",
+        "The customer may cancel the contract.",
+    ],
+)
+def test_demands_are_relevant(text: str) -> None:
+    assert relevance(text).score >= 0.4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The weather was fine on the day of the audit.",
+        "For example, a user may print the page.",
+        "Must we keep it?",
+        "Zum Beispiel darf der Kunde bar zahlen.",
+    ],
+)
+def test_asides_questions_and_tales_are_not(text: str) -> None:
+    assert relevance(text).score < 0.4
+
+
+def test_demands_rank_by_what_they_demand() -> None:
+    scores = [
+        relevance(f"The owner {word} keep the records.").score for word in ("must", "should", "may")
+    ]
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == 3
+
+
+def test_mentions_have_their_pages_and_come_by_how_often_they_stand() -> None:
+    pages = [
+        Page(1, 'Everything that the ERP sends is an "electronic invoice" here.'),
+        Page(2, "It goes from the ERP to the Tax Office. Then the ERP waits."),
+        Page(3, "Under the GDPR the file of a Person is kept."),
+    ]
+    found = {mention.text: mention for mention in mentions(pages)}
+    assert (found["ERP"].sort, found["ERP"].count, found["ERP"].pages) == (
+        "abbreviation",
+        3,
+        (1, 2),
+    )
+    assert found["electronic invoice"].sort == "defined term"
+    assert found["Tax Office"].pages == (2,)
+    assert found["GDPR"].sort == "regulation"
+    assert "Person" not in found, "a capitalised word that stands once is no term"
+    assert mentions(pages)[0].text == "ERP"
+    assert mentions([]) == []

@@ -1,0 +1,65 @@
+"""A child process: what it ends with is told, and it never outlives the waiting for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.runtime.child_process import Child, run_child
+
+
+def ran(path: Path, code: str, seconds: float = 20) -> Child:
+    script = path / "child.py"
+    script.write_text(f"import os, signal, sys, time\n{code}\n")
+    return run_child(script, ["one"], b"tea", seconds)
+
+
+def test_what_it_says_and_how_it_ended_comes_back(tmp_path: Path) -> None:
+    child = ran(tmp_path, "print(sys.argv[1], sys.stdin.read(), end='')")
+    assert (child.status, child.stdout, child.crash) == (0, b"one tea", "")
+    assert not child.was_too_slow
+    assert not child.was_too_big
+    failed = ran(tmp_path, "print('a\\nlast', file=sys.stderr); sys.exit(3)")
+    assert (failed.status, failed.last_line) == (3, "last")
+    assert ran(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)").crash == "SIGSEGV"
+    assert ran(tmp_path, "raise MemoryError").was_too_big
+    assert ran(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)").was_too_big
+    assert ran(tmp_path, "os.kill(os.getpid(), signal.SIGALRM)").was_too_slow
+
+
+def test_one_that_takes_too_long_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+
+    class Noted(subprocess.Popen[bytes]):
+        """Its id is not asked of itself: it may be killed before it can say anything."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            begun.append(self.pid)
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    child = ran(tmp_path, "time.sleep(60)", seconds=1)
+    assert child.was_too_slow
+    assert not child.was_too_big
+    [pid] = begun
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_heartbeat_that_raises_ends_it(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    script = tmp_path / "child.py"
+    script.write_text(f"import time; time.sleep(2); open({str(mark)!r}, 'w')")
+
+    def beat() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run_child(script, [], b"", 20, beat)
+    time.sleep(2.5)
+    assert not mark.exists()

@@ -1,0 +1,71 @@
+"""Heartbeats of work in a thread."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from unittest.mock import AsyncMock, Mock
+
+import pytest
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment
+
+from activities.runtime.failures import typed
+from activities.runtime.heartbeats import now_and_then, still_wanted
+
+
+def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Mock(monotonic=Mock(return_value=100.0))
+    monkeypatch.setattr("activities.runtime.heartbeats.time", clock)
+    sent: list[object] = []
+    environment = ActivityEnvironment()
+    environment.on_heartbeat = lambda *details: sent.append(details)
+
+    def loop() -> None:
+        beat = now_and_then()
+        for turn in range(3000):
+            clock.monotonic.return_value = 100.0 + turn / 1000
+            beat()
+
+    environment.run(loop)
+    assert len(sent) == 3
+
+
+def late(heartbeat: AsyncMock) -> ActivityEnvironment:
+    """An attempt that began a minute ago, and what the server says to its heartbeat."""
+    handle = Mock(heartbeat=heartbeat)
+    environment = ActivityEnvironment(client=Mock(get_async_activity_handle=lambda **_: handle))
+    environment.info = replace(
+        environment.info,
+        started_time=datetime.now(UTC) - timedelta(minutes=1),
+        heartbeat_timeout=timedelta(seconds=5),
+    )
+    return environment
+
+
+async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm() -> None:
+    gone = RPCError("no such activity", RPCStatusCode.NOT_FOUND, b"")
+    went_on = False
+
+    async def attempt() -> None:
+        nonlocal went_on
+        with typed():
+            # As whoever can do without the model does.
+            with suppress(ApplicationError):
+                await still_wanted()
+            went_on = True
+
+    with pytest.raises(ApplicationError) as found:
+        await late(AsyncMock(side_effect=gone)).run(attempt)
+    assert found.value.category is ApplicationErrorCategory.BENIGN
+    assert not went_on
+
+
+async def test_a_late_attempt_that_is_still_wanted_goes_on() -> None:
+    heartbeat = AsyncMock()
+    await late(heartbeat).run(still_wanted)
+    heartbeat.assert_awaited_once()

@@ -1,0 +1,30 @@
+"""What a start refuses of a configuration that its schema lets through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from activities.starting.agent_resolution import check_windows
+from config.loader import load_agent
+from config.schema.agent import AgentConfig, Problem
+
+
+def config(**settings: Any) -> AgentConfig:
+    return load_agent("generalist", settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model.window": 10_000},
+        {"phase_models": {"tactical": {"name": "small", "window": 8192}}},
+        {"fallbacks": [{"name": "small", "window": 8192}]},
+    ],
+)
+def test_a_window_that_one_reply_fills_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(Problem, match=r"model.window: found \d+ .*lower model.max_output_tokens"):
+        check_windows(config(**settings))
+    check_windows(config(**settings, **{"context.share": 1.0, "model.max_output_tokens": 1000}))
+    check_windows(config())

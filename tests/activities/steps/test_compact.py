@@ -1,0 +1,235 @@
+"""Compacting: the conversation on the wire gets smaller, nothing of it is lost."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from activities.job.context_view import OPENING, shortened
+from activities.model.prompt import context_tokens, request_body
+from activities.steps.compact import Compacting
+from activities.text.tokens import count
+from protocol.requests import CompactReply, CompactRequest
+from rehearsal import Failure, Reply, Script
+from tests.activities.standing import AT, Standing, environment
+from tests.workflows.serving import client_for
+
+LIMIT = 12_000
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    """In the middle of a phase: twenty long results, a decision early on, a file changed."""
+    standing = Standing.begin(tmp_path)
+    snapshot = standing.open()
+    snapshot.conversation = snapshot.conversation.append({"role": "user", "content": "Begin."})
+    standing.commit = snapshot.save("opening", AT)
+    for number in range(20):
+        standing.write(f"notes/{number}.md", f"Page {number}. " + "tea and more tea " * 250)
+    for number in range(20):
+        standing.call("read_file", path=f"notes/{number}.md")
+    standing.call("write_file", path="output/tea.md", content="green")
+    return standing
+
+
+def messages(job: Standing) -> list[dict[str, Any]]:
+    snapshot = job.open()
+    body = json.loads(request_body(snapshot, snapshot.config.model, None))
+    sent: list[dict[str, Any]] = body["messages"]
+    return sent
+
+
+async def compact(
+    job: Standing, script: Script, attempt: int = 1, id_: str = "7", **details: Any
+) -> CompactReply:
+    activity = Compacting(job.root, lambda _: client_for(script)).compact
+    request = CompactRequest(
+        **{"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step, "limit": LIMIT}
+        | details
+    )
+    env = environment(local=False, attempt=attempt, activity_id=id_, at=time.time())
+    made: CompactReply = await env.run(activity, request)
+    return made
+
+
+def talk(job: Standing, count: int) -> None:
+    """Exchanges whose length is in what the model says."""
+    for number in range(count):
+        job.call("append_file", path="output/tea.md", content=f"{number} " + "leaf " * 900)
+
+
+async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing) -> None:
+    before = messages(job)
+    with Script() as script:
+        made = await compact(job, script)
+    job.commit = made.commit
+    after = messages(job)
+    assert [message["role"] for message in after] == [message["role"] for message in before]
+    results = [message["content"] for message in after if message["role"] == "tool"]
+    assert results[0] == '[result cleared to make room; read_file("notes/0.md") to see it again]'
+    assert sum("result cleared" in result for result in results) == 15
+    # The last five, beside the answer of the write, which is shorter than a pointer.
+    assert all("Page" in result for result in results[15:20])
+    assert results[20].startswith("Wrote 5 characters")
+    assert made.context == context_tokens(job.open()) < LIMIT
+    assert not job.open().compaction.summary
+    assert "Page 0." in job.open().conversation.messages()[3]["content"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "again"),
+    [
+        ("read_file", '{"path":"ä.md","offset":41}', 'read_file("ä.md")'),
+        ("list_files", '{"path":"notes"}', 'list_files({"path":"notes"})'),
+        (
+            "extract_document_text",
+            '{"path":"documents/a.pdf","pages":"3-4"}',
+            'extract_document_text({"path":"documents/a.pdf","pages":"3-4"})',
+        ),
+        ("identify_requirement_candidates", '{"path":"documents/a.pdf"}', "search_history"),
+        ("search_files", f'{{"query":"{"tea " * 60}"}}', "search_history"),
+        ("run_command", '{"command":"ls"}', "search_history"),
+    ],
+)
+def test_a_pointer_names_a_call_that_shows_the_same(tool: str, arguments: str, again: str) -> None:
+    called = {"id": "s1c0", "function": {"name": tool, "arguments": arguments}}
+    result = {"role": "tool", "tool_call_id": "s1c0", "content": "leaf " * 100}
+    shown = shortened([{"role": "assistant", "tool_calls": [called]}, result])
+    assert shown[1]["content"] == f"[result cleared to make room; {again} to see it again]"
+
+
+async def test_results_the_model_never_saw_are_not_called_processed(job: Standing) -> None:
+    for number in range(12):
+        job.write(f"notes/new_{number}.md", f"New {number}. " + "tea and more tea " * 250)
+    read = [("read_file", json.dumps({"path": f"notes/new_{number}.md"})) for number in range(12)]
+    job.reply(*read)
+    for number in range(len(read)):
+        job.commit = job.run("read_file", job.request(call=number)).commit
+    with Script(Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
+        made = await compact(job, script, limit=9_000)
+    job.commit = made.commit
+    results = [message["content"] for message in messages(job)[-13:-1]]
+    left = "[result left out for lack of room, not seen yet; read_file("
+    unseen = [result.startswith(left) for result in results]
+    # As many as fit are shown, the newest.
+    assert unseen == sorted(unseen, reverse=True)
+    assert 0 < sum(unseen) < 12
+    assert made.context == context_tokens(job.open()) <= 9_000
+
+
+async def test_what_changes_between_two_compactions_is_the_end_alone(job: Standing) -> None:
+    with Script() as script:
+        job.commit = (await compact(job, script)).commit
+    before = messages(job)
+    job.call("list_files")
+    after = messages(job)
+    assert after[: len(before) - 1] == before[:-1]
+
+
+async def test_old_exchanges_become_a_summary_that_names_what_is_open(job: Standing) -> None:
+    talk(job, 12)
+    told = Reply("todo 1, todo 2 and todo 3 are open. output/tea.md holds leaves. Decided: green.")
+    with Script(told) as script:
+        made = await compact(job, script)
+    asked = script.requests[0]
+    assert "tools" not in asked
+    assert "- todo 2: Step 2." in asked["messages"][1]["content"]
+    assert "- output/tea.md" in asked["messages"][1]["content"]
+    job.commit = made.commit
+    sent = messages(job)
+    assert sent[0]["role"] == "system"
+    assert sent[1]["content"] == "Begin."
+    assert "Decided: green." in sent[2]["content"]
+    assert "Go on with the current todo" in sent[2]["content"]
+    assert sent[3]["role"] == "assistant"
+    assert sent[4]["role"] == "tool"
+    assert made.context == context_tokens(job.open()) <= LIMIT
+    assert made.usage.model_calls == 1
+    # The next one is given this one and folds only what came since.
+    talk(job, 12)
+    with Script(told) as script:
+        again = await compact(job, script, id_="8")
+    shown = script.requests[0]["messages"][1]["content"]
+    assert "Decided: green." in shown
+    assert "notes/0.md" not in shown
+    assert again.folded > made.folded
+
+
+async def test_a_summary_that_forgets_is_asked_for_once_more(job: Standing) -> None:
+    talk(job, 12)
+    complete = Reply("todo 1, todo 2, todo 3, output/tea.md")
+    with Script(Reply("All is well."), complete) as script:
+        made = await compact(job, script)
+    assert "left out: todo 1, todo 2, todo 3, output/tea.md" in str(script.requests[1])
+    assert job.open(made.commit).compaction.summary == "todo 1, todo 2, todo 3, output/tea.md"
+    assert made.usage.model_calls == 2
+
+
+async def test_one_that_forgets_twice_is_completed_by_the_system(job: Standing) -> None:
+    talk(job, 12)
+    with Script(Reply("All is well."), Reply("Still well.")) as script:
+        made = await compact(job, script)
+    summary = job.open(made.commit).compaction.summary
+    assert summary.startswith("Still well.")
+    assert "- todo 3: Step 3." in summary
+    assert "- output/tea.md" in summary
+    assert count(summary) <= 2000
+
+
+@pytest.mark.parametrize("answer", [Failure(400, "no"), Reply("")])
+async def test_without_a_summary_the_oldest_exchanges_go_and_what_is_open_stays(
+    job: Standing, answer: Any
+) -> None:
+    talk(job, 12)
+    with Script(*[answer] * (2 if isinstance(answer, Reply) else 1)) as script:
+        made = await compact(job, script)
+    summary = job.open(made.commit).compaction.summary
+    assert "the model was not to be had" in summary
+    assert "- todo 1: Step 1." in summary
+    assert made.context <= LIMIT
+
+
+async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(
+    job: Standing,
+) -> None:
+    talk(job, 12)
+    told = Reply("nothing to say")
+    with Script(Failure(401)) as script, pytest.raises(ApplicationError) as refused:
+        await compact(job, script, id_="6")
+    # A person's to mend, and nothing was dropped for it.
+    assert refused.value.type == "Credentials"
+    with Script(told, Failure(503), Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
+        with pytest.raises(ApplicationError):
+            await compact(job, script)
+        made = await compact(job, script, attempt=2)
+    assert len(script.requests) == 3
+    assert made.usage.model_calls == 2
+    with Script(told, Failure(401)) as script:
+        made = await compact(job, script, id_="8")
+    assert made.usage.model_calls == 1
+    assert "nothing to say" in job.open(made.commit).compaction.summary
+
+
+async def test_a_request_the_endpoint_calls_too_long_is_folded_whatever_we_count(
+    job: Standing,
+) -> None:
+    told = Reply("todo 1 todo 2 todo 3 output/tea.md")
+    with Script(told) as script:
+        made = await compact(job, script, hard=True, limit=3_000)
+    assert made.folded == len(job.open().conversation)
+    job.commit = made.commit
+    assert len(messages(job)) == OPENING + 2
+
+
+async def test_a_new_phase_starts_with_nothing_taken_away(job: Standing) -> None:
+    with Script() as script:
+        job.commit = (await compact(job, script)).commit
+    snapshot = job.open()
+    assert snapshot.compaction.cleared
+    snapshot.begin_conversation({"role": "system", "content": "s"})
+    assert not snapshot.compaction.cleared

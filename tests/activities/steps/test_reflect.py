@@ -1,0 +1,46 @@
+"""Whether a reflection names anything that the next attempt could act on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from activities.steps.reflect import is_generic
+from tests.activities.standing import Standing
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    made = Standing.begin(tmp_path)
+    made.write("notes/tea", "Green.")
+    return made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "One should plan better.",
+        "Be careful and/or plan better, e.g. think first, i.e. before writing.",
+        "Check the input/output 3.5 times, 1/2 at least.",
+    ],
+)
+def test_advice_for_any_job_is_generic(job: Standing, text: str) -> None:
+    assert is_generic(job.open(), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It was a.md that lacked it.",
+        "main.c did not build.",
+        "Read ./notes/tea first.",
+        "Read documents/ first.",
+        "Nothing in src/tea.py was read.",
+        "At step 4 nothing was known.",
+        "It took edit_file for write_file.",
+    ],
+)
+def test_a_file_a_tool_or_a_step_is_something_to_act_on(job: Standing, text: str) -> None:
+    assert not is_generic(job.open(), text)

@@ -1,0 +1,75 @@
+"""A call as a person is shown it: every argument, bounded, or why it cannot be run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from activities.job.context_view import shortened
+from activities.steps.show_call import MAX_CHARACTERS, bounded, show_call_activity
+from protocol.requests import ShowCallReply, ShowCallRequest
+from tests.activities.standing import AT, Standing, environment
+
+
+def shown(job: Standing, name: str, raw: str) -> ShowCallReply:
+    job.reply(("list_files", "{}"), (name, raw))
+    request = ShowCallRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=1)
+    found: ShowCallReply = environment(local=False).run(show_call_activity(job.root), request)
+    return found
+
+
+def test_arguments_are_shown_as_they_would_be_used(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    todos = [{"id": 1, "content": "Grüßen"}]
+    raw = json.dumps({"phase": "One", "description": "a\nb", "todos": todos})
+    found = shown(job, "todo_write", raw)
+    assert found.error is None
+    assert found.arguments["description"] == "a\nb"
+    assert json.loads(found.arguments["todos"]) == [{**todos[0], "items": [], "done_when": None}]
+    # Those that were left out have effect too.
+    assert shown(job, "read_file", '{"path": "a.md"}').arguments["limit"] == "500"
+
+
+def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    assert "valid JSON" in (shown(job, "move_file", "{").error or "")
+    found = shown(job, "move_file", '{"old": "a"}')
+    assert "new: Field required" in (found.error or "")
+    assert found.arguments == {}
+
+
+def test_long_arguments_are_cut_and_say_so() -> None:
+    cut = bounded({"path": "a.md", "content": "x" * 100_000})
+    assert cut["path"] == "a.md"
+    assert cut["content"].endswith("x [92,000 more characters are not shown]")
+    assert sum(map(len, cut.values())) < MAX_CHARACTERS
+
+
+def test_a_question_goes_into_history_without_credentials(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    key = "sk-proj-" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7" * 2
+    asked = {"question": f"Is {key} the right key?", "default": f"Go on with {key}."}
+    found = shown(job, "request_clarification", json.dumps(asked))
+    assert found.arguments == {
+        "question": "Is sk-[redacted] the right key?",
+        "default": "Go on with sk-[redacted].",
+    }
+    wrong = shown(job, "request_clarification", json.dumps({**asked, key: 1}))
+    assert wrong.error
+    assert key not in wrong.model_dump_json()
+
+
+def test_arguments_that_are_nested_too_deep_are_read_as_none(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path)
+    deep = "[" * 100_000
+    assert "valid JSON" in (shown(job, "move_file", deep).error or "")
+    snapshot = job.open()
+    assert snapshot.argument(1, "old") == ""
+    call = {"id": "s1c0", "type": "function", "function": {"name": "x", "arguments": deep}}
+    [_, result] = shortened(
+        [
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "s1c0", "content": "x" * 5000},
+        ]
+    )
+    assert "search_history" in result["content"]

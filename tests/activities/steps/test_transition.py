@@ -1,0 +1,166 @@
+"""The turn from one phase to the next: one step, in which nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from temporalio.exceptions import ApplicationError
+
+from activities.job.conversation import Conversation
+from activities.phases.predefined import predefined_todos
+from activities.steps.transition import Phases
+from config.loader import load_agent
+from protocol.endings import TransitionReply, TransitionRequest
+from rehearsal import Reply, Script
+from tests.activities.standing import AT, Standing, environment
+from tests.workflows.serving import client_for
+
+PLAN = "# Plan\n\n## Phase 1: Boil\n- [x] boil\n\n## Phase 2: Brew\n- [ ] brew\n"
+TODOS = {
+    "phase": "Brewing",
+    "description": "Brew it.",
+    "todos": [
+        {"id": 3, "content": "Brew.", "items": ["P2"], "done_when": {"file_exists": "a.md"}},
+        {"id": 7, "content": "Pour."},
+    ],
+}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Standing:
+    """At the last todo of a strategic phase, which is being completed."""
+    job = Standing.begin(tmp_path)
+    job.write("plan.md", PLAN)
+    job.write("todos.yaml", yaml.safe_dump(TODOS))
+    job.write("workspace.md", "The kettle is blue.")
+    for _ in range(2):
+        job.call("todo_complete", notes="Looked at it.")
+    job.reply(("todo_complete", json.dumps({"notes": "All is handed over."})))
+    return job
+
+
+async def turn(job: Standing, said: Any, **details: Any) -> TransitionReply:
+    request = TransitionRequest(
+        **{"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
+        | {"number": 3, "purpose": "work", "call": 0, "completes": [3], "summary": True}
+        | details
+    )
+    with Script(*([] if said is None else [said])) as script:
+        phases = Phases(job.root, lambda _: client_for(script))
+        made: TransitionReply = await environment(local=False).run(phases.transition, request)
+    return made
+
+
+async def test_prompts_of_another_version_are_left_to_a_worker_that_can_fill_them(
+    job: Standing,
+) -> None:
+    config = job.open().config
+    job.pin(config.model_copy(update={"templates": {**config.templates, "tactical": "{{ new }}"}}))
+    with pytest.raises(ApplicationError, match=r"'new' is undefined.*of that version") as caught:
+        await turn(job, Reply("It was planned to brew."))
+    assert not caught.value.non_retryable
+
+
+async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job: Standing) -> None:
+    before = job.open()
+    made = await turn(job, Reply("It was planned to brew."))
+    after = job.open(made.commit)
+
+    page = yaml.safe_load(after.text("archive/phase_002.yaml"))
+    assert [todo["status"] for todo in page["todos"]] == ["completed"] * 3
+    assert page["todos"][2]["notes"] == "All is handed over."
+    assert "It was planned to brew." in after.text("archive/phase_002.md")
+    listed = after.text("workspace_summary.md")
+    assert re.search(rf"archive/phase_002\.md · .* · step {job.step} · Phase 2", listed)
+    assert "- Step 3. Notes: All is handed over." in after.text("workspace_summary.md")
+
+    phase = after.state.phase
+    assert (phase.number, phase.kind, phase.name) == (3, "tactical", "Brewing")
+    assert (phase.plan_position, phase.plan_total) == (2, 2)
+    assert [(todo.id, todo.content, todo.done) for todo in phase.todos] == [
+        (3, "Brew.", False),
+        (7, "Pour.", False),
+    ]
+    assert after.bytes("todos.yaml") is None
+    assert yaml.safe_load(after.text("archive/phase_003.yaml")) == TODOS
+
+    assert [message["role"] for message in after.conversation.messages()] == ["system", "user"]
+    assert "The kettle is blue." in after.conversation.messages()[0]["content"]
+    shelved = Conversation(after.history.below("0002")).messages()
+    assert shelved == before.conversation.messages()
+    newest, parent = after.checkpoints.log(made.commit, 2)
+    assert (newest.id, parent.id) == (made.commit, job.commit)
+
+
+async def test_workflow_memory_gets_the_list_without_what_only_checkpoints_keep(
+    job: Standing,
+) -> None:
+    made = await turn(job, Reply("Planned."))
+    assert made.state.phase.todos[0].done_when is None
+    held = job.open(made.commit).state.phase.todos[0].done_when
+    assert held is not None
+    assert held.file_exists == "a.md"
+
+
+async def test_the_boxes_of_the_first_plan_become_the_scope(job: Standing) -> None:
+    made = await turn(job, Reply("Planned."))
+    assert [item.line for item in made.state.scope] == ["P1 (completed): boil", "P2 (open): brew"]
+
+
+async def test_a_rewind_that_keeps_the_files_keeps_what_their_plan_has_ticked(
+    job: Standing,
+) -> None:
+    start = (await turn(job, Reply("Planned."))).commit
+    job.commit = start
+    job.write("plan.md", PLAN.replace("[ ]", "[x]"))
+    request: dict[str, Any] = {
+        "purpose": "rewind",
+        "outcome": "rewound",
+        "call": None,
+        "completes": [],
+    }
+    made = await turn(job, None, **request, number=4, restore=start, restore_files=False)
+    assert [item.line for item in made.state.scope] == [
+        "P1 (completed): boil",
+        "P2 (completed): brew",
+    ]
+    made = await turn(job, None, **request, number=4, restore=start)
+    assert made.state.scope[1].line == "P2 (open): brew"
+
+
+async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path, kind="tactical")
+    job.reply(("todo_rewind", json.dumps({"issue": "The kettle\nleaks. " + "x" * 3000})))
+    request: dict[str, Any] = {
+        "purpose": "rewind",
+        "outcome": "rewound",
+        "completes": [],
+        "rewinds": 1,
+    }
+    made = await turn(job, None, **request)
+    after = job.open(made.commit)
+    assert "The kettle\nleaks." in after.conversation.messages()[1]["content"]
+    assert yaml.safe_load(after.text("archive/phase_002.yaml"))["issue"].startswith("The kettle")
+    assert made.issue.startswith("The kettle leaks.")
+    assert len(made.issue) <= 500
+    assert [todo.done for todo in after.state.phase.todos] == [False] * len(after.state.phase.todos)
+
+
+def contents(purpose: Any, instructions: str) -> list[str]:
+    config = load_agent("generalist")
+    return [todo.content for todo in predefined_todos(config, purpose, instructions)]
+
+
+def test_final_todos_of_the_instructions_take_the_place_of_ours() -> None:
+    own = "# Tea\n\n## Final todos\n- Taste it.\n- Clean up.\n"
+    *first, last = contents("final", own)
+    assert first == ["Taste it.", "Clean up."]
+    assert "job_complete" in last
+    assert contents("transition", own) == contents("transition", "")
+    closing = own + "- Call job_complete with the taste.\n"
+    assert contents("final", closing)[2:] == ["Call job_complete with the taste."]

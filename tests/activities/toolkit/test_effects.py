@@ -1,0 +1,156 @@
+"""Tools declared at most once: what is interrupted is reported, what is done is not done again."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from temporalio.exceptions import CancelledError
+
+from activities.checkpoints import Files
+from activities.job.kept_results import KeptResults
+from activities.toolkit.effects import MAY_HAVE_HAPPENED, once
+from activities.toolkit.errors import ToolError, Unreached
+from tests.activities.standing import Standing, environment
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> KeptResults:
+    return KeptResults(tmp_path)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Standing.begin(tmp_path / "job").open().files
+
+
+def never() -> tuple[str, Files]:
+    raise AssertionError("done twice")
+
+
+def test_a_retry_finds_what_the_first_attempt_did(kept: KeptResults, files: Files) -> None:
+    first = once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
+    assert once(kept, "run.7", files, never) == first
+    assert first[1].read("sent.md") == b"x"
+    assert once(kept, "run.8", files, lambda: ("sent", files)) == ("sent", files)
+
+
+def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from activities.checkpoints import Files, Root, open_checkpoints\n"
+        "from activities.toolkit.effects import once\n"
+        "from activities.job.kept_results import KeptResults\n"
+        "class Killed(KeptResults):\n"
+        "    def keep(self, key, data):\n"
+        "        super().keep(key, data)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "root = Root.open(Path(sys.argv[1]), create=False)\n"
+        "files = Files(open_checkpoints(root, 'job').store, sys.argv[2])\n"
+        "once(Killed(Path(sys.argv[3])), 'run.7', files,\n"
+        "     lambda: ('sent', files.write('sent.md', b'x')))\n"
+    )
+    job = Standing.begin(tmp_path)
+    files = job.open().files
+    where = [str(job.root.path), files.id, str(tmp_path)]
+    ended = subprocess.run([sys.executable, "-c", code, *where], check=False)
+    assert ended.returncode == -signal.SIGKILL
+
+    text, after = once(KeptResults(tmp_path), "run.7", files, never)
+    assert (text, after.read("sent.md")) == ("sent", b"x")
+
+
+@pytest.mark.parametrize("repeatable", [False, True])
+def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
+    kept: KeptResults, files: Files, repeatable: bool
+) -> None:
+    late = environment(local=False)
+    late.info = dataclasses.replace(
+        late.info,
+        started_time=datetime.now(UTC) - timedelta(minutes=1),
+        heartbeat_timeout=timedelta(seconds=5),
+    )
+    # As the SDK does when the server refuses a heartbeat.
+    late.on_heartbeat = lambda *_: late.cancel()
+    once(kept, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
+    kept.forget(except_key="run.8")
+    with pytest.raises(CancelledError):
+        late.run(lambda: once(kept, "run.7", files, never, repeatable=repeatable))
+
+
+def test_an_interrupted_call_is_not_repeated(kept: KeptResults, files: Files) -> None:
+    def dies() -> tuple[str, Files]:
+        raise Killed
+
+    with pytest.raises(Killed):
+        once(kept, "run.7", files, dies)
+    for _ in range(2):
+        with pytest.raises(ToolError, match="may have happened") as told:
+            once(kept, "run.7", files, lambda: ("sent", files))
+        assert str(told.value) == MAY_HAVE_HAPPENED
+
+
+def test_what_may_be_repeated_is_made_again_only_if_it_was_not_finished(
+    kept: KeptResults, files: Files
+) -> None:
+    made: list[int] = []
+
+    def run() -> tuple[str, Files]:
+        made.append(len(made))
+        if len(made) == 1:
+            raise Killed
+        return f"made {len(made)}", files
+
+    with pytest.raises(Killed):
+        once(kept, "run.7", files, run, repeatable=True)
+    for _ in range(3):
+        assert once(kept, "run.7", files, run, repeatable=True) == ("made 2", files)
+
+
+def test_a_refusal_is_a_result(kept: KeptResults, files: Files) -> None:
+    def refuses() -> tuple[str, Files]:
+        raise ToolError("no such customer")
+
+    for run in (refuses, lambda: ("sent", files)):
+        with pytest.raises(ToolError, match="no such customer"):
+            once(kept, "run.7", files, run)
+
+
+def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(
+    kept: KeptResults, files: Files
+) -> None:
+    with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
+        once(kept, "run.7", files, never, attempt=2)
+    text, _ = once(kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2)
+    assert text == "sent"
+
+
+def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
+    kept: KeptResults, files: Files
+) -> None:
+    def away() -> tuple[str, Files]:
+        raise Unreached("nobody there")
+
+    for attempt in (1, 2):
+        with pytest.raises(Unreached):
+            once(kept, "run.7", files, away, attempt=attempt)
+    assert once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
+
+
+def test_what_was_not_reached_is_tried_again(kept: KeptResults, files: Files) -> None:
+    def away() -> tuple[str, Files]:
+        raise Unreached("the server at localhost:1 does not answer")
+
+    with pytest.raises(Unreached):
+        once(kept, "run.7", files, away)
+    assert once(kept, "run.7", files, lambda: ("sent", files)) == ("sent", files)

@@ -1,0 +1,182 @@
+"""With few tools all are offered, with many the core: what the model is sent shrinks with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.model.prompt import request_body
+from activities.phases.orientation import first_messages
+from activities.text.tokens import count
+from activities.toolkit.registry import REGISTRY, select
+from activities.toolkit.tool_offer import MOST_OFFERED, not_found_yet, offer, tools_of
+from config.loader import agent_names, load_agent
+from config.schema.agent import AgentConfig
+from protocol.state import JobState, PhaseKind
+from tests.activities.standing import Standing
+from tests.activities.tools.plenty import GROUPS, plenty
+
+KINDS: tuple[PhaseKind, PhaseKind] = ("strategic", "tactical")
+
+
+@pytest.fixture
+def office() -> Iterator[list[str]]:
+    with plenty() as names:
+        yield names
+
+
+def agent(*tools: str, **limits: int) -> AgentConfig:
+    wanted: dict[str, object] = {f"limits.{name}": value for name, value in limits.items()}
+    return load_agent("generalist", {"tools": list(tools), **wanted})
+
+
+def sent(job: Standing) -> list[dict[str, Any]]:
+    """The tools of a model call."""
+    snapshot = job.open()
+    body = json.loads(request_body(snapshot, snapshot.config.model, None))
+    tools: list[dict[str, Any]] = body["tools"]
+    return tools
+
+
+def names(tools: list[dict[str, Any]]) -> list[str]:
+    return [entry["function"]["name"] for entry in tools]
+
+
+def system(job: Standing) -> str:
+    text: str = first_messages(job.open(), "", "")[0]["content"]
+    return text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", agent_names())
+def test_shipped_agents_are_offered_all_they_have(
+    tmp_path: Path, name: str, kind: PhaseKind
+) -> None:
+    job = Standing.begin(tmp_path, agent=name, kind=kind)
+    config = load_agent(name)
+    had = [e for e in select(config.tools) if e.name != "cite_web"]
+    assert sent(job) == [e.schema for e in had if kind in e.phases]
+    assert tools_of(config) == had
+    assert "\n\n\n" not in system(job)
+    assert "search_tools" not in system(job)
+
+
+def test_the_limit_is_the_last_number_at_which_all_are_offered(office: list[str]) -> None:
+    here = [entry.name for entry in select(GROUPS) if "tactical" in entry.phases]
+    at = offer(agent(*GROUPS, tools_offered=len(here)), "tactical")
+    assert [entry.name for entry in at.offered] == here
+    assert at.deferred == []
+    over = offer(agent(*GROUPS, tools_offered=len(here) - 1), "tactical")
+    core = {entry.name for entry in over.offered}
+    assert core == set(here) - set(office) | {"search_tools"}
+    assert [entry.name for entry in over.deferred] == office
+
+
+def test_each_kind_of_phase_counts_for_itself(office: list[str]) -> None:
+    strategic = len([entry for entry in select(GROUPS) if "strategic" in entry.phases])
+    config = agent(*GROUPS, tools_offered=strategic - 1)
+    assert offer(config, "strategic").deferred
+    assert not offer(config, "tactical").deferred
+    assert "search_tools" in {entry.name for entry in tools_of(config)}
+
+
+def test_what_is_offered_since_others_are_unused_may_be_called(office: list[str]) -> None:
+    here = [entry.name for entry in select(GROUPS) if "tactical" in entry.phases]
+    config, unused = agent(*GROUPS, tools_offered=len(here) - 1), [here[0]]
+    assert not offer(config, "tactical", unused=unused).deferred
+    assert not_found_yet(config, "tactical", [], unused, office[0]) is None
+    assert "search_tools" in (not_found_yet(config, "tactical", [], [], office[0]) or "")
+
+
+def test_a_core_over_the_limit_is_offered_whole() -> None:
+    config = agent("files", "todos", "job", "discovery", tools_offered=3)
+    core = [entry for entry in select(["files", "todos", "job"]) if "strategic" in entry.phases]
+    assert offer(config, "strategic").offered == core
+    assert "search_tools" not in {entry.name for entry in tools_of(config)}
+
+
+def test_an_agent_may_name_the_group_all_the_same(office: list[str]) -> None:
+    config = agent(*GROUPS)
+    assert tools_of(agent("discovery", *GROUPS)) == tools_of(config)
+    assert offer(agent("discovery", *GROUPS), "tactical") == offer(config, "tactical")
+
+
+def test_found_tools_follow_the_core_in_the_order_found(office: list[str]) -> None:
+    config = agent(*GROUPS)
+    core = offer(config, "tactical").offered
+    found = ["merge_tickets", "export_invoices"]
+    made = offer(config, "tactical", [*found, "read_file", "gone_since"])
+    assert made.offered == [*core, REGISTRY["merge_tickets"], REGISTRY["export_invoices"]]
+    assert not set(found) & {entry.name for entry in made.deferred}
+
+
+def test_the_prompt_names_every_deferred_tool_in_a_line(tmp_path: Path, office: list[str]) -> None:
+    wordy = "List\ttickets " + "and more " * 50
+    REGISTRY["list_tickets"] = replace(REGISTRY["list_tickets"], summary=wordy)
+    job = Standing.begin(tmp_path, kind="tactical", set={"tools": GROUPS})
+    lines = [line for line in system(job).splitlines() if line.startswith("- `")]
+    assert [line.split("`")[1] for line in lines] == office
+    assert "- `export_invoices`: Export invoices as a table into output/." in lines
+    assert max(map(len, lines)) < 160
+    assert "tools/<name>.md" in system(job)
+
+
+def test_requests_only_grow_within_a_phase(tmp_path: Path, office: list[str]) -> None:
+    job = Standing.begin(tmp_path, kind="tactical", set={"tools": GROUPS})
+    before, prompt = sent(job), system(job)
+    job.call("search_tools", query="export_invoices")
+    between = sent(job)
+    assert between[:-1] == before
+    job.call("search_tools", query="list_tickets,assign_meeting")
+    job.call("search_tools", query="export_invoices")
+    after = sent(job)
+    assert after[: len(between)] == between
+    assert names(after)[len(before) :] == ["export_invoices", "list_tickets", "assign_meeting"]
+    assert system(job) == prompt
+
+
+def test_what_was_found_is_part_of_the_checkpoint(tmp_path: Path, office: list[str]) -> None:
+    job = Standing.begin(tmp_path, kind="tactical", set={"tools": GROUPS})
+    earlier = job.commit
+    job.call("search_tools", query="export_invoices")
+    later = job.commit
+    assert job.open(later).state.found_tools == ["export_invoices"]
+    job.commit = earlier
+    assert "export_invoices" not in names(sent(job))
+    job.commit = later
+    assert "export_invoices" in names(sent(job))
+
+
+def test_workflow_memory_does_not_hold_what_was_found(tmp_path: Path) -> None:
+    state = Standing.begin(tmp_path).open().state
+    found = JobState(**{**state.model_dump(), "found_tools": ["export_invoices"]})
+    assert found.without_notes() == state
+    assert found.found_tools == ["export_invoices"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fifty_tools_cost_a_fifth_of_their_tokens_at_most(
+    tmp_path: Path, office: list[str], kind: PhaseKind
+) -> None:
+    def cost(folder: str, offered: int) -> tuple[int, int, int]:
+        wanted = {"tools": GROUPS, "limits.tools_offered": offered}
+        job = Standing.begin(tmp_path / folder, kind=kind, set=wanted)
+        tools = sent(job)
+        schemas = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
+        return len(tools), count(schemas), count(system(job))
+
+    number, whole, prompt = cost("all", MOST_OFFERED)
+    _, core, prompt_with_list = cost("core", 30)
+    assert 50 <= number <= 60
+    assert core + prompt_with_list - prompt <= 0.2 * whole
+
+
+def test_a_worker_that_lacks_a_tool_of_a_running_job_says_so() -> None:
+    with pytest.raises(KeyError) as caught:
+        select(["files", "counting"])
+    assert str(caught.value) == "this worker has no tool or group 'counting': start one that has it"

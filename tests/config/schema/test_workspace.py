@@ -1,0 +1,62 @@
+"""Addresses of remotes: git's, and none that would tell a password."""
+
+from __future__ import annotations
+
+import pytest
+
+from config.loader import load_agent
+from config.schema.agent import Problem
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///srv/checkpoints.git",
+        "ssh://git@example.com:2222/checkpoints.git",
+        "https://example.com/checkpoints.git",
+        "https://someone@example.com/checkpoints.git",
+        "git@example.com:team/checkpoints.git",
+        "ssh://example.com:2222/~me@home/checkpoints.git",
+        "ssh://git@[::1]:2222/checkpoints.git",
+        "file:///srv/a:b@c.git",
+        None,
+    ],
+)
+def test_addresses_are_taken_as_they_are(url: str | None) -> None:
+    assert load_agent("generalist", {"workspace.remote": url}).workspace.remote == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ext::sh -c true",
+        "--upload-pack=true",
+        "ssh://-oProxyCommand=true/x",
+        "-oProxyCommand=true:x",
+        "/srv/checkpoints.git",
+        "https://",
+        "file:///srv/\0.git",
+        "",
+    ],
+)
+def test_what_is_no_address_or_runs_a_program_is_refused(url: str) -> None:
+    with pytest.raises(Problem, match=r"set: workspace\.remote"):
+        load_agent("generalist", {"workspace.remote": url})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://someone:s3cret-4711@example.com/checkpoints.git",
+        "https://:s3cret-4711@example.com/checkpoints.git",
+        "https://someone:a/s3cret-4711@example.com/checkpoints.git",
+        "https://someone:a s3cret-4711@example.com/checkpoints.git",
+        "ssh://git:s3cret-4711@example.com:2222/checkpoints.git",
+        "someone:s3cret-4711@example.com:checkpoints.git",
+        "someone:s3cret-4711@example.com/checkpoints.git",
+    ],
+)
+def test_a_password_is_refused_and_not_told(url: str) -> None:
+    with pytest.raises(Problem, match="an address without a password") as refused:
+        load_agent("generalist", {"workspace.remote": url})
+    assert "s3cret" not in str(refused.value)

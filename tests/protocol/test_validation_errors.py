@@ -1,0 +1,27 @@
+"""Errors of Pydantic's are told within a line, what they quote as it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.validation_errors import error_key, lowered_message
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("Field required", "field required"),
+        ("String should match pattern '^[A-Z]+$'", "string should match pattern '^[A-Z]+$'"),
+        ("Value error, the key Name must be of type text", "the key Name must be of type text"),
+        ("JSON input should be an object", "JSON input should be an object"),
+        ("", ""),
+    ],
+)
+def test_only_the_beginning_of_a_message_is_changed(message: str, told: str) -> None:
+    assert lowered_message(message) == told
+
+
+def test_a_wrong_key_is_named_by_itself() -> None:
+    assert error_key(("graph", "nodes", "my tea", "[key]")) == "graph.nodes.my tea"
+    assert error_key(("stages", 0, "task")) == "stages.0.task"
+    assert error_key(()) == "the whole"

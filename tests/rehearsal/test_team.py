@@ -1,0 +1,32 @@
+"""The rehearsal's work on a project: its calls are ones that the tools take."""
+
+from __future__ import annotations
+
+import json
+
+from activities.toolkit.registry import REGISTRY
+from rehearsal.team import plan, procedure
+from workflows.groups import WORK
+
+
+def test_a_file_is_written_and_the_todo_completed_in_one_reply() -> None:
+    steps = procedure("Write `repo/tests/__init__.py`")
+    assert steps is not None
+    made = next(steps)
+    assert [name for name, _ in made] == ["write_file", "todo_complete"]
+    for name, arguments in made:
+        REGISTRY[name].parse(json.dumps(arguments))
+
+
+def test_each_item_of_a_group_is_a_step() -> None:
+    items = "- What has to be kept\n- Who may see it"
+    task = WORK.format(id="g1", folder="repo", title="Of two:", task="Mind:\n- it", items=items)
+    # What came before it, and the project's instructions, have lists as well.
+    told = f"{task}\n\n## What came before\n\n- g0: done\n\n# Tea\n\n- What another group has\n"
+    planned = plan(told)
+    assert planned is not None
+    [phase] = planned.phases
+    assert phase.steps == [
+        "Write `repo/what_has_to_be_kept.md`: What has to be kept",
+        "Write `repo/who_may_see_it.md`: Who may see it",
+    ]

@@ -1,0 +1,106 @@
+"""Every failure of a step leaves the job waiting for somebody who is told what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NoReturn
+
+import pytest
+from temporalio import workflow
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    FailureError,
+    RetryState,
+    TimeoutError,
+    TimeoutType,
+)
+
+from protocol.state import Data
+from workflows.activity_calls import ActivityCalls
+from workflows.activity_failures import StepFailed, wait_after_failure
+
+
+def wrapped(
+    cause: BaseException | None, state: RetryState = RetryState.NON_RETRYABLE_FAILURE
+) -> ActivityError:
+    """As Temporal gives the failure of a regular activity."""
+    error = ActivityError(
+        "Activity task failed",
+        scheduled_event_id=1,
+        started_event_id=2,
+        identity="worker",
+        activity_type="write_file",
+        activity_id="1",
+        retry_state=state,
+    )
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "remedy"),
+    [
+        ("Credentials", "credentials", "key"),
+        ("Credentials", "credentials", "--set model.name=…` gives it another model"),
+        ("Endpoint", "endpoint", "endpoint"),
+        ("ModelRefused", "endpoint", "request"),
+        # Only of a paused job are edits taken in.
+        ("ContextTooLong", "endpoint", "pause the job, shorten workspace.md and rewind"),
+        ("Storage", "storage", "space"),
+        ("WrongRoot", "storage", "root"),
+        ("ValueError", "tool", "errors/"),
+        ("BadStart", "tool", "errors/"),
+    ],
+)
+@pytest.mark.parametrize("local", [True, False])
+def test_typed_failures(kind: str, reason: str, remedy: str, local: bool) -> None:
+    cause = ApplicationError("it broke", type=kind)
+    failed = StepFailed("write_file", cause if local else wrapped(cause))
+    waiting = wait_after_failure(failed)
+    assert failed.kind == kind
+    assert waiting.reason == reason
+    assert waiting.message == "write_file: it broke"
+    assert remedy in waiting.remedy
+    assert "resume" in waiting.remedy or kind == "ContextTooLong"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (TimeoutError("late", type=TimeoutType.HEARTBEAT, last_heartbeat_details=[]), "Timeout"),
+        (wrapped(None), "Unknown"),
+        (ApplicationError("odd"), "Unknown"),
+    ],
+)
+def test_other_failures_park_as_well(error: FailureError, kind: str) -> None:
+    failed = StepFailed("tool", error)
+    assert failed.kind == kind
+    assert failed.message
+    assert wait_after_failure(failed).reason == "tool"
+
+
+def test_messages_are_bounded() -> None:
+    failed = StepFailed("tool", wrapped(ApplicationError("x" * 100_000, type="Storage")))
+    assert len(wait_after_failure(failed).message) < 600
+
+
+@pytest.mark.parametrize(
+    ("state", "raised"),
+    [
+        # Its worker was lost after it had been cancelled, and nobody is to be asked about that.
+        (RetryState.CANCEL_REQUESTED, asyncio.CancelledError),
+        (RetryState.MAXIMUM_ATTEMPTS_REACHED, StepFailed),
+    ],
+)
+async def test_a_cancelled_call_whose_worker_was_lost_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch, state: RetryState, raised: type[BaseException]
+) -> None:
+    late = TimeoutError("late", type=TimeoutType.HEARTBEAT, last_heartbeat_details=[])
+
+    async def fails(*_: object, **__: object) -> NoReturn:
+        raise wrapped(late, state)
+
+    monkeypatch.setattr(workflow, "execute_activity", fails)
+    with pytest.raises(raised):
+        await ActivityCalls().run_activity("model_call", Data(), Data, "", seconds=1, attempts=1)

@@ -1,0 +1,168 @@
+"""What a failed activity means for the job: a pure reading of Temporal's failures."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
+
+from protocol.errors import Interruption
+from protocol.record import WaitReason, WaitState
+from protocol.text import one_line
+
+REMEDIES: dict[str, tuple[WaitReason, str]] = {
+    "Credentials": (
+        "credentials",
+        "Give the worker a valid key, or have the endpoint offer the model, then resume the job; "
+        "`starter.py resume JOB --set model.name=…` gives it another model, model.base_url another "
+        "address.",
+    ),
+    "Endpoint": ("endpoint", "Check the model endpoint, then resume the job."),
+    "ContextTooLong": (
+        "endpoint",
+        "Not even a compacted conversation fits the model's window: pause the job, shorten "
+        "workspace.md and rewind; or resume it with a larger model, --set model.name=….",
+    ),
+    "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
+    "Dependency": ("dependency", "Bring back what it names, then resume the job."),
+    "StoreAway": ("dependency", "Bring back what it names"),
+    "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
+    "CheckpointMissing": (
+        "storage",
+        "Put the folder .longhaul/checkpoints back from a backup, then resume the job; or rewind "
+        "to a phase whose start is there.",
+    ),
+    "WrongRoot": ("storage", "Start a worker on the job's own root, then resume the job."),
+}
+OTHERWISE: tuple[WaitReason, str] = (
+    "tool",
+    "Look into errors/ in the workspace; resume tries again, rewind starts the phase anew.",
+)
+PAUSED = WaitState(
+    reason="paused",
+    message="Paused by a person.",
+    remedy="Edit files if you like, then send the signal resume.",
+)
+REWINDS = WaitState(
+    reason="rewinds",
+    message="The agent wants to rewind once more and has used up its rewinds.",
+    remedy="Resume grants one more; rewind with an issue of your own; or cancel.",
+)
+STORE = WaitState(
+    reason="dependency",
+    message="The store does not answer, and the job's last traces are not in it.",
+    remedy="Bring back the store (LONGHAUL_STORE_URL), then resume the job.",
+)
+REVIEW = WaitState(
+    reason="review",
+    message="The review has not accepted the job.",
+    remedy="Read its findings with starter.py log; resume lets the agent go on, rewind with an "
+    "issue of your own tells it how, or cancel.",
+)
+JUDGE = WaitState(
+    reason="review",
+    message="The judge does not let the phase end.",
+    remedy="Read its findings with starter.py log; resume lets the agent go on, bypass judge and "
+    "resume lets the phase end, rewind with an issue of your own tells it how, or cancel.",
+)
+
+
+TRY_AGAIN = timedelta(seconds=30)
+"""How long a job leaves its endpoint alone that names no time itself."""
+MOST_SAID = 500
+MOST_CAUSES = 5
+LONGEST = timedelta(minutes=10)
+"""Between two attempts of a start: a day of them has to fit into its history."""
+
+
+def shell_quoted(job_id: str) -> str:
+    """The id as a shell takes it."""
+    if job_id.translate(dict.fromkeys(map(ord, "-_.:"))).isalnum():
+        return job_id
+    inner = job_id.replace("'", "'\\''")
+    return f"'{inner}'"
+
+
+class StepFailed(Interruption):
+    """An activity failed for good.
+
+    Temporal wraps the failure of a regular activity and not that of a local one; here both are
+    the same.
+    """
+
+    def __init__(self, step: str, error: FailureError) -> None:
+        cause = error.cause if isinstance(error, ActivityError) and error.cause else error
+        self.step = step
+        self.delay = TRY_AGAIN
+        """When to try again, for a failure that may pass."""
+        self.message = str(getattr(cause, "message", None) or cause)[:MOST_SAID]
+        self.causes = _causes(cause)
+        """What was raised, and what had raised that, each in a line."""
+        if isinstance(cause, ApplicationError):
+            self.kind = cause.type or "Unknown"
+            if cause.details and isinstance(cause.details[0], (int, float)):
+                self.delay = timedelta(seconds=cause.details[0])
+        else:
+            self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
+        """The typed failure's word (`activities.runtime.failures`), or another word for "
+        "what it was."""
+        super().__init__(f"{step}: {self.message}")
+
+
+def _causes(error: BaseException | None) -> list[str]:
+    found: list[str] = []
+    while error is not None and len(found) < MOST_CAUSES:
+        kind = getattr(error, "type", None) or type(error).__name__
+        found.append(f"{kind}: {getattr(error, 'message', None) or error}"[:MOST_SAID])
+        error = error.__cause__
+    return found
+
+
+def wait_after_failure(failed: StepFailed) -> WaitState:
+    """How the job waits after this failure."""
+    reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
+    return WaitState(reason=reason, message=str(failed), remedy=remedy)
+
+
+def store_away(lacking: str) -> StepFailed:
+    """What keeps a job open that could end but for a store that does not answer."""
+    return StepFailed("job_complete", ApplicationError(f"{lacking}.", type="StoreAway"))
+
+
+def without_verdict(guard: str, tool: str, why: str, count: int) -> WaitState:
+    """How the job waits for a verifier or hook that failed itself, time after time."""
+    return WaitState(
+        reason="dependency",
+        message=f"{guard} has kept {tool} back {count} times without a verdict. "
+        f"{one_line(why, MOST_SAID)}",
+        remedy=f"Mend {guard}, or what it needs, then resume the job: the call comes up again. "
+        f"`starter.py bypass JOB {guard}` before that lets it pass once.",
+    )
+
+
+def wait_for_closing(failed: StepFailed) -> WaitState:
+    """How what was cancelled waits whose result could not be written."""
+    remedy = (
+        "Mend what it names, then resume: closing is tried again. To end it without a result, "
+        "cancel the workflow through Temporal."
+    )
+    return wait_after_failure(failed).model_copy(update={"remedy": remedy})
+
+
+def wait_for_start(failed: StepFailed) -> WaitState:
+    """How a start waits for what it cannot do without, while it goes on trying."""
+    mend = {
+        "WrongRoot": "Start a worker on that root",
+        "Storage": "Free space or mend the workspaces root",
+    }.get(failed.kind, "Bring it back")
+    remedy = f"{mend}; the start tries again by itself, resume tries at once, cancel ends it."
+    reason, _ = REMEDIES[failed.kind]
+    return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)
+
+
+def wait_for_endpoint(failed: StepFailed) -> WaitState:
+    """How the job waits for an endpoint or a store that is away, while it goes on trying."""
+    reason, remedy = REMEDIES[failed.kind]
+    mend = remedy.partition(",")[0]
+    remedy = f"{mend}; the job goes on trying by itself, resume tries at once."
+    return WaitState(reason=reason, message=str(failed), remedy=remedy, trying=True)

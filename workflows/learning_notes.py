@@ -1,0 +1,72 @@
+"""What a job leaves to be learned from: its notes, and reflections on attempts that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protocol.record import JobRecord
+from protocol.reflection import ReflectReply
+from protocol.traces import MOST_AT_A_TIME
+from workflows import activity_failures, budget, traces
+from workflows.activity_failures import StepFailed
+from workflows.steps import JobSteps
+
+
+async def store_pending_traces(
+    job: JobRecord, steps: JobSteps, notice: Callable[[str], None]
+) -> bool:
+    """Hand over what was noted; whether the store took it.
+
+    What it does not take stays in the record and goes again with the next.
+    """
+    while handed := job.traces[:MOST_AT_A_TIME]:
+        try:
+            await steps.store_traces(job, handed)
+        except StepFailed as failed:
+            if not job.deferred_traces:
+                notice(f"traces are kept for later: {failed.message}")
+            job.deferred_traces = len(job.traces)
+            if traces.is_full(job) and job.waiting is None:
+                job.waiting = activity_failures.STORE
+            return False
+        job.traces = job.traces[len(handed) :]
+        job.deferred_traces = max(0, job.deferred_traces - len(handed))
+    return True
+
+
+async def reflect_on_failure(
+    job: JobRecord,
+    steps: JobSteps,
+    notice: Callable[[str], None],
+    issue: str,
+    call: int | None = None,
+) -> None:
+    """Learn from an attempt that failed; one that cannot be reflected on goes by without."""
+    again = job.reflected_step == job.step + 1
+    if (
+        again
+        or not job.limits.reflection
+        or budget.exceeded_limit(job, budget.reflection_calls(job))
+    ):
+        return
+    try:
+        reflection = await steps.reflect_on_failure(job, issue, call)
+    except StepFailed as failed:
+        reflection = ReflectReply(commit=job.commit, at=job.at, failure=failed.message)
+    job.add_usage(reflection.usage)
+    if reflection.failure:
+        notice(f"step {job.step}: no reflection. {reflection.failure}")
+        return
+    job.advance_to(reflection.commit, reflection.at)
+    job.context = reflection.context
+    job.reflected_step = job.step + 1
+    by = "generic reflection" if reflection.generic else "reflection"
+    traces.note_trace(
+        job,
+        "outcome",
+        "agent",
+        by,
+        reflection.assumption,
+        what_was_correct=reflection.prevention,
+        why=reflection.issue,
+    )
