@@ -2,6 +2,9 @@
 
 import json
 
+from engine.development import free_port
+from tests.http_server import Handler, served
+
 
 def test_the_job_gets_the_plain_object_of_the_contract(engine, starter, tmp_path, workspaces):
     law = tmp_path / "the law.md"
@@ -31,13 +34,21 @@ def test_the_job_gets_the_plain_object_of_the_contract(engine, starter, tmp_path
 
 
 def test_an_id_is_made_and_printed_with_the_link(engine, starter, monkeypatch):
-    monkeypatch.setenv("TEMPORAL_UI_ADDRESS", "https://temporal.example/")
-    ran = starter("start", "generalist", "--instructions", "x")
+    with served(Handler) as address:
+        monkeypatch.setenv("TEMPORAL_UI_ADDRESS", f"{address}/")
+        ran = starter("start", "generalist", "--instructions", "x")
     job, link = ran.out.splitlines()
     assert job.startswith("generalist-")
     assert len(job) == len("generalist-") + 6
-    assert link == f"https://temporal.example/namespaces/default/workflows/{job}"
+    assert link == f"{address}/namespaces/default/workflows/{job}"
     assert engine.status(job)["input"] == {"agent": "generalist", "instructions": "x"}
+
+
+def test_no_link_is_printed_to_a_web_ui_that_does_not_answer(engine, starter, monkeypatch):
+    monkeypatch.setenv("TEMPORAL_UI_ADDRESS", f"http://127.0.0.1:{free_port()}")
+    ran = starter("start", "generalist", "--instructions", "x")
+    assert "no Web UI answers" in ran.out
+    assert "/workflows/" not in ran.out
 
 
 def test_an_id_that_runs_already_starts_nothing(engine, starter):
