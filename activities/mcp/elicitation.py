@@ -29,7 +29,7 @@ NOBODY = "none: the server is told that nobody answered"
 
 
 class Misread(Refusal):
-    """A person's words do not answer the question; says what would."""
+    """A person's words do not answer the question; says what is wrong with them."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class Elicited:
             return ElicitResult(action="decline")
         if isinstance(self.params, ElicitRequestURLParams) or not named:
             if word not in YES:
-                raise Misread("Answer `accept` or `decline`.")
+                raise Misread("neither `accept` nor `decline`")
             is_form = isinstance(self.params, ElicitRequestFormParams)
             return ElicitResult(action="accept", content={} if is_form else None)
         values = self._values(text.strip(), named)
         schema = {"type": "object", "additionalProperties": False} | self._schema
         for problem in Draft202012Validator(schema).iter_errors(values):
-            raise Misread(f"{one_line(problem.message, 200)}. {self._form}")
+            raise Misread(one_line(problem.message, 200))
         return ElicitResult(action="accept", content=values)
 
     def _values(self, text: str, named: list[str]) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Elicited:
         for line in filter(str.strip, text.replace(";", "\n").splitlines()):
             name, parted, value = line.partition("=")
             if not parted or name.strip() not in named:
-                raise Misread(self._form)
+                raise Misread(f"{one_line(line, 40)!r} is not name=value")
             values[name.strip()] = _as(self._properties[name.strip()], value.strip())
         return values
 

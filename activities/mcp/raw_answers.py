@@ -98,7 +98,9 @@ def odd_result(result: dict[str, Any] | None, why: Exception) -> CallToolResult 
         return None
     try:
         held = CallToolResult.model_validate(result)
-    except ValidationError:
+    except ValidationError as error:
+        # The client's own error is of all the kinds of answers that there might have been.
+        why = error
         sent = {key: value for key, value in result.items() if key not in OURS}
         text = json.dumps(sent, ensure_ascii=False)
         is_error = result.get("isError") is True

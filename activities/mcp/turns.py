@@ -247,7 +247,7 @@ def _collected(pending: Pending, questions: Sequence[Elicited]) -> dict[str, Eli
         try:
             said = current.read_answer(pending.answer) if pending.answer else current.lapsed()
         except Misread as misread:
-            question = f"{current.question} ({pending.answer[:100]!r} does not fit. {misread})"
+            question = f"{current.question} ({pending.answer[:100]!r} does not fit: {misread}.)"
             again = {"answer": None, "question": question}
             raise Unfinished(pending.model_copy(update=again), again=True) from None
         answers[current.key] = said

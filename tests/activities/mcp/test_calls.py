@@ -244,3 +244,10 @@ def test_results_of_the_reference_server(tmp_path: Path) -> None:
     assert not call(job, "everything__get-sum", '{"a": "x"}').ok
     assert "a: 'x' is not of type 'number'" in answer(job)
     assert servers() is servers()
+
+
+def test_a_server_of_the_older_protocol_does_not_wait_for_a_person(tmp_path: Path) -> None:
+    job = standing(tmp_path / "job", agent(everything=public("everything", "stdio")))
+    call(job, "everything__trigger-elicitation-request")
+    assert "everything asked meanwhile: " in answer(job)
+    assert "nobody answered" in answer(job)

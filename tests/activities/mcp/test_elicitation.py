@@ -47,13 +47,13 @@ def test_an_answer_is_read(question: Elicited, text: str, content: dict[str, Any
         (form(["count"], count=COUNT), "many", "'many' is not of type 'integer'"),
         (form(["count"], count=COUNT), "0", "0 is less than the minimum of 1"),
         (form(["count"], count=COUNT, size=SIZE), "size=large", "'count' is a required property"),
-        (form(["count"], count=COUNT, size=SIZE), "two, please", "Answer with count=… (integer)"),
+        (form(["count"], count=COUNT, size=SIZE), "two, please", "'two, please' is not name=value"),
         (form(["count"], count=COUNT), '{"cups": 1, "count": 1}', "'cups' was unexpected"),
-        (form(), "hm", "Answer `accept` or `decline`"),
-        (URL, "hm", "Answer `accept` or `decline`"),
+        (form(), "hm", "neither `accept` nor `decline`"),
+        (URL, "hm", "neither `accept` nor `decline`"),
     ],
 )
-def test_what_does_not_fit_says_what_would(question: Elicited, text: str, told: str) -> None:
+def test_what_does_not_fit_says_why(question: Elicited, text: str, told: str) -> None:
     with pytest.raises(Misread, match=told.replace("(", r"\(").replace(")", r"\)")):
         question.read_answer(text)
 

@@ -14,8 +14,9 @@ from temporalio.exceptions import CancelledError
 
 from activities.checkpoints import Files
 from activities.job.kept_results import KeptResults
-from activities.toolkit.effects import MAY_HAVE_HAPPENED, once
-from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.effects import MAY_HAVE_HAPPENED, held_by, once
+from activities.toolkit.errors import ToolError, Unfinished, Unreached
+from protocol.requests import Pending
 from tests.activities.standing import Standing, environment
 
 
@@ -154,3 +155,24 @@ def test_what_was_not_reached_is_tried_again(kept: KeptResults, files: Files) ->
     with pytest.raises(Unreached):
         once(kept, "run.7", files, away)
     assert once(kept, "run.7", files, lambda: ("sent", files)) == ("sent", files)
+
+
+def test_what_is_not_finished_is_not_begun_again(kept: KeptResults, files: Files) -> None:
+    def takes() -> tuple[str, Files]:
+        raise Unfinished(Pending(key="run.7", task="t1"), {"state": "s"})
+
+    for does in (takes, never):
+        with pytest.raises(Unfinished) as unfinished:
+            once(kept, "run.7", files, does)
+        assert unfinished.value.pending.task == "t1"
+    assert held_by(kept, "run.7") == {"state": "s"}
+    assert held_by(kept, "run.8") is None
+
+
+def test_a_turn_that_changed_nothing_comes_once_more(kept: KeptResults, files: Files) -> None:
+    def asks() -> tuple[str, Files]:
+        raise Unfinished(Pending(key="run.7"), again=True)
+
+    with pytest.raises(Unfinished):
+        once(kept, "run.7.1", files, asks)
+    assert once(kept, "run.7.1", files, lambda: ("sent", files))[0] == "sent"
