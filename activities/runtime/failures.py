@@ -40,7 +40,12 @@ STORE = ("activities.checkpoints.", "activities.job.")
 
 
 def failure(
-    kind: str, message: str, *, retry: bool = False, delay: float | None = None
+    kind: str,
+    message: str,
+    *,
+    retry: bool = False,
+    delay: float | None = None,
+    longest: float = MAX_DELAY,
 ) -> ApplicationError:
     """A typed failure with a message for people.
 
@@ -49,11 +54,12 @@ def failure(
         message: What was wrong and what to do, in one line.
         retry: Whether Temporal should try again.
         delay: Seconds until it should, when the other side said so; else twice as long each time.
+        longest: Seconds that the delay without such a word grows to.
     """
     if retry and delay is None:
         # Not the retry policy's business: what a killed worker left is to be tried again at once.
         attempt = activity.info().attempt if activity.in_activity() else 1
-        delay = min(2.0 ** (attempt - 1), MAX_DELAY)
+        delay = min(2.0 ** min(attempt - 1, 20), longest)
     return ApplicationError(
         redact(message),
         type=kind,

@@ -123,12 +123,9 @@ async def _send(root: Root, request: Sending) -> int:
         raise _failure(str(error) or type(error).__name__) from None
 
 
-def _failure(why: str, delay: float = 0.0) -> ApplicationError:
-    attempt = activity.info().attempt
-    backed_off = min(2.0 ** min(attempt - 1, 20), LONGEST_DELAY)
-    delay = min(max(delay, backed_off), LONGEST_DELAY)
-    text = hide(one_line(redact(why), 300))
-    return failure("NotSent", f"The notification is not sent: {text}", retry=True, delay=delay)
+def _failure(why: str, delay: float | None = None) -> ApplicationError:
+    text = f"The notification is not sent: {hide(one_line(redact(why), 300))}"
+    return failure("NotSent", text, retry=True, delay=delay, longest=LONGEST_DELAY)
 
 
 async def _post(to: Destination, notification: Notification) -> int:
@@ -148,7 +145,8 @@ async def _post(to: Destination, notification: Notification) -> int:
     moved = (
         "; redirects are not followed, give the address it leads to" if 300 <= status < 400 else ""
     )
-    raise _failure(f"{host} answered {status}{moved}", float(delay) if delay.isdecimal() else 0.0)
+    named = min(float(delay), LONGEST_DELAY) if delay.isdecimal() and int(delay) else None
+    raise _failure(f"{host} answered {status}{moved}", named)
 
 
 def _run_hook(root: Root, request: Sending) -> int:
