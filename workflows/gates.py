@@ -17,9 +17,14 @@ from protocol.text import first_few, one_line
 MOST_NAMED = 30
 MOST_OPEN = 10
 """Open scope items that a refusal names."""
-DO_THE_WORK = (
+TICK_OR_NAME = (
     "Do the work, or tick the boxes of what is done in plan.md; complete an item by a todo that "
     "names it, or leave it out with drop_item(id, reason). Then call job_complete again."
+)
+NAME_ITEM = (
+    "Do the work. No box stands for {id}: a todo that names it completes it, as "
+    'todo_write(phase, description, todos=[{{"content": "…", "items": ["{id}"]}}]); or leave it '
+    "out with drop_item(id, reason). Then call job_complete again."
 )
 TICK = (
     "The work of each of its open boxes is done, as completed items: "
@@ -198,14 +203,16 @@ def _refuse_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refus
     if ticks and (not rewinds or facts.unexplained_phases):
         return Refusal(f"{_open_work_text(facts, [])} {TICK} Then call job_complete again.")
     if not rewinds:
-        return Refusal(f"{_open_work_text(facts, open_items)} {DO_THE_WORK} {GIVING_UP}")
+        return Refusal(
+            f"{_open_work_text(facts, open_items)} {_way_out(facts, open_items)} {GIVING_UP}"
+        )
     if facts.unexplained_phases or facts.unexplained_items or facts.unexplained_writes:
         named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
         named += facts.unexplained_items + facts.unexplained_writes
         return Refusal(
-            f"{_open_work_text(facts, open_items)} {DO_THE_WORK} What cannot be done "
-            "needs an entry of its "
-            f"own in `unresolved`, with its id and the reason: {'; '.join(named)}."
+            f"{_open_work_text(facts, open_items)} {_way_out(facts, open_items)} What cannot be "
+            "done needs an entry of its own in `unresolved`, with its id and the reason: "
+            f"{'; '.join(named)}."
         )
     return None
 
@@ -257,12 +264,19 @@ def _open_work_text(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
         boxes = f" (such as {'; '.join(facts.plan_boxes)})" if facts.plan_boxes else ""
         parts.append(f"plan.md has {phases}{boxes}")
     if items:
-        named = "; ".join(_item_names(items))
+        named = "; ".join(_item_names(items)).rstrip(".")
         parts.append(f"{len(items)} scope item{'s are' if len(items) > 1 else ' is'} open: {named}")
     if refused := facts.refused_writes:
         listed = "; ".join(why.rstrip(".") for why in refused)
         parts.append(f"writes that were deferred are refused by their store: {listed}")
     return f"{', and '.join(parts)}."
+
+
+def _way_out(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
+    """What closes the open work: boxes close phases, and items that the plan has brought."""
+    if facts.plan_open or facts.refused_writes or any(item.source == "plan" for item in items):
+        return TICK_OR_NAME
+    return NAME_ITEM.format(id=items[0].id)
 
 
 def _item_names(items: Sequence[ScopeItem]) -> list[str]:
