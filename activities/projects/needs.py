@@ -11,7 +11,7 @@ from activities.projects.runners import needs_of
 from config.schema.agent import AgentConfig
 from config.schema.shell import ShellConfig
 from protocol.project_start import ProjectStart
-from protocol.text import end_of, one_line
+from protocol.text import as_sentence, end_of, one_line
 
 SECONDS = 60
 """That one may take."""
@@ -36,7 +36,7 @@ def lacking(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
     for shell in shells.values():
         for command in wanted:
             if why := _tried(command, shell):
-                return f"The project needs `{one_line(command, 100)}`, which {why}."
+                return as_sentence(f"The project needs `{one_line(command, 100)}`, which {why}")
     return ""
 
 
