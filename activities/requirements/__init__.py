@@ -1,1 +1,1 @@
-"""Requirements: what one is, what a text says of relevance and entities."""
+"""Requirements: their text, citations, store and graph, and the tools of the agents for them."""
