@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from protocol.text import one_line
 from rehearsal.wire import Request
 
 _HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")?(?: · | ═|$)')
@@ -14,7 +15,9 @@ _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
 _SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
 _ENDED = re.compile(r"^# Phase \d+: (.*) \(tactical, completed\)$", re.MULTILINE)
-_SAME = re.compile(r"The same result as that of call (\S+) above")
+_SAME = re.compile(r"The same result as that of (.*) above, to the letter")
+SHOWN_CALL = 200
+"""Characters of a call by which a result names another one."""
 _BOX = re.compile(r"^- \[([ xX])\] (.*)$", re.MULTILINE)
 _OF_PLAN = re.compile(r"^Scope: .*; open: .*\bP\d", re.MULTILINE)
 _WORKSPACE = "## workspace.md as this phase began"
@@ -176,9 +179,14 @@ def _collect(view: View, messages: list[dict[str, Any]]) -> None:
         for message in messages
         if message.get("role") == "tool"
     }
-    for id_, text in results.items():
+    calls = [call for message in messages for call in message.get("tool_calls") or []]
+    whole: dict[str, str] = {}
+    for call in calls:
+        function, text = call["function"], results.get(call["id"], "")
         if named := _SAME.match(text):
-            results[id_] = results.get(named[1], text)
+            results[call["id"]] = whole.get(named[1], text)
+        else:
+            whole[one_line(f"{function['name']} {function['arguments']}", SHOWN_CALL)] = text
     for message in reversed(messages[1:-1]):
         calls = message.get("tool_calls") or []
         if not calls:

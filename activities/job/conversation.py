@@ -22,6 +22,7 @@ from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FILE, Raw, entries
 from activities.redaction.credentials import hide_in_json
 from activities.text.tokens import of_message
+from protocol.text import one_line
 
 FAN_OUT = 32
 CASE = FAN_OUT * FAN_OUT
@@ -35,6 +36,8 @@ MIXED_UP = "arguments_mixed_up"
 
 SAME_FROM = 1000
 """Characters from which a result is not appended a second time."""
+CALL_CHARACTERS = 200
+"""Of a call that had the same result."""
 LOOK_BACK = 64
 """Messages in which it is looked for: a bound on what a step costs."""
 
@@ -240,7 +243,9 @@ class Conversation:
         return loaded
 
     def same_result(self, content: str, start: int) -> str:
-        """Id of a recent call that had this very result; empty when there is none.
+        """A recent call that had this very result, as `read_file {"path": "a.md"}`; else empty.
+
+        Not its id: over the Responses API the model knows its calls by the provider's own.
 
         Args:
             content: The result. One that is short is not looked for: to name another is no shorter.
@@ -251,7 +256,17 @@ class Conversation:
         ending = on_wire(content)
         for number in range(len(self) - 1, max(start, len(self) - LOOK_BACK) - 1, -1):
             if ending in self._read(number):
-                return str(self.message(number).get("tool_call_id", ""))
+                return self._call_text(number)
+        return ""
+
+    def _call_text(self, number: int) -> str:
+        """The call that the message with this number is the result of, in a line."""
+        answered = self.message(number)["tool_call_id"]
+        for earlier in range(number - 1, -1, -1):
+            for call in self.message(earlier).get("tool_calls", ()):
+                if call["id"] == answered:
+                    function = call["function"]
+                    return one_line(f"{function['name']} {function['arguments']}", CALL_CHARACTERS)
         return ""
 
     def calls(self, step: int) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def when(request: ToolRequest) -> int:
     return request.at if activity.info().is_local else scheduled_at()
 
 
-SAME = "The same result as that of call {call} above, to the letter; nothing of it has changed."
+SAME = "The same result as that of {call} above, to the letter; nothing of it has changed."
 
 
 class Refused(Refusal):

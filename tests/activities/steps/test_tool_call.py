@@ -376,9 +376,9 @@ def test_a_long_result_is_not_shown_twice(job: Standing) -> None:
     job.write("short.md", "tea\n")
     first = job.call("read_file", path="long.md")
     named = job.call("read_file", path="long.md")
-    assert (
-        named
-        == "The same result as that of call s1c0 above, to the letter; nothing of it has changed."
+    assert named == (
+        'The same result as that of read_file {"path": "long.md"} above, to the letter; nothing of '
+        "it has changed."
     )
     job.write("long.md", "tea\n" * 501)
     changed = job.call("read_file", path="long.md")
