@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +54,18 @@ async def test_a_job_learns_the_api_once_and_comes_to_its_end(temporal: Client, 
     [refused] = provider.responses.refusals
     assert "temperature" in refused
     assert reasoned(provider.responses.requests[-1])
+
+
+async def test_a_result_that_names_another_is_understood_by_calls_of_any_id(
+    temporal: Client, root: Root
+) -> None:
+    policy = Path(__file__).parents[2] / "examples/documents/records-policy.md"
+    async with serving(temporal, root, ProviderTransport(Provider(Responses(rehearse)))) as jobs:
+        start = {"agent": "creator", "documents": [str(policy)], "set": of("gpt-6-notes")}
+        handle = await jobs.start(start)
+        assert (await jobs.result(handle))["status"] == "completed"
+        status = await handle.query("status")
+    assert (status["rewinds"], status["refusals"]) == (0, 0)
 
 
 async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
