@@ -25,9 +25,12 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
 
 
 @pytest.fixture
-def job(begun: Standing) -> Standing:
+def job(begun: Standing) -> Iterator[Standing]:
     """Each test goes on from the beginning, which takes longer than what most of them do."""
-    return dataclasses.replace(begun)
+    before = set(REGISTRY)
+    yield dataclasses.replace(begun)
+    for name in set(REGISTRY) - before:
+        del REGISTRY[name]
 
 
 def found(job: Standing, query: str, mode: str = "text") -> list[str]:
