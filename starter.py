@@ -5,10 +5,10 @@ import os
 if __name__ == "__main__":
     try:
         from cli.app import main
-        from engine.process import INTERRUPTED, leave
+        from engine.process import INTERRUPTED, exit_process
     except KeyboardInterrupt:  # loading takes a moment
         os._exit(130)
     try:
-        leave(main())
+        exit_process(main())
     except KeyboardInterrupt:
-        leave(INTERRUPTED)
+        exit_process(INTERRUPTED)

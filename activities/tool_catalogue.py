@@ -12,14 +12,14 @@ from activities.requirements.tools import (  # noqa: F401 - each enters its tool
 )
 from activities.toolkit.registry import REGISTRY
 from activities.tools import (  # noqa: F401 - each enters its tools
-    discovery,
     documents,
     file_search,
     files,
-    history,
+    history_search,
     scope,
     shell,
     todos,
+    tool_search,
     traces,
     verdict,
     wait,

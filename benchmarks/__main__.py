@@ -21,7 +21,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from benchmarks import calls
 from benchmarks.runs import APPENDS, JobRun, bare, job
-from engine.development import FLAGS, server
+from engine.development import FLAGS, development_server
 
 COUNTS = [25, 100, 400]
 LONG = 2000
@@ -61,7 +61,7 @@ async def measure(
     }
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
-        async with server(ui=False) as temporal:
+        async with development_server(ui=False) as temporal:
             await bare(temporal.client, 10, local=False)  # warm
             looked_at = await job(temporal.client, root, 100, watched=True)
             figures["unpacked_store_bytes"] = looked_at.unpacked_bytes

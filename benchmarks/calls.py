@@ -16,10 +16,10 @@ from rich.table import Table
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.text.tokens import MESSAGE_TOKENS, count
+from activities.text.tokens import MESSAGE_TOKENS, count_tokens
 from benchmarks.capable import FILES, MOST_CALLS, Capable
 from benchmarks.drift import serving
-from engine.development import server
+from engine.development import development_server
 
 LIMIT = 32
 """Model calls that the work may take with a model that batches."""
@@ -49,7 +49,7 @@ def alone(most: int) -> Spent:
     model, tokens = Capable(most), 0
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"Write {FILES} files."}]
     while True:
-        tokens += sum(MESSAGE_TOKENS + count(str(message)) for message in messages)
+        tokens += sum(MESSAGE_TOKENS + count_tokens(str(message)) for message in messages)
         reply = model({"messages": messages, "tools": [{}]})
         if not reply.calls:
             return Spent(model.calls, tokens)
@@ -84,7 +84,7 @@ def table(spent: dict[str, Spent]) -> Table:
 async def _run() -> dict[str, Spent]:
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
-        async with server(ui=False) as running:
+        async with development_server(ui=False) as running:
             return await measure(running.client, root)
 
 

@@ -27,7 +27,7 @@ from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
 from benchmarks.drifting import ITEMS, Drifting, content, even, path
-from engine.development import server
+from engine.development import development_server
 from engine.service import build_worker
 from rehearsal import RehearsalTransport
 from rehearsal.wire import Model
@@ -137,7 +137,7 @@ async def measure(rates: list[float], seeds: int) -> Table:
     undrifted = 0.0
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
-        async with server(ui=False) as running:
+        async with development_server(ui=False) as running:
             for rate in [0.0, *rates]:
                 model, queue = Drifting(even(rate)), f"drift-{rate}"
                 gate = asyncio.Semaphore(AT_ONCE)

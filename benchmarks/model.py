@@ -53,7 +53,7 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
 
 def answered(model: ZeroCost, body: bytes) -> bytes:
     """The reply to a request, as the events of a stream."""
-    incoming = wire.Incoming(
+    incoming = wire.IncomingRequest(
         {"messages": [], "stream": True, "stream_options": {"include_usage": True}},
         hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
         len(body),

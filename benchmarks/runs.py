@@ -24,7 +24,7 @@ from benchmarks.histories import Steps, chain, steps
 from benchmarks.model import ZeroCostTransport, client
 from benchmarks.zero_cost import ZeroCost
 from engine.converter import DATA_CONVERTER
-from engine.sandbox import runner
+from engine.sandbox import sandbox_runner
 from engine.service import build_worker
 from workflows.job import Job
 
@@ -120,7 +120,7 @@ async def job(
     begun = time.perf_counter()
     longest = max(runs, key=len)
     await Replayer(
-        workflows=[Job], data_converter=DATA_CONVERTER, workflow_runner=runner()
+        workflows=[Job], data_converter=DATA_CONVERTER, workflow_runner=sandbox_runner()
     ).replay_workflow(WorkflowHistory(queue, longest))
     replayed = time.perf_counter() - begun
     return JobRun(

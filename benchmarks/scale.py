@@ -31,7 +31,7 @@ from activities.checkpoints import Root
 from benchmarks.bare import Bare, BareWaiting, Waiting, nothing, nothing_local
 from benchmarks.runs import serving
 from benchmarks.zero_cost import ZeroCost
-from engine.development import server
+from engine.development import development_server
 from engine.service import SLOTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -57,11 +57,11 @@ def main() -> None:
 async def measure(asked: argparse.Namespace) -> dict[str, Any]:
     """The figures, by name."""
     with tempfile.TemporaryDirectory() as folder:
-        async with server(ui=False) as temporal:
+        async with development_server(ui=False) as temporal:
             busy = await _busy(temporal.client, Path(folder) / "busy", asked.busy)
-        async with server(ui=False) as temporal:
+        async with development_server(ui=False) as temporal:
             bare = await _bare_waiting(temporal.client, asked.jobs, asked.latency, asked.window)
-        async with server(ui=False) as temporal:
+        async with development_server(ui=False) as temporal:
             waiting = await _waiting(
                 temporal.client, temporal.address, Path(folder), asked.jobs, asked.latency,
                 asked.window,

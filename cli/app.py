@@ -21,9 +21,9 @@ from cli import (
     commands_steer,
 )
 from cli.output import FAILED, MISTAKE, OK, UserError, print_note, show_anything, write_error
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from engine import logs
-from engine.errors import Unusable
+from engine.errors import SetupError
 from engine.process import INTERRUPTED
 from protocol.payloads import EncryptedPayloadError
 from protocol.text import one_line
@@ -94,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
     try:
-        logging.basicConfig(level=logs.level("ERROR"))
+        logging.basicConfig(level=logs.log_level("ERROR"))
         return _run_command(sys.argv[1:] if arguments is None else list(arguments))
-    except (UserError, Unusable, Problem) as error:
+    except (UserError, SetupError, ConfigError) as error:
         _print_error(str(error))
         return MISTAKE
     except EncryptedPayloadError as error:

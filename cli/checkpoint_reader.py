@@ -12,18 +12,18 @@ from temporalio.client import Client
 from activities.checkpoints import (
     CheckpointMissing,
     Checkpoints,
-    Entry,
+    FileEntry,
     Files,
     FilesError,
+    GitNotInstalled,
     LogEntry,
-    NoGit,
     PathRefused,
-    RemoteAway,
+    RemoteUnavailable,
     Root,
     RootError,
     open_checkpoints,
 )
-from activities.checkpoints.remote import fetch
+from activities.checkpoints.remote import fetch_refs
 from activities.job.snapshot import Snapshot
 from activities.phases.tags import phase_starts
 from cli.forgotten import forgotten_notice
@@ -152,13 +152,13 @@ def _fetch_missing(root: Root, job_id: str, places: JobPlaces) -> None:
     checkpoints = open_checkpoints(root, job_id, create=True)
     try:
         for attempt in range(MAX_FETCHES + 1):
-            missing = [commit for commit in commits if not checkpoints.holds(commit)]
+            missing = [commit for commit in commits if not checkpoints.has_commit(commit)]
             if not missing:
                 return
             if attempt < MAX_FETCHES:
                 time.sleep(PAUSE_SECONDS if attempt else 0)
-                fetch(places.remote, job_id, checkpoints)
-    except (NoGit, RemoteAway) as error:
+                fetch_refs(places.remote, job_id, checkpoints)
+    except (GitNotInstalled, RemoteUnavailable) as error:
         print_note(
             f"not all checkpoints are here, and the remote {places.remote} gives none: {error}"
         )
@@ -216,7 +216,7 @@ def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | No
         commit = commit or store.tags().get(str(status.get("status")))
         return {
             "checkpoint": commit,
-            "tree": Snapshot.load(store, commit).compared if commit else None,
+            "tree": Snapshot.load(store, commit).comparable_tree if commit else None,
         }
     except (StoreMissing, CheckpointMissing):
         return {"checkpoint": commit, "tree": None}
@@ -239,7 +239,7 @@ def _load_snapshot(store: Checkpoints, commit: str) -> Snapshot:
         raise UserError(f"that checkpoint is not in this store: {error}") from None
 
 
-def read_path(files: Files, path: str) -> list[Entry] | bytes:
+def read_path(files: Files, path: str) -> list[FileEntry] | bytes:
     """The entries below a folder, or the content of a file.
 
     Raises:

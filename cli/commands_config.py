@@ -10,9 +10,9 @@ import typer
 from cli import view
 from cli.options import Json
 from cli.output import FAILED, OK, UserError, print_json, print_note, print_result
-from config.editors import Kind, schema
+from config.editor_schemas import Kind, file_schema
 from config.loader import agent_names
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from engine.connection import workspaces_root
 
 config = typer.Typer(
@@ -60,7 +60,7 @@ def schema_(
     Example: `starter.py config schema agent > agent.schema.json`; then, as the first line of an
     `agent.yaml`: `# yaml-language-server: $schema=../../../agent.schema.json`.
     """
-    print_json(schema(kind))
+    print_json(file_schema(kind))
     return OK
 
 
@@ -90,7 +90,7 @@ def tools(
     _check_known_agent(agent)
     try:
         equipment = tool_listing.agent_tools(agent)
-    except Problem as problem:
+    except ConfigError as problem:
         raise UserError(f"{problem} (`starter.py config check` tells all that is wrong)") from None
     if json:
         print_json(asdict(equipment))

@@ -16,7 +16,7 @@ from cli.jobs import explain_failure
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result, run_async
 from cli.scheduling import set_schedule
-from engine.connection import connect, task_queue
+from engine.connection import connect_client, task_queue
 
 SCHEDULE = "longhaul-forgetting"
 SILENT_SECONDS = 3.0
@@ -67,7 +67,7 @@ def forget(
 
 
 async def _run_forget_workflow(job: str, request: dict[str, Any]) -> dict[str, Any]:
-    client, queue = await connect(), task_queue()
+    client, queue = await connect_client(), task_queue()
     with suppress(RPCError):
         # Where the job ran, workers serve the root that it is on.
         queue = (await client.get_workflow_handle(job).describe()).task_queue

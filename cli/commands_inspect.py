@@ -17,7 +17,7 @@ from cli.forgotten import forgotten_notice
 from cli.jobs import JobView, list_jobs, view_job
 from cli.options import Job, Json
 from cli.output import FAILED, OK, UserError, print_json, print_note, print_result, run_async
-from engine.connection import connect
+from engine.connection import connect_client
 
 if TYPE_CHECKING:
     from activities.checkpoints import Checkpoints, LogEntry
@@ -34,7 +34,7 @@ def list_(
     """List jobs, newest first. Needs no worker."""
 
     async def fetch_jobs() -> list[dict[str, Any]]:
-        return await list_jobs(await connect(), limit)
+        return await list_jobs(await connect_client(), limit)
 
     jobs = run_async(fetch_jobs())
     if json:
@@ -56,7 +56,7 @@ def show(job: Job, json: Json = False) -> int:
     """
 
     async def fetch_job() -> JobView:
-        return await view_job(await connect(), job)
+        return await view_job(await connect_client(), job)
 
     job_view = run_async(fetch_job())
     gone = forgotten_notice(job) if job_view.closed else None
@@ -226,15 +226,18 @@ def log(job: Job, json: Json = False) -> int:
     else:
         [commit], store = _moment_commits(job, places, "now")
         steps = checkpoint_reader.read_steps(store, commit)
-        if store.breaks_off(steps[0].id):
+        if store.lacks_parent(steps[0].id):
             print_note("the steps before these are damaged or not in this store")
     if json:
         print_json(
-            [{"id": step.id, "at": step.at, "message": step.message.strip()} for step in steps]
+            [
+                {"id": step.id, "at": step.timestamp, "message": step.message.strip()}
+                for step in steps
+            ]
         )
         return OK
     for step in steps:
-        when = datetime.fromtimestamp(step.at, UTC).astimezone()
+        when = datetime.fromtimestamp(step.timestamp, UTC).astimezone()
         first = step.message.strip().partition("\n")[0]
         print_result(f"{step.id[:8]}  {when:%Y-%m-%d %H:%M:%S}  {first}")
     return OK
@@ -276,7 +279,7 @@ def _job_places(job: str) -> JobPlaces:
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
     async def fetch_places() -> JobPlaces:
-        return await checkpoint_reader.find_places(await connect(), job)
+        return await checkpoint_reader.find_places(await connect_client(), job)
 
     return run_async(fetch_places())
 

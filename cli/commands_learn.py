@@ -11,7 +11,7 @@ import typer
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result, run_async
 from cli.scheduling import set_schedule
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from engine.connection import workspaces_root
 from protocol.traces import TraceType
 
@@ -48,27 +48,27 @@ def traces(
 ) -> int:
     """List what guards, gates and people refused and corrected, over all jobs. Needs no server."""
     from activities.stores import traces as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.engine import Store  # noqa: PLC0415
-    from activities.traces.trace_search import Reader, find  # noqa: PLC0415
+    from activities.stores.engine import RelationalStore  # noqa: PLC0415
+    from activities.traces.trace_search import TraceReader, find_traces  # noqa: PLC0415
     from activities.traces.trace_text import render_trace  # noqa: PLC0415
 
     number = _trace_number(universal) if universal else None
 
     def fetch_rows(root: Root) -> list[Any]:
-        store = Store(root)
+        store = RelationalStore(root)
         if number is not None:
             if not store.run(lambda c: rows.make_universal(c, number)):
                 raise UserError(f"there is no trace {universal}; `starter.py traces` names them")
-            return [store.read(lambda c: rows.find(c, number))]
+            return [store.read(lambda c: rows.find_trace(c, number))]
         only = {"job": job, "type": type or "", "guard": guard}
         if not query:
-            return list(store.read(lambda c: rows.some(c, **only, limit=limit)))
-        return find(
+            return list(store.read(lambda c: rows.list_traces(c, **only, limit=limit)))
+        return find_traces(
             root,
-            Reader("", "", everything=True),
+            TraceReader("", "", everything=True),
             query,
             limit,
-            wanted=lambda row: all(v in ("", getattr(row, k)) for k, v in only.items()),
+            is_wanted=lambda row: all(v in ("", getattr(row, k)) for k, v in only.items()),
         )
 
     trace_rows = _with_root(fetch_rows)
@@ -99,7 +99,7 @@ def guards(
     blocking anything; `promote` makes one that is ready active; `retire` takes one out of use.
     Needs no server, but for --schedule.
     """
-    from activities.learning.learning_pass import Lessons  # noqa: PLC0415 - loads the activities
+    from activities.learning.learning_pass import LearningPass  # noqa: PLC0415 - loads the activities
 
     if schedule:
         if action != "list" or name:
@@ -115,21 +115,21 @@ def guards(
         raise UserError(
             f"guards {action}: takes no name; `starter.py guards show {name}` shows one"
         )
-    lessons = _with_root(Lessons)
+    lessons = _with_root(LearningPass)
     messages: list[str] = []
     if action == "propose":
         messages = _reporting_problems(lessons.learn)
     elif action == "promote":
-        messages = [_reporting_problems(lambda: lessons.promote(name))]
+        messages = [_reporting_problems(lambda: lessons.promote_guard(name))]
     elif action == "retire":
-        messages = [_reporting_problems(lambda: lessons.retire(name))]
+        messages = [_reporting_problems(lambda: lessons.retire_guard(name))]
     elif action == "show":
-        description = _reporting_problems(lambda: lessons.shown(name))
+        description = _reporting_problems(lambda: lessons.show_guard(name))
         print_json(description) if json else print_result(description["file"])
         return OK
-    guard_states = _reporting_problems(lessons.standing)
+    guard_states = _reporting_problems(lessons.guard_statuses)
     if json:
-        listed = [{**now.learned.data(), "figures": now.figures.data()} for now in guard_states]
+        listed = [{**now.learned.data(), "figures": now.figures.as_data()} for now in guard_states]
         print_json({"done": messages, "guards": listed})
         return OK
     for line in messages or [now.line for now in guard_states]:
@@ -150,18 +150,18 @@ def _trace_number(text: str) -> int:
 
 def _with_root(work: Callable[[Root], T]) -> T:
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
-    from activities.stores.errors import StoreAway  # noqa: PLC0415
+    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415
 
     try:
         return work(Root.open(workspaces_root(), create=False))
-    except (RootError, StoreAway) as error:
+    except (RootError, StoreUnavailableError) as error:
         raise UserError(str(error)) from None
 
 
 def _reporting_problems(work: Callable[[], T]) -> T:
     try:
         return work()
-    except Problem as problem:
+    except ConfigError as problem:
         raise UserError(str(problem)) from None
     except OSError as error:
         # A guard's file that cannot be written: the disk is full, or it belongs to another user.

@@ -9,7 +9,7 @@ import typer
 
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_note, print_result, run_async
-from engine.connection import connect
+from engine.connection import connect_client
 
 if TYPE_CHECKING:
     from cli.report.data import ProjectReport, Report
@@ -51,7 +51,7 @@ def report(
 async def _gather_report(job: str) -> Report | ProjectReport:
     from cli.report.gather import gather_report  # noqa: PLC0415 - as above
 
-    return await gather_report(await connect(), job)
+    return await gather_report(await connect_client(), job)
 
 
 def add_to(app: typer.Typer) -> None:

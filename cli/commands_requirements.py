@@ -15,7 +15,7 @@ from protocol.text import one_line
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
-    from activities.requirements.requirement_store import Stored
+    from activities.requirements.requirement_store import StoredRequirement
 
 Action = Literal["list", "search", "show", "export", "withdraw"]
 Format = Literal["csv", "markdown", "json"]
@@ -108,17 +108,19 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
 
 def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.engine import Store  # noqa: PLC0415
-    from activities.stores.errors import StoreRefuses  # noqa: PLC0415
+    from activities.stores.engine import RelationalStore  # noqa: PLC0415
+    from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
 
     if not reason:
         raise UserError("requirements withdraw: give --reason, which stays in the store")
 
     def withdraw_all(root: Root) -> list[str]:
-        store = Store(root)
+        store = RelationalStore(root)
         try:
-            was = store.run(lambda c: [rows.withdraw(c, name, BY, reason) for name in names])
-        except StoreRefuses as refusal:
+            was = store.run(
+                lambda c: [rows.withdraw_requirement(c, name, BY, reason) for name in names]
+            )
+        except StoreRefusedError as refusal:
             raise UserError(f"nothing is withdrawn: {refusal}") from None
         accepted = [name for name, status in zip(names, was, strict=True) if status == "accepted"]
         return _drop_from_graph(root, accepted) if accepted else []
@@ -136,21 +138,21 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
 
 def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
     """Take what was accepted out of the graph; what is to be known of it."""
-    from activities.requirements.graph.interface import GraphAway, GraphRefused  # noqa: PLC0415
+    from activities.requirements.graph.cypher import drop_node  # noqa: PLC0415
+    from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError  # noqa: PLC0415
     from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
-    from activities.requirements.graph.statements import drop_node  # noqa: PLC0415
     from config.loader import load_agent  # noqa: PLC0415
 
     schema = load_agent("validator").graph_schema
     try:
         with open_graph(root, schema) as graph:
             graph.write(*(drop_node(schema, "Requirement", name) for name in names))
-    except (GraphAway, GraphRefused) as error:
+    except (GraphUnavailableError, GraphQueryError) as error:
         return [f"{', '.join(names)} may still be in the graph: {error}"]
     return []
 
 
-def _export_requirements(entries: list[Stored], format: Format, to: Path | None) -> int:
+def _export_requirements(entries: list[StoredRequirement], format: Format, to: Path | None) -> int:
     from activities.requirements.export import as_csv, as_table  # noqa: PLC0415
     from activities.text.plain import as_json  # noqa: PLC0415 - loads the activities
 
@@ -170,16 +172,16 @@ def _export_requirements(entries: list[Stored], format: Format, to: Path | None)
     return OK
 
 
-def _rank_by_likeness(words: str, entries: list[Stored]) -> list[Stored]:
+def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[StoredRequirement]:
     """Those that have all of the words first, then those like them."""
-    from activities.search.likeness import likeness  # noqa: PLC0415 - loads the activities
+    from activities.search.text_likeness import compute_likeness  # noqa: PLC0415 - loads the activities
 
     texts = [
         f"{entry.requirement.text} {entry.requirement.citations[0].quote}".casefold()
         for entry in entries
     ]
     query_words = words.casefold().split()
-    alike = likeness(words, texts, lambda: None, rarity=True)
+    alike = compute_likeness(words, texts, lambda: None, rarity=True)
     has_all_words = [all(word in text for word in query_words) for text in texts]
     ranked = sorted(
         range(len(entries)), key=lambda place: (not has_all_words[place], -alike[place])
@@ -198,14 +200,16 @@ def _required_names(action: str, names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _read_requirements(only: dict[str, Any]) -> list[Stored]:
+def _read_requirements(only: dict[str, Any]) -> list[StoredRequirement]:
     from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
-    from activities.stores.engine import Store  # noqa: PLC0415
+    from activities.stores.engine import RelationalStore  # noqa: PLC0415
 
-    return _with_root(lambda root: Store(root).read(lambda c: rows.search(c, **only)))
+    return _with_root(
+        lambda root: RelationalStore(root).read(lambda c: rows.search_requirements(c, **only))
+    )
 
 
-def _requirement_line(entry: Stored) -> str:
+def _requirement_line(entry: StoredRequirement) -> str:
     requirement = entry.requirement
     text = one_line(requirement.text, TEXT)
     return (
@@ -214,11 +218,11 @@ def _requirement_line(entry: Stored) -> str:
     )
 
 
-def _status_word(entry: Stored) -> str:
+def _status_word(entry: StoredRequirement) -> str:
     return "withdrawn" if entry.withdrawn else entry.requirement.status
 
 
-def _requirement_page(entry: Stored) -> str:
+def _requirement_page(entry: StoredRequirement) -> str:
     requirement = entry.requirement
     lines = [
         f"{requirement.ref} · {_status_word(entry)} · {requirement.force} · {requirement.type}",
@@ -241,7 +245,7 @@ def _requirement_page(entry: Stored) -> str:
     return "\n".join(lines)
 
 
-def _requirement_data(entry: Stored) -> dict[str, Any]:
+def _requirement_data(entry: StoredRequirement) -> dict[str, Any]:
     requirement = entry.requirement
     return {
         "ref": requirement.ref,
@@ -257,11 +261,11 @@ def _requirement_data(entry: Stored) -> dict[str, Any]:
 
 def _with_root(work: Callable[[Root], T]) -> T:
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - loads libgit2
-    from activities.stores.errors import StoreAway  # noqa: PLC0415
+    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415
 
     try:
         return work(Root.open(workspaces_root(), create=False))
-    except (RootError, StoreAway) as error:
+    except (RootError, StoreUnavailableError) as error:
         raise UserError(str(error)) from None
 
 

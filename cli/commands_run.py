@@ -36,7 +36,7 @@ from cli.output import (
 )
 from cli.project_input import project_input
 from cli.watch import JsonScreen, follow_job, follow_on_console
-from engine.connection import answering_link, connect
+from engine.connection import answering_link, connect_client
 
 
 def demo(
@@ -96,7 +96,7 @@ def start(
 async def _start_workflow(
     job_id: str, data: dict[str, Any], *, wait: bool, json: bool, kind: str = JOB
 ) -> int:
-    client = await connect()
+    client = await connect_client()
     await start_job(client, job_id, data, kind)
     link = await answering_link(job_id, client.namespace)
     if not wait:
@@ -182,7 +182,7 @@ async def _fork_job(
 
     if gone := forgotten_notice(job):
         raise UserError(gone)
-    places = await checkpoint_reader.find_places(await connect(), job)
+    places = await checkpoint_reader.find_places(await connect_client(), job)
     if places.project is not None:
         such = f", such as {places.project}" if places.project else "; `starter.py show` names them"
         raise UserError(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
@@ -211,7 +211,7 @@ def watch(job: Job, json: Json = False) -> int:
 
 
 async def _watch_job(job: str, *, json: bool) -> int:
-    client = await connect()
+    client = await connect_client()
     if json:
         return _exit_code(await follow_job(client, job, JsonScreen()))
     return _print_outcome(await follow_on_console(result_console(), client, job), json=False)

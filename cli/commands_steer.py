@@ -11,7 +11,7 @@ from cli.job_input import parse_settings
 from cli.jobs import view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result, run_async
-from engine.connection import connect
+from engine.connection import connect_client
 from protocol.payloads import InvalidPayload, read_signal
 
 
@@ -175,7 +175,9 @@ async def _send_answer(
     """Send what a person says to a question, with the id of that question."""
     if id_ is None:
         # With its id it can never be taken for the answer to another, whatever comes between.
-        id_ = signal_effects.open_question_ids(await view_job(await connect(), job)).get(signal)
+        id_ = signal_effects.open_question_ids(await view_job(await connect_client(), job)).get(
+            signal
+        )
     named = {"id": id_, **payload} if id_ else payload
     return await _send_signal(
         job, signal, named, signal_effects.was_answered, past_tense, json=json
@@ -251,7 +253,7 @@ async def _send_signal(
     *,
     json: bool,
 ) -> int:
-    client = await connect()
+    client = await connect_client()
     applied, view_after, to = await signal_effects.send_and_wait(
         client, job, signal, payload, effect
     )

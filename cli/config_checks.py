@@ -9,21 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from activities.checkpoints import PathRefused, parse
+from activities.checkpoints import PathRefused, parse_path
 from activities.model.prices import check_prices
 from activities.requirements.text.indicators import Indicators
-from activities.starting.agent_resolution import check_windows, routes_of, tools_named
+from activities.starting.agent_resolution import check_windows, tool_routes, tools_named
 from activities.steps.review_job import VERDICTS, reviewer_tools
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.equipment import check_servers
+from activities.toolkit.agent_tools import check_servers
 from activities.toolkit.registry import Tool
-from config.files import read_model
 from config.guard_files import read_guards
 from config.learned_guards import LearnedGuards
 from config.loader import SHIPPED, agent_names, extended_by, load_agent
-from config.schema.agent import AgentConfig, Problem
+from config.schema.agent import AgentConfig, ConfigError
 from config.schema.guards import Guard
 from config.templates import read_prompt
+from config.yaml_files import read_model
 from protocol.tools import ToolRoute
 
 _PLAIN = re.compile(r"(?!.*__)[a-z0-9_]+")
@@ -86,7 +86,7 @@ def check_configuration(
         for path, read in _shared_files(folder):
             try:
                 read(path)
-            except Problem as problem:
+            except ConfigError as problem:
                 if str(problem) not in reported:
                     yield Finding(str(path.relative_to(folder)), problem=str(problem))
     if root is not None:
@@ -97,7 +97,7 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
     """The agent as a start would find it, on a machine that has all it may need.
 
     Raises:
-        Problem: with what is wrong, and where.
+        ConfigError: with what is wrong, and where.
     """
     config = load_agent(name, folder=folder)
     agent_file = folder / "agents" / name / "agent.yaml"
@@ -111,8 +111,8 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
             _check_reviewer(config.reviewer, agent_file)
         tools, reviews = _agent_tools(config)
         return ResolvedAgent(config, tools, _tool_routes(config, tools), reviews)
-    except Problem as problem:
-        raise Problem(str(problem).replace(f"agent {name}: ", f"{agent_file}: ", 1)) from None
+    except ConfigError as problem:
+        raise ConfigError(str(problem).replace(f"agent {name}: ", f"{agent_file}: ", 1)) from None
 
 
 def check_start(config: AgentConfig) -> None:
@@ -121,7 +121,7 @@ def check_start(config: AgentConfig) -> None:
     A price may be that of a model which the worker's environment names, and is left to it.
 
     Raises:
-        Problem: with what is wrong.
+        ConfigError: with what is wrong.
     """
     check_servers(config)
     _check_folders(config)
@@ -133,9 +133,9 @@ def check_start(config: AgentConfig) -> None:
 def _check_folders(config: AgentConfig) -> None:
     for folder in config.folders:
         try:
-            parse(folder)
+            parse_path(folder)
         except PathRefused as error:
-            raise Problem(f"agent {config.name}: folders: {error}") from None
+            raise ConfigError(f"agent {config.name}: folders: {error}") from None
 
 
 def _check_guards(config: AgentConfig) -> None:
@@ -144,7 +144,7 @@ def _check_guards(config: AgentConfig) -> None:
         for pattern in [*guard.match.tool, *guard.match.not_ran]:
             # Others are of servers, or may be.
             if _PLAIN.fullmatch(pattern) and pattern not in REGISTRY:
-                raise Problem(
+                raise ConfigError(
                     f"agent {config.name}: guards: {guard.name}: no tool is called {pattern!r}; "
                     "`starter.py tools` lists them"
                 )
@@ -160,7 +160,7 @@ def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
     }
     named = [*guard.match.arguments, *guard.match.ignoring, *guard.rewrite]
     if tools and (unknown := [name for name in named if name not in known_arguments]):
-        raise Problem(
+        raise ConfigError(
             f"agent {config.name}: guards: {guard.name}: {' and '.join(tools)} "
             f"take{'s' if len(tools) == 1 else ''} no argument {unknown[0]!r}; expected "
             f"{' or '.join(sorted(known_arguments)) or 'none'}"
@@ -170,15 +170,15 @@ def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
 def _check_reviewer(reviewer: AgentConfig, agent_file: Path) -> None:
     try:
         reviewer_tools(reviewer)
-    except Problem as problem:
-        raise Problem(f"{agent_file}: review.agent: {problem}") from None
+    except ConfigError as problem:
+        raise ConfigError(f"{agent_file}: review.agent: {problem}") from None
 
 
 def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
     """The agent's tools, and whether they are those of a reviewer."""
     try:
         return tools_named(config), False
-    except Problem:
+    except ConfigError:
         if {"verdict", *VERDICTS}.isdisjoint(config.tools):
             raise
         return reviewer_tools(config), True
@@ -187,7 +187,7 @@ def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
 def _tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     # Servers are not asked for what they have, so that their tools have no names yet.
     config.approve = [tool for tool in config.approve if not _is_server_tool(tool, config)]
-    return routes_of(config, tools)
+    return tool_routes(config, tools)
 
 
 def _is_server_tool(tool: str, config: AgentConfig) -> bool:
@@ -197,7 +197,7 @@ def _is_server_tool(tool: str, config: AgentConfig) -> bool:
 def _check_agent(name: str, folder: Path) -> Finding:
     try:
         resolved, above = resolve_agent(name, folder), extended_by(name, folder)
-    except Problem as problem:
+    except ConfigError as problem:
         return Finding(name, problem=str(problem))
     data = {
         "extends": above[0] if above else None,
@@ -238,7 +238,7 @@ def _check_learned_guards(root: Path) -> Iterator[Finding]:
     for name in names:
         try:
             learned.revisions(name)
-        except Problem as problem:
+        except ConfigError as problem:
             wrong.append(Finding(f"learned guard {name}", problem=str(problem)))
     yield from wrong
     if names and not wrong:

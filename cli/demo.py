@@ -17,7 +17,7 @@ from cli.output import FAILED, OK, err_console, print_json, print_note, print_re
 from cli.watch import follow_on_console
 from engine import logs
 from engine.connection import DEFAULT_UI, describe_endpoint, ui_link, workspaces_root
-from engine.development import Server, server
+from engine.development import DevelopmentServer, development_server
 from engine.process import INTERRUPTED
 from engine.root import open_root
 from engine.service import build_worker
@@ -57,10 +57,10 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
 
     Raises:
         Mistake: unknown agent, missing document.
-        Unusable: the workspaces root, or the embedded server does not start.
+        SetupError: the workspaces root, or the embedded server does not start.
     """
     # The worker of the demo logs here, and what it logs needs what any worker's does.
-    logs.set_up("ERROR", force=True)
+    logs.set_up_logging("ERROR", force=True)
     root = open_root(workspaces_root())
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
     job_id = new_id(agent)
@@ -68,7 +68,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     interrupted, progress = _interrupt_event(), DemoProgress()
 
     async def show_demo() -> int:
-        async with server(port=PORT, ui_port=UI_PORT, database=database) as running:
+        async with development_server(port=PORT, ui_port=UI_PORT, database=database) as running:
             _print_addresses(running, database)
             # A step cut short by Ctrl-C is done again by the next worker, so none is waited for.
             async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
@@ -113,7 +113,7 @@ async def _wait_for_end(showing: asyncio.Task[int]) -> None:
         await asyncio.wait_for(asyncio.gather(showing, return_exceptions=True), LEAVING_SECONDS)
 
 
-def _print_addresses(running: Server, database: Path) -> None:
+def _print_addresses(running: DevelopmentServer, database: Path) -> None:
     print_note(f"model    {describe_endpoint()}")
     print_note(f"Web UI   {running.ui}")
     print_note(f"server   {running.address}, data in {database}")
@@ -128,7 +128,7 @@ def _print_addresses(running: Server, database: Path) -> None:
 
 
 async def _run_job(
-    running: Server, job: DemoJob, progress: DemoProgress, *, keep: bool, json: bool
+    running: DevelopmentServer, job: DemoJob, progress: DemoProgress, *, keep: bool, json: bool
 ) -> int:
     await start_workflow(running.client, job.id, job.data)
     progress.started = True

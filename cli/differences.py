@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from activities.checkpoints import Change, Files, FilesError, PathRefused, diff, diff_lines
+from activities.checkpoints import Change, Files, FilesError, PathRefused, diff_files, diff_lines
 from activities.toolkit.ownership import is_system
 from cli.output import UserError
 
@@ -70,7 +70,7 @@ def list_differences(old: Files, new: Files, path: str) -> list[Difference]:
     folder = path.strip("/")
     changes = [
         Difference(change, aside=is_system(change.path) and not is_system(folder))
-        for change in diff(old, new)
+        for change in diff_files(old, new)
         if not folder or f"{change.path}/".startswith(f"{folder}/")
     ]
     return sorted(changes, key=lambda difference: difference.aside)

@@ -20,17 +20,17 @@ from cli import server_checks
 from cli.check import CHECK_TIMEOUT, Check
 from cli.output import UserError, server_error_text
 from config.loader import agent_names, load_agent
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from engine import logs
 from engine.connection import (
     client_options,
-    connect,
+    connect_client,
     describe_endpoint,
     workspaces_root,
 )
 from engine.development import find_binary
-from engine.errors import Unusable
-from engine.otel import switch
+from engine.errors import SetupError
+from engine.otel import exports
 from engine.root import open_root
 from protocol.text import one_line
 
@@ -61,14 +61,14 @@ async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
     for name, look in looks.items():
         try:
             yield await asyncio.to_thread(look)
-        except Unusable as error:
+        except SetupError as error:
             yield Check(name, False, str(error))
     if project:
         yield await asyncio.to_thread(_check_project_needs, project)
     yield await _check_model_endpoint()
     try:
-        client = await connect()
-    except Unusable as error:
+        client = await connect_client()
+    except SetupError as error:
         yield Check("server", False, str(error))
         return
     yield Check("server", True, str(client_options()["target_host"]))
@@ -89,7 +89,7 @@ async def check_models() -> AsyncIterator[Check]:
 
     try:
         models = model_checks.models_of(load_agent("generalist"))
-    except Problem as error:
+    except ConfigError as error:
         yield Check("configuration", False, str(error), "correct it")
         return
     for model in models:
@@ -131,15 +131,15 @@ def _check_store() -> Check:
     folder = workspaces_root()
     if not os.access(folder, os.F_OK):
         return Check("store", True, BEFORE_ROOT)
-    from activities.stores.engine import Store  # noqa: PLC0415
-    from activities.stores.errors import StoreAway  # noqa: PLC0415 - loads the database library
+    from activities.stores.engine import RelationalStore  # noqa: PLC0415
+    from activities.stores.errors import StoreUnavailableError  # noqa: PLC0415 - loads the database library
 
     try:
-        store = Store(open_root(folder))
+        store = RelationalStore(open_root(folder))
         store.run(lambda connection: None, seconds=CHECK_TIMEOUT.total_seconds())
-    except StoreAway as error:
+    except StoreUnavailableError as error:
         return Check("store", False, str(error))
-    return Check("store", True, store.shown)
+    return Check("store", True, store.display_address)
 
 
 def _check_configuration() -> Check:
@@ -158,9 +158,9 @@ def _check_configuration() -> Check:
 
 def _check_graph() -> Check:
     from activities.requirements.graph import (  # noqa: PLC0415 - commands start faster without
-        GraphAway,
-        GraphRefused,
-        Limits,
+        GraphLimits,
+        GraphQueryError,
+        GraphUnavailableError,
         graph_folder,
         graph_url,
         open_graph,
@@ -175,12 +175,12 @@ def _check_graph() -> Check:
         root, schema = open_root(workspaces_root()), load_agent("generalist").graph_schema
         seconds = CHECK_TIMEOUT.total_seconds()
         with open_graph(
-            root, schema, limits=Limits(wait_seconds=seconds, seconds=seconds)
+            root, schema, limits=GraphLimits(wait_seconds=seconds, seconds=seconds)
         ) as graph:
             kinds = [table.name for table in graph.schema()]
             where = "Neo4j" if graph_url() else str(folder)
             return Check("graph", True, f"{where} ({', '.join(kinds) or 'empty'})")
-    except (GraphAway, GraphRefused, Problem) as error:
+    except (GraphUnavailableError, GraphQueryError, ConfigError) as error:
         return Check("graph", False, str(error))
 
 
@@ -188,7 +188,7 @@ def _check_tokens() -> Check:
     from activities.text import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
 
     # The one encoding whose ids are published for this text: a wrong vocabulary shows.
-    count = tokens.count("hello world")
+    count = tokens.count_tokens("hello world")
     return Check("token vocabulary", count == 2, "o200k_base, offline", "run `make setup` again")
 
 
@@ -196,25 +196,25 @@ def _check_sandbox() -> Check:
     from activities.commands import sandbox  # noqa: PLC0415 - loads what only activities need
 
     program = sandbox.find_bwrap()
-    if why := sandbox.lacking(program):
+    if why := sandbox.sandbox_problem(program):
         # Only agents that run commands need it.
         return Check("sandbox", True, f"none, so the tool run_command is off: {why}")
     return Check("sandbox", True, f"{program}; commands can be run")
 
 
 def _check_project_needs(file: Path) -> Check:
-    from activities.projects.needs import lacking, needs  # noqa: PLC0415 - loads the activities
+    from activities.projects.required_commands import failing_need, required_commands  # noqa: PLC0415 - loads the activities
     from cli.project_input import agents_of, read_project  # noqa: PLC0415
 
     name = "needs of the project"
     try:
         start = read_project(file)[0]
         agents = agents_of(start)
-    except (UserError, Problem) as wrong:
+    except (UserError, ConfigError) as wrong:
         return Check(name, False, str(wrong), "correct the file")
-    if why := lacking(start, agents):
+    if why := failing_need(start, agents):
         return Check(name, False, why)
-    return Check(name, True, ", ".join(needs(start)) or "none are named")
+    return Check(name, True, ", ".join(required_commands(start)) or "none are named")
 
 
 def _check_git() -> Check:
@@ -227,16 +227,16 @@ def _check_git() -> Check:
 
 def _check_log() -> Check:
     try:
-        return Check("log", True, f"{logs.form()}, from {logs.level('WARNING')} on")
-    except Unusable as error:
+        return Check("log", True, f"{logs.log_format()}, from {logs.log_level('WARNING')} on")
+    except SetupError as error:
         return Check("log", False, f"{error}: no worker starts")
 
 
 def _check_collectors() -> Check:
-    name, addresses = "traces and metrics", switch.collectors()
+    name, addresses = "traces and metrics", exports.collector_addresses()
     try:
         if addresses:
-            switch.pipeline()
+            exports.load_pipeline()
         for address in addresses:
             url = urlsplit(address)
             port = url.port or (443 if url.scheme == "https" else 80)
@@ -246,7 +246,7 @@ def _check_collectors() -> Check:
     except (OSError, ValueError) as error:
         return Check(
             name, False, f"{without_credentials(address)} is not reached ({error}): they are lost",
-            f"start the collector, or correct or unset {switch.ENDPOINT}",
+            f"start the collector, or correct or unset {exports.ENDPOINT}",
         )  # fmt: skip
     targets = f"to {', '.join(map(without_credentials, addresses))}"
     return Check(name, True, targets if addresses else "not exported")
@@ -289,11 +289,13 @@ async def _check_model_endpoint() -> Check:
     try:
         model = load_agent("generalist").model
         model = model.model_copy(update={"name": endpoint.chosen_name(model)})
-        client = endpoint.connect(model).with_options(timeout=CHECK_TIMEOUT.total_seconds())
+        client = endpoint.connect_endpoint(model).with_options(
+            timeout=CHECK_TIMEOUT.total_seconds()
+        )
         offered = await _listed_models(client)
     except ApplicationError as error:
         return Check("model endpoint", False, error.message)
-    except Problem as error:
+    except ConfigError as error:
         return Check("model endpoint", False, str(error))
     # The client's errors have no common base that excludes what its transport raises.
     except Exception as error:

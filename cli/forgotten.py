@@ -15,10 +15,10 @@ def forgotten_notice(job_id: str) -> str | None:
     )
 
     try:
-        record = forgotten.forgotten(Root.open(workspaces_root(), create=False), job_id)
+        record = forgotten.find_forgotten(Root.open(workspaces_root(), create=False), job_id)
     except RootError:
         return None
-    return record.line if record else None
+    return record.message if record else None
 
 
 def outlived_notice(job_id: str) -> str | None:

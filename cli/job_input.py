@@ -17,11 +17,11 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from cli.jobs import JOB, view_job
 from cli.output import UserError
 from cli.staging import stage_documents
-from config.loader import amend, load_agent
-from config.schema.agent import AgentConfig, Problem
-from config.templates import render
+from config.loader import amend_config, load_agent
+from config.schema.agent import AgentConfig, ConfigError
+from config.templates import render_template
 from engine.connection import task_queue, workspaces_root
-from engine.otel import switch
+from engine.otel import exports
 from protocol.payloads import MAX_INSTRUCTIONS
 from protocol.state import MAX_ITEMS
 
@@ -46,8 +46,8 @@ def job_input(
         config = load_agent(agent, overrides)
         if overrides:
             check_settings(config)
-        full_text = render(config.instructions_template, instructions=text).strip()
-    except Problem as problem:
+        full_text = render_template(config.instructions_template, instructions=text).strip()
+    except ConfigError as problem:
         raise UserError(str(problem)) from None
     if not full_text:
         raise UserError(f"agent {agent} has no instructions of its own; give --instructions")
@@ -67,7 +67,7 @@ def check_settings(config: AgentConfig) -> None:
     """Refuse what no worker takes of settings that are given with a start.
 
     Raises:
-        Problem: with what is wrong.
+        ConfigError: with what is wrong.
     """
     from cli.config_checks import check_start  # noqa: PLC0415 - loads the activities, over a second
 
@@ -81,8 +81,8 @@ def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> Non
         Mistake: with what is wrong.
     """
     try:
-        check_settings(amend(pinned, settings))
-    except Problem as problem:
+        check_settings(amend_config(pinned, settings))
+    except ConfigError as problem:
         raise UserError(str(problem)) from None
 
 
@@ -161,7 +161,7 @@ async def start_workflow(
         Mistake: the id is in use, or was used before.
     """
     try:
-        with switch.starting(kind, job_id):
+        with exports.trace_start(kind, job_id):
             await client.start_workflow(
                 kind,
                 data,

@@ -12,9 +12,9 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation, tool_result
-from activities.model.client import answer, refusal
+from activities.model.client import call_endpoint, refusal_text
 from activities.model.dialect import REASONING, Dialect
-from activities.model.endpoint import REHEARSAL, chosen_name, connect
+from activities.model.endpoint import REHEARSAL, chosen_name, connect_endpoint
 from activities.model.json_text import is_object
 from activities.model.prompt import conversation_body
 from activities.model.providers import maker_of
@@ -25,7 +25,7 @@ from config.schema.agent import AgentConfig
 from protocol.text import one_line
 
 if TYPE_CHECKING:
-    from activities.model.stream import Streamed
+    from activities.model.stream import StreamedReply
     from config.schema.agent_sections import ModelConfig
 
 TOOL = "read_file"
@@ -62,15 +62,17 @@ class ModelExchange:
         opening = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": FIRST_PROMPT}]
         return cls(model, Conversation(empty).append(*opening))
 
-    async def request_reply(self) -> Streamed:
+    async def request_reply(self) -> StreamedReply:
         """The next reply, after as many refusals as teach something. Raises ApplicationError."""
         while True:
-            model = self.dialect.settings(self.model)
+            model = self.dialect.adapt_settings(self.model)
             body = conversation_body(model, [REGISTRY[TOOL]], self.conversation)
             try:
-                streamed = await answer(connect, model, self.dialect.worded(body))
+                streamed = await call_endpoint(
+                    connect_endpoint, model, self.dialect.adapt_body(body)
+                )
             except ApplicationError as error:
-                tried = self.dialect.after(refusal(error), self.model)
+                tried = self.dialect.adjust_to_refusal(refusal_text(error), self.model)
                 if tried is None:
                     raise
                 self.dialect = tried
@@ -78,7 +80,7 @@ class ModelExchange:
                 streamed.maker = maker_of(self.model)
                 return streamed
 
-    def add_results(self, reply: Streamed) -> None:
+    def add_results(self, reply: StreamedReply) -> None:
         """Go on after a reply, with results of its calls."""
         message, extra = assistant_message(1, reply), provider_data(1, reply)
         self.conversation = self.conversation.append_reply(message, extra)
@@ -134,19 +136,23 @@ async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
 
 
 def _check_request(exchange: ModelExchange) -> Check:
-    model, dialect = exchange.dialect.settings(exchange.model), exchange.dialect
+    model, dialect = exchange.dialect.adapt_settings(exchange.model), exchange.dialect
     effort = f", effort {model.reasoning_effort}" if model.reasoning_effort else ""
     api = "Responses API" if model.api == "responses" else "Chat Completions"
     request = f"model {model.name}{effort}, {api}"
     if dialect.api:
         request += ", to which it was referred"
-    without = sorted(dialect.without | dialect.keywords)
+    without = sorted(dialect.unsupported | dialect.keywords)
     changes = [f"without, or otherwise: {', '.join(without)}"] if without else []
-    changes += [f"with at most {dialect.most} tokens a reply"] if dialect.most else []
+    changes += (
+        [f"with at most {dialect.max_reply_tokens} tokens a reply"]
+        if dialect.max_reply_tokens
+        else []
+    )
     return Check("request", True, f"{request}: taken {'; '.join(changes) or 'as it is'}")
 
 
-def _check_calls(reply: Streamed) -> Iterator[Check]:
+def _check_calls(reply: StreamedReply) -> Iterator[Check]:
     good = [name for name, raw in reply.calls if name == TOOL and is_object(raw)]
     if not reply.calls:
         text = one_line(reply.text, SHOWN) or "nothing"
@@ -163,29 +169,29 @@ def _check_calls(reply: Streamed) -> Iterator[Check]:
     yield Check("parallel calls", True, several)
 
 
-def _check_reasoning(reply: Streamed, exchange: ModelExchange) -> Check:
+def _check_reasoning(reply: StreamedReply, exchange: ModelExchange) -> Check:
     """What came of the model's reasoning in the second turn, as jobs would handle it as well."""
     if not (reply.reasoning or reply.fields or reply.items):
         return Check("reasoning", True, "none came, so there is none to hand back")
     size = f"{len(reply.reasoning):,} characters" if reply.reasoning else "encrypted"
     if exchange.dialect.needs_reasoning:
         return Check("reasoning", True, f"{size}; the endpoint wants it back and gets it")
-    if REASONING in exchange.dialect.without:
+    if REASONING in exchange.dialect.unsupported:
         return Check("reasoning", True, f"{size}; the endpoint takes none back and gets none")
     if exchange.model.send_reasoning or reply.items:
         return Check("reasoning", True, f"{size}, and was taken when it was handed back")
     return Check("reasoning", True, f"{size}; the second turn was taken without it")
 
 
-def _check_cache(second: Streamed) -> Check:
+def _check_cache(second: StreamedReply) -> Check:
     cached, prompt = second.usage.cached_tokens, second.usage.prompt_tokens
     if cached:
         return Check("cache", True, f"{cached:,} of {prompt:,} tokens read at the second turn")
     return Check("cache", True, f"nothing of {prompt:,} tokens was read at the second turn")
 
 
-def _check_usage(*replies: Streamed) -> Check:
-    if any("usage" in reply.lacks for reply in replies):
+def _check_usage(*replies: StreamedReply) -> Check:
+    if any("usage" in reply.missing_parts for reply in replies):
         return Check("usage", True, "not counted by the endpoint; jobs estimate it from sizes")
     counts = [
         f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,}" for reply in replies
@@ -193,8 +199,8 @@ def _check_usage(*replies: Streamed) -> Check:
     return Check("usage", True, f"counted: {', '.join(counts)} tokens")
 
 
-def _check_finish_reasons(*replies: Streamed) -> Check:
-    if any("finish_reason" in reply.lacks for reply in replies):
+def _check_finish_reasons(*replies: StreamedReply) -> Check:
+    if any("finish_reason" in reply.missing_parts for reply in replies):
         return Check("finish reasons", True, "none; [DONE] ends the replies")
     if cut := [reply for reply in replies if reply.finish == "length"]:
         return Check(

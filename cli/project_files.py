@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pygit2
 
 from activities.checkpoints import CheckpointMissing, Root, RootError
-from activities.projects.repository import MAIN, Repository, repository_path
+from activities.projects.repository import MAIN, ProjectRepository, repository_path
 from cli.output import UserError
 from engine.connection import workspaces_root
 from protocol.project import STATE
@@ -19,24 +19,26 @@ class CommitLine:
     """A commit of the main line."""
 
     id: str
-    at: int
+    timestamp: int
     """Epoch seconds."""
     message: str
 
 
-def open_repository(project: str) -> Repository:
+def open_repository(project: str) -> ProjectRepository:
     """A project's repository below the workspaces root of this environment.
 
     Raises:
         Mistake: it is not there.
     """
     try:
-        return Repository(repository_path(Root.open(workspaces_root(), create=False), project))
+        return ProjectRepository(
+            repository_path(Root.open(workspaces_root(), create=False), project)
+        )
     except (RootError, CheckpointMissing) as missing:
         raise UserError(f"{missing} If it lives elsewhere, set LONGHAUL_WORKSPACES.") from None
 
 
-def branch_tip(repository: Repository, *, state: bool) -> str:
+def branch_tip(repository: ProjectRepository, *, state: bool) -> str:
     """The newest commit of the product, or of the project's own files."""
     branch = f"refs/heads/{STATE if state else MAIN}"
     if branch not in repository.git.references:
@@ -44,13 +46,15 @@ def branch_tip(repository: Repository, *, state: bool) -> str:
     return str(repository.git.references[branch].target)
 
 
-def read_path(repository: Repository, commit: str, path: str) -> list[tuple[str, int]] | bytes:
+def read_path(
+    repository: ProjectRepository, commit: str, path: str
+) -> list[tuple[str, int]] | bytes:
     """Paths and sizes of the files below a folder, or the content of a file.
 
     Raises:
         Mistake: there is no such path.
     """
-    tree = repository.commit_of(commit).tree
+    tree = repository.get_commit(commit).tree
     try:
         entry = tree[path.rstrip("/")] if path.strip("/") else tree
     except (KeyError, ValueError):
@@ -70,8 +74,8 @@ def _files_below(tree: pygit2.Tree, above: str) -> Iterator[tuple[str, int]]:
             yield f"{above}{entry.name}", entry.size
 
 
-def read_commits(repository: Repository, commit: str) -> list[CommitLine]:
+def read_commits(repository: ProjectRepository, commit: str) -> list[CommitLine]:
     """The commits of the main line, oldest first: one for each accepted piece of work."""
-    walked = repository.git.walk(repository.commit_of(commit).id)
+    walked = repository.git.walk(repository.get_commit(commit).id)
     walked.simplify_first_parent()
     return [CommitLine(str(entry.id), entry.commit_time, entry.message) for entry in walked][::-1]

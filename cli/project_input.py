@@ -8,9 +8,9 @@ from typing import Any
 from cli import staging
 from cli.job_input import check_settings, check_size
 from cli.output import UserError
-from config.files import parse_yaml
 from config.loader import load_agent
-from config.schema.agent import AgentConfig, Problem
+from config.schema.agent import AgentConfig, ConfigError
+from config.yaml_files import parse_yaml
 from engine.connection import workspaces_root
 from protocol.payloads import InvalidPayload, read_object
 from protocol.project_start import ROLES, ProjectStart
@@ -28,7 +28,7 @@ def project_input(file: Path) -> dict[str, Any]:
     start, data = read_project(file)
     try:
         agents = agents_of(start)
-    except Problem as wrong:
+    except ConfigError as wrong:
         raise UserError(_with_file_name(file, wrong)) from None
     check_size(data)
     # Jobs may differ: what one of them takes is handed in.
@@ -48,12 +48,12 @@ def read_project(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
         raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: not UTF-8 text ({error.reason})") from None
-    except (InvalidPayload, Problem) as wrong:
+    except (InvalidPayload, ConfigError) as wrong:
         raise UserError(_with_file_name(file, wrong)) from None
 
 
 def agents_of(start: ProjectStart) -> list[AgentConfig]:
-    """The agents of a project, with what is set for them. Raises Problem."""
+    """The agents of a project, with what is set for them. Raises ConfigError."""
     agents = []
     for agent, settings in _agent_settings(start):
         agents.append(load_agent(agent, settings))

@@ -16,7 +16,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.output import UserError
-from engine.connection import connect, task_queue
+from engine.connection import connect_client, task_queue
 
 OFF = "off"
 UNITS = {"m": 60, "h": 3600, "d": 86_400}
@@ -43,7 +43,7 @@ async def set_schedule(name: str, workflow: str, text: str) -> str:
         Mistake: neither an interval nor `off`.
     """
     often = None if text == OFF else parse_interval(text)
-    client = await connect()
+    client = await connect_client()
     if often:
         await upsert_schedule(client, name, workflow, often, task_queue())
         return f"{name}: every {text}"

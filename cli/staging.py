@@ -25,7 +25,7 @@ def stage_documents(documents: list[str], root: Path, limit: int) -> list[str]:
 
     Raises:
         Mistake: a document is missing, cannot be read or is too large.
-        Unusable: the root cannot be written.
+        SetupError: the root cannot be written.
     """
     local = {text: _check_document(text, limit) for text in documents if not _URL.fullmatch(text)}
     if not local:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from activities.guards.hooks.voters import matching
-from activities.guards.routes import OF_CALLS, OF_THE_WORKFLOW, asking
+from activities.guards.hooks.voters import matching_hooks
+from activities.guards.tool_routes import CALL_EVENTS, WORKFLOW_POINTS, approval_tools
 from activities.starting.agent_resolution import KINDS
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.registry import Tool
-from activities.toolkit.tool_offer import offer
+from activities.toolkit.tool_offer import offer_tools
 from cli.config_checks import resolve_agent
 from config.schema.agent import AgentConfig
 from config.schema.guards import Guard, HookEvent
@@ -74,20 +74,20 @@ def all_tools() -> list[ToolListing]:
 
 
 def agent_tools(name: str) -> AgentTools:
-    """What the agent is offered. Raises Problem."""
+    """What the agent is offered. Raises ConfigError."""
     resolved = resolve_agent(name)
     routes = {route.name: route for route in resolved.routes}
 
     def describe_tool(entry: Tool, *, deferred: bool = False) -> ToolListing:
         guards = list(dict.fromkeys(_guard_names(resolved.config, entry)))
-        asks = entry.name in asking(resolved.config)
+        asks = entry.name in approval_tools(resolved.config)
         return _tool_listing(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
 
     if resolved.reviews:
         # Nothing guards what can only read.
         kinds = {"review": [_tool_listing(entry, routes[entry.name]) for entry in resolved.tools]}
     else:
-        offers = {kind: offer(resolved.config, kind) for kind in KINDS}
+        offers = {kind: offer_tools(resolved.config, kind) for kind in KINDS}
         kinds = {
             kind: [
                 *map(describe_tool, kind_offer.offered),
@@ -112,13 +112,13 @@ def _tool_listing(entry: Tool, route: ToolRoute, **of_agent: Any) -> ToolListing
 
 
 def _guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
-    points = {"before_tool", "after_tool", *OF_THE_WORKFLOW.get(entry.name, ())}
+    points = {"before_tool", "after_tool", *WORKFLOW_POINTS.get(entry.name, ())}
     acting = [guard for guard in config.rules if guard.stage in ("active", "experiment")]
     for guard in acting:
         if guard.point in points and _guard_may_apply(guard, config.name, entry):
             yield guard.name
-    for event in OF_CALLS:
-        yield from (hook.title for hook in matching(config, event, entry.name))
+    for event in CALL_EVENTS:
+        yield from (hook.title for hook in matching_hooks(config, event, entry.name))
     if entry.name == "job_complete":
         endings: tuple[HookEvent, ...] = ("Stop", "SubagentStop")
         for event in endings:

@@ -18,12 +18,12 @@ from typing import Any
 import yaml
 from pydantic import Field
 
-from config.files import read_model
-from config.schema.guards import Guard, Stage
+from config.schema.guards import Guard, GuardStage
+from config.yaml_files import read_model
 from protocol.state import Data
 
 
-class Replayed(Data):
+class ReplayCounts(Data):
     """What a guard would have done in jobs that were there before it."""
 
     hits: int = 0
@@ -33,11 +33,11 @@ class Replayed(Data):
     it fits its own examples, and nothing of other work."""
 
 
-class Learned(Data):
+class LearnedRevision(Data):
     """A revision of a guard that was learned, or of a proposal for a person."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
-    stage: Stage
+    stage: GuardStage
     at: int
     """When this revision was made, epoch seconds."""
     since: int
@@ -50,7 +50,7 @@ class Learned(Data):
     """Whose jobs it is for, if they are a project's."""
     evidence: list[str] = Field(default_factory=list)
     """What it is made from: figures, and traces by number."""
-    replayed: Replayed = Field(default_factory=Replayed)
+    replayed: ReplayCounts = Field(default_factory=ReplayCounts)
     guard: Guard | None = None
     """None: nothing but a change to a prompt helps, which a person makes."""
     prompt: str = ""
@@ -71,10 +71,10 @@ class LearnedGuards:
     def __init__(self, root: Path) -> None:
         self._folder = root / ".longhaul" / "guards"
 
-    def newest(self) -> list[Learned]:
-        """The newest revision of each, by name. Raises Problem."""
-        found = map(self.revisions, self.names())
-        return [revisions[-1] for revisions in found if revisions]
+    def newest_revisions(self) -> list[LearnedRevision]:
+        """The newest revision of each, by name. Raises ConfigError."""
+        by_name = map(self.revisions, self.names())
+        return [revisions[-1] for revisions in by_name if revisions]
 
     def names(self) -> list[str]:
         """Of all that were learned, sorted."""
@@ -82,25 +82,25 @@ class LearnedGuards:
             return []
         return sorted(path.name for path in self._folder.iterdir())
 
-    def revisions(self, name: str) -> list[Learned]:
-        """All of a guard that are there, oldest first. Raises Problem."""
-        return [read_model(path, Learned) for path in self._files(name)]
+    def revisions(self, name: str) -> list[LearnedRevision]:
+        """All of a guard that are there, oldest first. Raises ConfigError."""
+        return [read_model(path, LearnedRevision) for path in self._revision_files(name)]
 
-    def path(self, name: str) -> Path:
+    def newest_path(self, name: str) -> Path:
         """The file that counts."""
-        return self._files(name)[-1]
+        return self._revision_files(name)[-1]
 
-    def _files(self, name: str) -> list[Path]:
+    def _revision_files(self, name: str) -> list[Path]:
         """Revisions, oldest first; people may have taken some away."""
         return sorted((self._folder / name).glob("[0-9][0-9][0-9][0-9].yaml"))
 
-    def put(self, learned: Learned) -> Path:
+    def put_revision(self, learned: LearnedRevision) -> Path:
         """Write a further revision, whole or not at all; nothing is written over."""
         while True:
             with suppress(FileExistsError):
-                return self.put_as(learned, self.number(learned.name) + 1)
+                return self.put_as(learned, self.newest_number(learned.name) + 1)
 
-    def put_as(self, learned: Learned, number: int) -> Path:
+    def put_as(self, learned: LearnedRevision, number: int) -> Path:
         """Write the revision of that number. Raises FileExistsError: somebody else has."""
         folder = self._folder / learned.name
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,19 +110,19 @@ class LearnedGuards:
         )  # fmt: skip
         draft = folder / f".{secrets.token_hex(6)}"
         draft.write_text(content, encoding="utf-8")
-        path = _revision(folder, number)
+        path = _revision_path(folder, number)
         try:
             os.link(draft, path)
         finally:
             draft.unlink()
         return path
 
-    def number(self, name: str) -> int:
+    def newest_number(self, name: str) -> int:
         """Of the newest revision of a guard; 0: there is none."""
-        files = self._files(name)
-        return _number(files[-1]) if files else 0
+        files = self._revision_files(name)
+        return _revision_number(files[-1]) if files else 0
 
-    def rules(self, agent: str, project: str, own: Sequence[Guard]) -> list[Guard]:
+    def rules_for(self, agent: str, project: str, agent_guards: Sequence[Guard]) -> list[Guard]:
         """All that a job of the agent starts with: its own, and those active or on trial.
 
         Args:
@@ -130,46 +130,48 @@ class LearnedGuards:
             project: The project that the job works for, or nothing.
             own: The agent's own guards; a learned one of the same name does not count.
         """
-        taken = {guard.name for guard in own}
-        found: list[Guard] = []
+        own_names = {guard.name for guard in agent_guards}
+        learned: list[Guard] = []
         replaced: set[str] = set()
-        for one in self.newest():
-            if (one.agent, one.project) != (agent, project) or one.guard is None:
+        for revision in self.newest_revisions():
+            if (revision.agent, revision.project) != (agent, project) or revision.guard is None:
                 continue
-            if one.guard.name in taken or one.stage not in ("experiment", "active"):
+            if revision.guard.name in own_names or revision.stage not in ("experiment", "active"):
                 continue
-            acting = self.acting(one)
+            acting = self.acting_revision(revision)
             if acting and acting.guard:
-                found.append(acting.guard.model_copy(update={"stage": "active"}))
-            if one.stage == "experiment":
-                found.append(one.guard.model_copy(update={"stage": one.stage}))
-            elif one.replaces:
-                replaced.add(one.replaces)
-        return [*(guard for guard in own if guard.name not in replaced), *found]
+                learned.append(acting.guard.model_copy(update={"stage": "active"}))
+            if revision.stage == "experiment":
+                learned.append(revision.guard.model_copy(update={"stage": revision.stage}))
+            elif revision.replaces:
+                replaced.add(revision.replaces)
+        return [*(guard for guard in agent_guards if guard.name not in replaced), *learned]
 
-    def acting(self, newest: Learned) -> Learned | None:
+    def acting_revision(self, newest: LearnedRevision) -> LearnedRevision | None:
         """The revision of a guard that acts: the newest, or the one that it is to replace.
 
         Raises:
-            Problem: its file is missing or broken.
+            ConfigError: its file is missing or broken.
         """
         if newest.stage == "active":
             return newest
         number = self.number_acting(newest)
         return (
-            read_model(_revision(self._folder / newest.name, number), Learned) if number else None
+            read_model(_revision_path(self._folder / newest.name, number), LearnedRevision)
+            if number
+            else None
         )
 
-    def number_acting(self, newest: Learned) -> int:
+    def number_acting(self, newest: LearnedRevision) -> int:
         """The number of that revision; 0: none acts."""
         if newest.stage == "active":
-            return _number(self.path(newest.name))
+            return _revision_number(self.newest_path(newest.name))
         return newest.stricter_than if newest.stage == "experiment" else 0
 
 
-def _revision(folder: Path, number: int) -> Path:
+def _revision_path(folder: Path, number: int) -> Path:
     return folder / f"{number:04d}.yaml"
 
 
-def _number(path: Path) -> int:
+def _revision_number(path: Path) -> int:
     return int(path.stem)

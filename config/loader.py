@@ -2,7 +2,7 @@
 
 An agent file is merged over the one it `extends` (another agent's name; without the key, the
 defaults): mappings key by key, lists and plain values replaced whole. Instructions of its own take
-the place of that agent's. Every error is a `Problem` that names the file and the key.
+the place of that agent's. Every error is a `ConfigError` that names the file and the key.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from config.files import explain, read_mapping, read_model
-from config.graph_files import extended, load_graph_schema
+from config.graph_files import extend_schema, load_graph_schema
 from config.guard_files import load_guards
-from config.schema.agent import AgentConfig, AgentFile, Problem
+from config.schema.agent import AgentConfig, AgentFile, ConfigError
 from config.schema.guards import Guard
-from config.schema.reply_phrases import WordingFile, together
+from config.schema.reply_phrases import WordingFile, merge_wordings
 from config.templates import read_instructions, read_prompt
+from config.yaml_files import explain_error, read_mapping, read_model
 from protocol.validation_errors import error_key, short_repr
 
 SHIPPED = Path(__file__).parent
@@ -33,7 +33,7 @@ ENVIRONMENT = {
 
 
 @dataclass(frozen=True)
-class _Merged:
+class _MergedFile:
     """An agent's file over all that it extends."""
 
     content: dict[str, Any]
@@ -44,7 +44,9 @@ class _Merged:
 
     def file_with(self, place: tuple[str | int, ...]) -> Path:
         """The file that a key is to be looked for in; the agent's own for what is in none."""
-        return next((path for path, own in self.files if _has(own, place)), self.files[0][0])
+        return next(
+            (path for path, content in self.files if _has_key(content, place)), self.files[0][0]
+        )
 
 
 def agent_names(folder: Path = SHIPPED) -> list[str]:
@@ -56,9 +58,9 @@ def extended_by(name: str, folder: Path) -> list[str]:
     """The agents that an agent extends, the nearest first; none extends the defaults alone.
 
     Raises:
-        Problem: unknown agent, a file that cannot be read, a circle.
+        ConfigError: unknown agent, a file that cannot be read, a circle.
     """
-    return _merged(name, folder, []).agents[1:]
+    return _merge_agent(name, folder, []).agents[1:]
 
 
 def load_agent(
@@ -77,78 +79,87 @@ def load_agent(
         reviews: Whether it is to review another agent's work; its own is then not reviewed.
 
     Raises:
-        Problem: unknown agent, broken YAML, wrong key or value, missing or outdated template.
+        ConfigError: unknown agent, broken YAML, wrong key or value, missing or outdated template.
     """
-    merged = _merged(name, folder, [])
+    merged = _merge_agent(name, folder, [])
     source = merged.files[0][0]
-    given = {key: ("set", value) for key, value in (overrides or {}).items()}
+    settings = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
-        if found := os.environ.get(variable):
-            given[key] = (variable, _number(found) if key.startswith("limits.") else found)
-    checked = _validated(merged, given)
+        if text := os.environ.get(variable):
+            settings[key] = (variable, _parse_number(text) if key.startswith("limits.") else text)
+    checked = _validate_file(merged, settings)
     if reviews and checked.review:
-        raise Problem(f"{source}: review: {name} reviews other agents and has no reviewer itself")
+        raise ConfigError(
+            f"{source}: review: {name} reviews other agents and has no reviewer itself"
+        )
     if reviews and checked.mcp:
-        raise Problem(f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers")
+        raise ConfigError(
+            f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers"
+        )
     if checked.review and checked.review.agent not in agent_names(folder):
-        raise Problem(f"{source}: review.agent: {_no_agent(checked.review.agent, folder)}")
+        raise ConfigError(f"{source}: review.agent: {_no_agent(checked.review.agent, folder)}")
     roles = checked.prompt_files
     guards = [*(folder / "agents" / agent / "guards" for agent in merged.agents), folder / "guards"]
     return AgentConfig(
         **checked.model_dump(),
         name=name,
-        rules=_rules(checked.guards, guards, source),
+        rules=_load_rules(checked.guards, guards, source),
         templates={
             role: read_prompt(folder / "prompts" / file, role) for role, file in roles.items()
         },
         instructions_template=read_instructions(
             [folder / "agents" / agent / "instructions.md" for agent in merged.agents]
         ),
-        wording=together(
+        wording=merge_wordings(
             [read_model(path, WordingFile) for path in sorted((folder / "phrases").glob("*.yaml"))]
         ),
-        graph_schema=extended(
+        graph_schema=extend_schema(
             load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source
         ),
         reviewer=_load_reviewer(checked, folder),
     )
 
 
-def _reviewer(agent: AgentFile) -> str:
+def _reviewer_name(agent: AgentFile) -> str:
     return agent.review.agent if agent.review else ""
 
 
 def _load_reviewer(agent: AgentFile, folder: Path) -> AgentConfig | None:
-    name = _reviewer(agent)
+    name = _reviewer_name(agent)
     return load_agent(name, folder=folder, reviews=True) if name else None
 
 
-def _rules(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
+def _load_rules(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
     try:
         return load_guards(names, folders)
-    except Problem as problem:
+    except ConfigError as problem:
         # A name that is no file's stands in the agent's own file; all else names its guard file.
         where = f"{source}: " if str(problem).startswith("guards: ") else ""
-        raise Problem(f"{where}{problem}") from None
+        raise ConfigError(f"{where}{problem}") from None
 
 
-def _number(text: str) -> int | str:
+def _parse_number(text: str) -> int | str:
     """A whole number as one; anything else as it is, for the schema to refuse."""
     return int(text) if text.isdecimal() and len(text) < 20 else text
 
 
-def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIPPED) -> AgentConfig:
+def amend_config(
+    config: AgentConfig, overrides: dict[str, object], folder: Path = SHIPPED
+) -> AgentConfig:
     """A pinned configuration with keys overridden; what was not overridden is as it was pinned.
 
     Raises:
-        Problem: wrong key or value, missing or outdated template, guards other than those pinned.
+        ConfigError: wrong key or value, missing or outdated template, guards other than those
+        pinned.
     """
-    given = {key: ("set", value) for key, value in overrides.items()}
+    settings = {key: ("set", value) for key, value in overrides.items()}
     pinned = config.model_dump(include=set(AgentFile.model_fields))
-    checked = _validated(_Merged(pinned, [(Path(config.name), {})], [config.name]), given)
+    checked = _validate_file(
+        _MergedFile(pinned, [(Path(config.name), {})], [config.name]), settings
+    )
     if checked.guards != config.guards:
         # Among those that were pinned are learned ones, which take the place of some.
-        raise Problem(
+        raise ConfigError(
             f"set: guards: found {short_repr(checked.guards)}, expected "
             f"{short_repr(config.guards)}: a fork "
             "keeps the guards of the job it goes on from; start a new job to have others"
@@ -162,8 +173,8 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     follows: dict[str, Any] = {"templates": config.templates | templates}
     if checked.graph != config.graph:
         base = load_graph_schema(folder / "graph" / "schema.yaml")
-        follows["graph_schema"] = extended(base, checked.graph, Path(config.name))
-    if _reviewer(checked) != _reviewer(config):
+        follows["graph_schema"] = extend_schema(base, checked.graph, Path(config.name))
+    if _reviewer_name(checked) != _reviewer_name(config):
         follows["reviewer"] = _load_reviewer(checked, folder)
     # Nothing of it is shared: the job that it was pinned for goes on with it as it was.
     return config.model_copy(
@@ -172,84 +183,88 @@ def amend(config: AgentConfig, overrides: dict[str, object], folder: Path = SHIP
     )
 
 
-def overridden(overrides: dict[str, object], key: str) -> object:
+def overridden_value(overrides: dict[str, object], key: str) -> object:
     """What overrides give a dotted key, whichever of its parts are nested; None if nothing."""
     content: Any = {}
     for name, value in overrides.items():
-        _set(content, name, value)
+        _set_key(content, name, value)
     for part in key.split("."):
         content = content.get(part) if isinstance(content, dict) else None
     return content
 
 
-def _validated(merged: _Merged, given: dict[str, tuple[str, object]]) -> AgentFile:
+def _validate_file(merged: _MergedFile, settings: dict[str, tuple[str, object]]) -> AgentFile:
     """The agent's file with what was given from outside, as (origin, value) by dotted key."""
-    for key, (_, value) in given.items():
-        _set(merged.content, key, value)
-    renamed = given.get("model.name", ("", None))[0] == "LONGHAUL_MODEL"
+    for key, (_, value) in settings.items():
+        _set_key(merged.content, key, value)
+    renamed = settings.get("model.name", ("", None))[0] == "LONGHAUL_MODEL"
     _complete_models(merged.content, renamed)
     try:
         return AgentFile.model_validate(merged.content)
     except ValidationError as error:
-        at = error.errors()[0]["loc"]
-        wrong = error_key(at)
+        location = error.errors()[0]["loc"]
+        wrong = error_key(location)
         # What was given from outside is not to be looked for in the file.
         origins: list[object] = [
-            name for key, (name, _) in given.items() if _above(key, wrong) or _above(wrong, key)
+            name
+            for key, (name, _) in settings.items()
+            if _is_above(key, wrong) or _is_above(wrong, key)
         ]
-        where = origins[0] if origins else merged.file_with(at)
-        raise Problem(f"{where}: {explain(error, AgentFile)}") from None
+        where = origins[0] if origins else merged.file_with(location)
+        raise ConfigError(f"{where}: {explain_error(error, AgentFile)}") from None
 
 
-def _has(held: Any, place: tuple[str | int, ...]) -> bool:
+def _has_key(content: Any, place: tuple[str | int, ...]) -> bool:
     try:
         for key in place:
-            held = held[key]
+            content = content[key]
     except (KeyError, IndexError, TypeError):
         return False
     return True
 
 
-def _above(key: str, other: str) -> bool:
+def _is_above(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
 
 
-def _merged(name: str, folder: Path, seen: list[str]) -> _Merged:
+def _merge_agent(name: str, folder: Path, extending: list[str]) -> _MergedFile:
     path = folder / "agents" / name / "agent.yaml"
     if name not in (known := agent_names(folder)):
-        raise Problem(f"agent {short_repr(name)} is not known; the agents are {', '.join(known)}")
+        raise ConfigError(
+            f"agent {short_repr(name)} is not known; the agents are {', '.join(known)}"
+        )
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
-        raise Problem(
+        raise ConfigError(
             f"{path.parent}: cannot be the name of an agent; expected small letters, digits, _ "
             "and - (at most 64, beginning with a letter): rename the folder"
         )
-    if name in seen:
-        raise Problem(f"{path}: extends: circle {' -> '.join([*seen, name])}")
-    own = read_mapping(path)
-    parent = own.pop("extends", None)
+    if name in extending:
+        raise ConfigError(f"{path}: extends: circle {' -> '.join([*extending, name])}")
+    agent_content = read_mapping(path)
+    parent = agent_content.pop("extends", None)
     if parent is None:
         defaults = folder / "defaults.yaml"
         base = read_mapping(defaults)
-        above = _Merged(base, [(defaults, base)], [])
+        above = _MergedFile(base, [(defaults, base)], [])
     elif parent in agent_names(folder):
-        above = _merged(parent, folder, [*seen, name])
+        above = _merge_agent(parent, folder, [*extending, name])
     else:
-        raise Problem(f"{path}: extends: {_no_agent(parent, folder)}")
-    content = _merge(above.content, own)
-    return _Merged(content, [(path, own), *above.files], [name, *above.agents])
+        raise ConfigError(f"{path}: extends: {_no_agent(parent, folder)}")
+    content = _merge_mappings(above.content, agent_content)
+    return _MergedFile(content, [(path, agent_content), *above.files], [name, *above.agents])
 
 
-def _no_agent(found: object, folder: Path) -> str:
+def _no_agent(value: object, folder: Path) -> str:
     known = ", ".join(agent_names(folder))
-    return f"expected the name of an agent, found {short_repr(found)}; the agents are {known}"
+    return f"expected the name of an agent, found {short_repr(value)}; the agents are {known}"
 
 
-def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def _merge_mappings(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for key, value in over.items():
         present = result.get(key)
         both = isinstance(present, dict) and isinstance(value, dict)
-        result[key] = _merge(present, value) if both else value  # type: ignore[arg-type]
+        result[key] = _merge_mappings(present, value) if both else value  # type: ignore[arg-type]
     return result
 
 
@@ -262,20 +277,20 @@ def _complete_models(merged: dict[str, Any], renamed: bool) -> None:
     """
     base = merged.get("model")
 
-    def complete(other: object) -> object:
+    def complete_model(other: object) -> object:
         if not isinstance(other, dict) or not isinstance(base, dict):
             return other
         return {**base, **{k: v for k, v in other.items() if not (renamed and k == "name")}}
 
     if isinstance(phases := merged.get("phase_models"), dict):
-        merged["phase_models"] = {kind: complete(other) for kind, other in phases.items()}
+        merged["phase_models"] = {kind: complete_model(other) for kind, other in phases.items()}
     if isinstance(fallbacks := merged.get("fallbacks"), list):
-        merged["fallbacks"] = [complete(other) for other in fallbacks]
+        merged["fallbacks"] = [complete_model(other) for other in fallbacks]
     if isinstance(judge := merged.get("judge"), dict):
-        merged["judge"] = {**judge, "model": complete(judge.get("model") or {})}
+        merged["judge"] = {**judge, "model": complete_model(judge.get("model") or {})}
 
 
-def _set(merged: dict[str, Any], dotted: str, value: object) -> None:
+def _set_key(merged: dict[str, Any], dotted: str, value: object) -> None:
     *parents, last = dotted.split(".")
     section = merged
     for key in parents:
@@ -284,4 +299,4 @@ def _set(merged: dict[str, Any], dotted: str, value: object) -> None:
         section[key] = dict(inner) if isinstance(inner, dict) else {}
         section = section[key]
     # As in files: a mapping leaves the keys as they are that it does not name.
-    section[last] = _merge(section, {last: value})[last]
+    section[last] = _merge_mappings(section, {last: value})[last]

@@ -19,10 +19,10 @@ def compile_pattern(pattern: str, *, any_case: bool = False, memory: int | None 
         any_case: Whether the case of letters counts for nothing.
         memory: Bytes that it may take; None: as many as the engine's own limit lets it.
     """
-    return re2.compile(pattern, options=_options(any_case=any_case, memory=memory))
+    return re2.compile(pattern, options=_pattern_options(any_case=any_case, memory=memory))
 
 
-def _options(*, any_case: bool = False, memory: int | None = None) -> re2.Options:
+def _pattern_options(*, any_case: bool = False, memory: int | None = None) -> re2.Options:
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not any_case
@@ -32,7 +32,7 @@ def _options(*, any_case: bool = False, memory: int | None = None) -> re2.Option
 
 
 @lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Any:
+def compile_cached(pattern: str) -> Any:
     """The same for those that are looked for again and again. Raises re2.error."""
     return compile_pattern(pattern)
 
@@ -43,36 +43,40 @@ def why_not(error: re2.error) -> str:
     return said.decode() if isinstance(said, bytes) else str(said)
 
 
-def matching(patterns: tuple[str, ...], text: str) -> list[str]:
+def candidate_patterns(patterns: tuple[str, ...], text: str) -> list[str]:
     """Those of the patterns that may be somewhere in the text, each still to be looked for.
 
     Short texts are passed over once for all of them.
     """
     # The engine says "nothing" when a set's states run out of memory. A text has no more states
     # than characters, so a short one cannot.
-    found = _together(patterns) if len(text) <= PASSED_OVER else None
-    return [patterns[place] for place in sorted(found.Match(text) or ())] if found else [*patterns]
+    pattern_set = _compile_set(patterns) if len(text) <= PASSED_OVER else None
+    return (
+        [patterns[place] for place in sorted(pattern_set.Match(text) or ())]
+        if pattern_set
+        else [*patterns]
+    )
 
 
 @lru_cache(maxsize=256)
-def _together(patterns: tuple[str, ...]) -> Any:
+def _compile_set(patterns: tuple[str, ...]) -> Any:
     """The patterns as one; None for those that are too large together."""
-    found = re2.Set.SearchSet(_options(memory=64 << 20))
+    pattern_set = re2.Set.SearchSet(_pattern_options(memory=64 << 20))
     try:
         for pattern in patterns:
-            found.Add(pattern)
-        found.Compile()
+            pattern_set.Add(pattern)
+        pattern_set.Compile()
     except re2.error:
         return None
-    return found
+    return pattern_set
 
 
-def _pattern(text: str) -> str:
+def _check_pattern(text: str) -> str:
     try:
-        compiled(text)
+        compile_cached(text)
     except re2.error as error:
         raise ValueError(f"expected a pattern in re2 syntax ({why_not(error)})") from None
     return text
 
 
-Pattern = Annotated[str, AfterValidator(_pattern)]
+Pattern = Annotated[str, AfterValidator(_check_pattern)]

@@ -10,8 +10,8 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, Template, TemplateError
 from jinja2.meta import find_undeclared_variables
 
-from config.files import parse_yaml, read_text
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
+from config.yaml_files import parse_yaml, read_text
 
 PROMPT_VERSION = 2
 _SYSTEM = frozenset(
@@ -36,14 +36,14 @@ _FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
 _templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
 
 
-def render(template: str, /, **values: object) -> str:
+def render_template(template: str, /, **values: object) -> str:
     """Fill a template; an undefined name, or an expression that fails, is a Problem."""
     try:
-        return _compiled(template).render(**values)
+        return _compile_template(template).render(**values)
     except TemplateError as error:
-        raise Problem(f"template: {error}") from None
+        raise ConfigError(f"template: {error}") from None
     except Exception as error:  # its expressions may raise anything
-        raise Problem(f"template: {type(error).__name__}: {error}") from None
+        raise ConfigError(f"template: {type(error).__name__}: {error}") from None
 
 
 def read_prompt(path: Path, role: str = "") -> str:
@@ -54,11 +54,11 @@ def read_prompt(path: Path, role: str = "") -> str:
         role: What an agent names it for; without, any name that some prompt is given may be used.
 
     Raises:
-        Problem: it is missing or outdated, or uses a name that it is not given.
+        ConfigError: it is missing or outdated, or uses a name that it is not given.
     """
     if not path.is_file():
         key = "judge.prompt" if role == "judge" else f"prompts.{role}"
-        raise Problem(f"{path}: prompt template is missing; {key} names it")
+        raise ConfigError(f"{path}: prompt template is missing; {key} names it")
     text = read_text(path)
     match = _FRONT_MATTER.match(text)
     header = None
@@ -66,11 +66,11 @@ def read_prompt(path: Path, role: str = "") -> str:
         header = parse_yaml(match.group(1), f"{path}: the front matter is not valid YAML")
     version = header.get("version") if isinstance(header, dict) else None
     if version != PROMPT_VERSION:
-        raise Problem(
+        raise ConfigError(
             f"{path}: version: expected {PROMPT_VERSION} in the front matter, found {version!r}"
         )
     offered = OFFERED.get(role, frozenset()) if role else _SYSTEM | _ORIENTATION
-    return _checked(path, text[match.end() :] if match else text, offered)
+    return _check_names(path, text[match.end() :] if match else text, offered)
 
 
 def read_instructions(paths: Sequence[Path]) -> str:
@@ -81,18 +81,18 @@ def read_instructions(paths: Sequence[Path]) -> str:
     """
     for path in paths:
         if path.is_file():
-            return _checked(path, read_text(path), _INSTRUCTIONS)
+            return _check_names(path, read_text(path), _INSTRUCTIONS)
     return "{{ instructions }}\n"
 
 
-def _checked(path: Path, template: str, offered: frozenset[str]) -> str:
+def _check_names(path: Path, template: str, offered: frozenset[str]) -> str:
     """The template, if it parses and names only what it is given."""
     try:
-        unknown = _named(template) - offered
+        unknown = _template_names(template) - offered
     except TemplateError as error:
-        raise Problem(f"{path}: template: {error}") from None
+        raise ConfigError(f"{path}: template: {error}") from None
     if unknown:
-        raise Problem(
+        raise ConfigError(
             f"{path}: template: {', '.join(sorted(unknown))} is not offered; the names are "
             f"{', '.join(sorted(offered)) or 'none'}"
         )
@@ -101,10 +101,10 @@ def _checked(path: Path, template: str, offered: frozenset[str]) -> str:
 
 # Every job that starts needs the same few dozen.
 @lru_cache(256)
-def _compiled(template: str) -> Template:
+def _compile_template(template: str) -> Template:
     return _templates.from_string(template)
 
 
 @lru_cache(256)
-def _named(template: str) -> frozenset[str]:
+def _template_names(template: str) -> frozenset[str]:
     return frozenset(find_undeclared_variables(_templates.parse(template)))

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import DataConverter, PayloadCodec
 
-from engine.converter import DATA_CONVERTER, REASON, VARIABLE, EncryptedFailures
-from engine.errors import Unusable
+from engine.converter import DATA_CONVERTER, REASON, VARIABLE, EncryptedFailureConverter
+from engine.errors import SetupError
 from protocol.payloads import ENCRYPTED
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _KEY_ID = "encryption-key-id"
 _EXPECTED = "id:key, the key 32 bytes as base64 or hexadecimal, several separated by commas"
 
 
-class Encryption(PayloadCodec):
+class EncryptionCodec(PayloadCodec):
     """Encrypts whole payloads, their own metadata included."""
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
@@ -51,12 +51,12 @@ class Encryption(PayloadCodec):
         self._current = next(iter(keys))
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        return [self._encrypted(payload) for payload in payloads]
+        return [self._encrypt_payload(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        return [self._decrypted(payload) for payload in payloads]
+        return [self._decrypt_payload(payload) for payload in payloads]
 
-    def _encrypted(self, payload: Payload) -> Payload:
+    def _encrypt_payload(self, payload: Payload) -> Payload:
         nonce = os.urandom(NONCE_BYTES)
         cipher = self._ciphers[self._current]
         key_id = self._current.encode()
@@ -65,7 +65,7 @@ class Encryption(PayloadCodec):
             data=nonce + cipher.encrypt(nonce, payload.SerializeToString(), key_id),
         )
 
-    def _decrypted(self, payload: Payload) -> Payload:
+    def _decrypt_payload(self, payload: Payload) -> Payload:
         if payload.metadata.get("encoding") != ENCRYPTED.encode():
             return payload
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
@@ -74,62 +74,62 @@ class Encryption(PayloadCodec):
         name = key_id[:60].decode("utf-8", "replace")
         cipher = self._ciphers.get(name)
         if cipher is None:
-            return _left(payload, f"{VARIABLE} here holds no key {name!r}")
+            return _leave_encrypted(payload, f"{VARIABLE} here holds no key {name!r}")
         nonce, sealed = payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:]
         try:
             return Payload.FromString(cipher.decrypt(nonce, sealed, key_id))
         # Too short a text is a ValueError; what a foreign text decrypts to may be no payload.
         except (InvalidTag, ValueError):
-            return _left(
+            return _leave_encrypted(
                 payload, f"key {name!r} in {VARIABLE} here is not the one it was made with"
             )
 
 
-def _left(payload: Payload, reason: str) -> Payload:
-    left = Payload(metadata=payload.metadata, data=payload.data)
-    left.metadata[REASON] = reason.encode()
-    return left
+def _leave_encrypted(payload: Payload, reason: str) -> Payload:
+    marked = Payload(metadata=payload.metadata, data=payload.data)
+    marked.metadata[REASON] = reason.encode()
+    return marked
 
 
 def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[str, bytes]:
     """The keys by id, the one that encrypts first; empty when there are none.
 
     Raises:
-        Unusable: the variable or its file cannot be read as keys.
+        SetupError: the variable or its file cannot be read as keys.
     """
     text, where = environment.get(VARIABLE, ""), VARIABLE
     if file := environment.get(FILE_VARIABLE, ""):
         if text.strip():
-            raise Unusable(f"{VARIABLE} and {FILE_VARIABLE} are both set; set one of them")
+            raise SetupError(f"{VARIABLE} and {FILE_VARIABLE} are both set; set one of them")
         where = f"{FILE_VARIABLE} ({file})"
         try:
             text = Path(file).expanduser().read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise Unusable(f"{where} cannot be read: {type(error).__name__}") from None
+            raise SetupError(f"{where} cannot be read: {type(error).__name__}") from None
         if not text.strip():
-            raise Unusable(f"{where} holds no key; expected {_EXPECTED}")
+            raise SetupError(f"{where} holds no key; expected {_EXPECTED}")
     keys: dict[str, bytes] = {}
     for number, entry in enumerate(re.split(r"[,\s]+", text.strip()) if text.strip() else [], 1):
         name, separator, key = entry.partition(":")
         if not separator or not _ID.fullmatch(name):
-            raise Unusable(f"{where}: entry {number} has no id; expected {_EXPECTED}")
+            raise SetupError(f"{where}: entry {number} has no id; expected {_EXPECTED}")
         if name in keys:
-            raise Unusable(f"{where}: the id {name} stands there twice")
-        keys[name] = _key(key, f"{where}: the key {name}")
+            raise SetupError(f"{where}: the id {name} stands there twice")
+        keys[name] = _parse_key(key, f"{where}: the key {name}")
     return keys
 
 
-def _key(text: str, what: str) -> bytes:
+def _parse_key(text: str, what: str) -> bytes:
     try:
-        key = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else _base64(text)
+        key = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else _decode_base64(text)
     except ValueError:
-        raise Unusable(f"{what} is neither base64 nor hexadecimal") from None
+        raise SetupError(f"{what} is neither base64 nor hexadecimal") from None
     if len(key) != KEY_BYTES:
-        raise Unusable(f"{what} has {len(key)} bytes; expected {KEY_BYTES}")
+        raise SetupError(f"{what} has {len(key)} bytes; expected {KEY_BYTES}")
     return key
 
 
-def _base64(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     standard = text.replace("-", "+").replace("_", "/").rstrip("=")
     return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
 
@@ -138,16 +138,16 @@ def data_converter(environment: Mapping[str, str] = os.environ) -> DataConverter
     """The converter of clients and workers: encrypting where the environment has keys.
 
     Raises:
-        Unusable: the environment's keys cannot be used.
+        SetupError: the environment's keys cannot be used.
     """
     keys = keys_from_environment(environment)
-    return encrypting(keys) if keys else DATA_CONVERTER
+    return encrypting_converter(keys) if keys else DATA_CONVERTER
 
 
-def encrypting(keys: Mapping[str, bytes]) -> DataConverter:
+def encrypting_converter(keys: Mapping[str, bytes]) -> DataConverter:
     """The converter with these keys; failure messages are encrypted as well."""
     return dataclasses.replace(
         DATA_CONVERTER,
-        payload_codec=Encryption(keys),
-        failure_converter_class=EncryptedFailures,
+        payload_codec=EncryptionCodec(keys),
+        failure_converter_class=EncryptedFailureConverter,
     )

@@ -19,8 +19,8 @@ from temporalio.service import GrpcCompression
 from activities.redaction.credentials import without_credentials
 from engine import logs
 from engine.codec import data_converter
-from engine.errors import Unusable
-from engine.otel import switch
+from engine.errors import SetupError
+from engine.otel import exports
 from protocol.text import one_line
 
 DEFAULT_ADDRESS = "localhost:7233"
@@ -28,12 +28,12 @@ DEFAULT_UI = "http://localhost:8233"
 CONNECT_SECONDS = 5.0
 UI_SECONDS = 1.0
 """How long a Web UI has to answer before its link is printed."""
-MOST_CHARACTERS = 200
+MAX_ERROR_CHARACTERS = 200
 """Of an error that the SDK words."""
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
 
 
-async def connect(address: str | None = None, *, runtime: Runtime | None = None) -> Client:
+async def connect_client(address: str | None = None, *, runtime: Runtime | None = None) -> Client:
     """A client made from Temporal's own configuration: profile, TOML file, environment.
 
     Args:
@@ -41,18 +41,18 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
         runtime: Where the SDK's metrics go; None takes the one without any.
 
     Raises:
-        Unusable: bad configuration or keys, traces that cannot be exported, no server within 5
+        SetupError: bad configuration or keys, traces that cannot be exported, no server within 5
             seconds, or one that refused us.
     """
     options = client_options()
-    options |= {"data_converter": data_converter(), "plugins": switch.plugins()}
+    options |= {"data_converter": data_converter(), "plugins": exports.client_plugins()}
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
     if _is_local(where):
         options.setdefault("grpc_compression", GrpcCompression.NONE)
     if "://" in where:  # the SDK connects to some such, and warns
-        raise Unusable(
+        raise SetupError(
             f"Temporal's address is {without_credentials(where)}, expected host:port such as "
             f"{DEFAULT_ADDRESS}; correct TEMPORAL_ADDRESS, or the profile that gives it"
         )
@@ -62,10 +62,10 @@ async def connect(address: str | None = None, *, runtime: Runtime | None = None)
     except TimeoutError:
         reason = f"no answer within {CONNECT_SECONDS:.0f} s"
     except (RuntimeError, ValueError) as error:
-        reason = _reason(str(error))
+        reason = _connection_reason(str(error))
     # The SDK does not always say what failed of it.
     by = ", asked by TLS, as the configuration or an API key demands" if options.get("tls") else ""
-    raise Unusable(
+    raise SetupError(
         f"no Temporal server at {where} ({reason}{by}); start one with "
         "`make demo ARGS=--keep` or `temporal server start-dev`, or set TEMPORAL_ADDRESS"
     )
@@ -86,23 +86,23 @@ def client_options() -> dict[str, Any]:
     """Arguments for `Client.connect`; `target_host` and `namespace` are always there.
 
     Raises:
-        Unusable: the configuration cannot be read.
+        SetupError: the configuration cannot be read.
     """
     # The SDK takes one that is not there for one that says nothing.
     if (file := os.environ.get("TEMPORAL_CONFIG_FILE")) and not Path(file).exists():
-        raise Unusable(
+        raise SetupError(
             f"Temporal's client configuration: TEMPORAL_CONFIG_FILE names {file}, and there is no "
             "such file"
         )
     try:
-        found: Mapping[str, Any] = ClientConfig.load_client_connect_config(
+        loaded: Mapping[str, Any] = ClientConfig.load_client_connect_config(
             os.environ.get("TEMPORAL_PROFILE")
         )
     except (RuntimeError, ValueError, OSError) as error:
-        raise Unusable(
-            f"Temporal's client configuration: {one_line(str(error), MOST_CHARACTERS)}"
+        raise SetupError(
+            f"Temporal's client configuration: {one_line(str(error), MAX_ERROR_CHARACTERS)}"
         ) from None
-    return {"target_host": DEFAULT_ADDRESS, "namespace": "default", **found}
+    return {"target_host": DEFAULT_ADDRESS, "namespace": "default", **loaded}
 
 
 def task_queue() -> str:
@@ -114,13 +114,13 @@ def workspaces_root() -> Path:
     """The folder that holds every job's workspace, absolute.
 
     Raises:
-        Unusable: it is in the home of a user that there is none of.
+        SetupError: it is in the home of a user that there is none of.
     """
-    given = os.environ.get("LONGHAUL_WORKSPACES") or "workspaces"
+    configured = os.environ.get("LONGHAUL_WORKSPACES") or "workspaces"
     try:
-        return Path(given).expanduser().absolute()
+        return Path(configured).expanduser().absolute()
     except RuntimeError:
-        raise Unusable(f"LONGHAUL_WORKSPACES={given}: no such user or home") from None
+        raise SetupError(f"LONGHAUL_WORKSPACES={configured}: no such user or home") from None
 
 
 def ui_address() -> str | None:
@@ -129,7 +129,7 @@ def ui_address() -> str | None:
         return configured.rstrip("/")
     try:
         address = str(client_options()["target_host"])
-    except Unusable:
+    except SetupError:
         return None
     return DEFAULT_UI if _is_local(address) else None
 
@@ -169,7 +169,7 @@ def describe_endpoint() -> str:
     return "rehearsal model"
 
 
-def _reason(text: str) -> str:
+def _connection_reason(text: str) -> str:
     """The part of the SDK's connection error that a person can act on."""
     known = {
         "Connection refused": "connection refused",
@@ -181,5 +181,5 @@ def _reason(text: str) -> str:
         "PermissionDenied": "the credentials were refused",
     }
     return next(
-        (plain for key, plain in known.items() if key in text), one_line(text, MOST_CHARACTERS)
+        (plain for key, plain in known.items() if key in text), one_line(text, MAX_ERROR_CHARACTERS)
     )

@@ -74,11 +74,13 @@ class TolerantPayloadConverter(CompositePayloadConverter):
         hints = type_hints or []
         padded = [*hints, *[None] * (len(payloads) - len(hints))]
         return [
-            self._decode_anything(payload) if hint in _ANYTHING else self._decode(payload, hint)
+            self._decode_anything(payload)
+            if hint in _ANYTHING
+            else self._decode_payload(payload, hint)
             for payload, hint in zip(payloads, padded, strict=False)
         ]
 
-    def _decode(self, payload: Payload, hint: type | None) -> Any:
+    def _decode_payload(self, payload: Payload, hint: type | None) -> Any:
         if hint is not RawValue and (why := why_sealed(payload)):
             raise EncryptedPayloadError(why)
         return super().from_payloads([payload], None if hint is None else [hint])[0]
@@ -90,36 +92,38 @@ class TolerantPayloadConverter(CompositePayloadConverter):
             # is what a workflow does with its inbox when it continues as new.
             if encoding not in (*_JSON, ENCRYPTED.encode()):
                 raise ValueError("only JSON is understood")
-            value = self._decode(payload, None)
-            if _deeper(value, MAX_DEPTH):
+            value = self._decode_payload(payload, None)
+            if _is_deeper(value, MAX_DEPTH):
                 raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
             return value
         # Whatever a decoder raises on foreign bytes must not reach the SDK: it would drop the
         # signal with nothing but a log line on the worker.
         except Exception as error:
-            return {UNDECODABLE: f"{encoding[:60].decode('utf-8', 'replace')}: {_reason(error)}"}
+            return {
+                UNDECODABLE: f"{encoding[:60].decode('utf-8', 'replace')}: {_error_reason(error)}"
+            }
 
 
 def why_sealed(payload: Payload) -> str:
     """Why a payload is still encrypted; empty where it is not."""
     if payload.metadata.get("encoding") != ENCRYPTED.encode():
         return ""
-    given = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]
-    return f"it is encrypted, and {given or f'{VARIABLE} is not set here'}"
+    reason = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]
+    return f"it is encrypted, and {reason or f'{VARIABLE} is not set here'}"
 
 
-def _deeper(value: Any, levels: int) -> bool:
+def _is_deeper(value: Any, levels: int) -> bool:
     below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(levels == 0 or _deeper(item, levels - 1) for item in below)
+    return any(levels == 0 or _is_deeper(item, levels - 1) for item in below)
 
 
-def _reason(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         return error.errors(include_url=False, include_input=False)[0]["msg"]
     return one_line(str(error), 200) or type(error).__name__
 
 
-class Failures(DefaultFailureConverter):
+class RedactingFailureConverter(DefaultFailureConverter):
     """Failures as activities tell them, without credentials, whatever library raised them."""
 
     encrypted = False
@@ -136,18 +140,19 @@ class Failures(DefaultFailureConverter):
             failure.message = redact(failure.message)
             failure.stack_trace = redact(failure.stack_trace)
         if self.encrypted:
-            told = {"message": failure.message, "stack_trace": failure.stack_trace}
-            [payload] = payload_converter.to_payloads([told])
+            details = {"message": failure.message, "stack_trace": failure.stack_trace}
+            [payload] = payload_converter.to_payloads([details])
             failure.encoded_attributes.CopyFrom(payload)
             failure.message, failure.stack_trace = "Encoded failure", ""
 
 
-class EncryptedFailures(Failures):
+class EncryptedFailureConverter(RedactingFailureConverter):
     """The same, what they say moved to where a codec sees it."""
 
     encrypted = True
 
 
 DATA_CONVERTER = DataConverter(
-    payload_converter_class=TolerantPayloadConverter, failure_converter_class=Failures
+    payload_converter_class=TolerantPayloadConverter,
+    failure_converter_class=RedactingFailureConverter,
 )

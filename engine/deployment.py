@@ -8,36 +8,36 @@ import re
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import WorkerDeploymentConfig
 
-from engine.errors import Unusable
+from engine.errors import SetupError
 
 NAME = "LONGHAUL_DEPLOYMENT"
 BUILD = "LONGHAUL_BUILD_ID"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
-def deployment() -> WorkerDeploymentConfig | None:
+def worker_deployment() -> WorkerDeploymentConfig | None:
     """The version that the environment names; None for a worker without one.
 
     Raises:
-        Unusable: one of the two variables is missing, or cannot be a name.
+        SetupError: one of the two variables is missing, or cannot be a name.
     """
     name, build = (os.environ.get(variable, "").strip() for variable in (NAME, BUILD))
     if not name and not build:
         return None
     if not name or not build:
         there, missing = (NAME, BUILD) if name else (BUILD, NAME)
-        raise Unusable(f"{there} is set and {missing} is not; set both, or neither")
+        raise SetupError(f"{there} is set and {missing} is not; set both, or neither")
     if not _NAME.fullmatch(name):
-        raise Unusable(f"{NAME}: found {name!r}, expected letters, digits, _ and -")
-    return version(name, build)
+        raise SetupError(f"{NAME}: found {name!r}, expected letters, digits, _ and -")
+    return pinned_version(name, build)
 
 
-def named(config: WorkerDeploymentConfig | None) -> str:
+def version_label(config: WorkerDeploymentConfig | None) -> str:
     """For the line of a worker that is ready."""
     return f"version {config.version.to_canonical_string()}, " if config else ""
 
 
-def version(name: str, build: str) -> WorkerDeploymentConfig:
+def pinned_version(name: str, build: str) -> WorkerDeploymentConfig:
     """Jobs stay with the version that they were started on, until somebody moves them."""
     return WorkerDeploymentConfig(
         version=WorkerDeploymentVersion(deployment_name=name, build_id=build),

@@ -22,8 +22,8 @@ from temporalio.testing import WorkflowEnvironment
 
 from engine.codec import data_converter
 from engine.connection import plain_runtime
-from engine.errors import Unusable
-from engine.otel import switch
+from engine.errors import SetupError
+from engine.otel import exports
 from protocol.search_attributes import NAMES
 from protocol.text import one_line
 
@@ -48,7 +48,7 @@ _STARTUP = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
-class Server:
+class DevelopmentServer:
     """A running embedded server."""
 
     client: Client
@@ -62,27 +62,27 @@ def find_binary() -> Path:
     """The Temporal binary of this Python environment, else of PATH.
 
     Raises:
-        Unusable: there is none.
+        SetupError: there is none.
     """
     # Not resolved: the interpreter of a virtual environment is a link out of it.
     beside = Path(sys.executable).parent / "temporal"
     if beside.is_file():
         return beside
-    if found := shutil.which("temporal"):
-        return Path(found)
-    raise Unusable(
+    if on_path := shutil.which("temporal"):
+        return Path(on_path)
+    raise SetupError(
         f"the temporal binary is neither in {beside.parent} nor on PATH; run `make setup`"
     )
 
 
 @asynccontextmanager
-async def server(
+async def development_server(
     *,
     port: int | None = None,
     ui_port: int | None = None,
     ui: bool = True,
     database: Path | None = None,
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[DevelopmentServer]:
     """An embedded server, with our search attributes and the namespace `default`.
 
     Args:
@@ -92,10 +92,10 @@ async def server(
         database: SQLite file that outlives the server. None: in memory.
 
     Raises:
-        Unusable: no binary, bad keys, traces that cannot be exported, or the server did not
+        SetupError: no binary, bad keys, traces that cannot be exported, or the server did not
             come up.
     """
-    binary, converter, plugins = find_binary(), data_converter(), switch.plugins()
+    binary, converter, plugins = find_binary(), data_converter(), exports.client_plugins()
     port = free_port(port)
     ui_port = free_port(ui_port, avoid=port) if ui else None
     if database is not None:
@@ -116,7 +116,7 @@ async def server(
         )
     except RuntimeError as error:
         reason = one_line(str(error), 300)
-        raise Unusable(f"the embedded Temporal server did not start: {reason}") from None
+        raise SetupError(f"the embedded Temporal server did not start: {reason}") from None
     address = f"127.0.0.1:{port}"
     async with environment:
         # The environment's own client turns an AssertionError in workflow code into a failed
@@ -128,17 +128,17 @@ async def server(
             runtime=plain_runtime(),
             grpc_compression=GrpcCompression.NONE,
         )
-        yield Server(
+        yield DevelopmentServer(
             client=client,
             address=address,
             ui=f"http://localhost:{ui_port}" if ui else None,
         )
 
 
-def free_port(wanted: int | None = None, *, avoid: int | None = None) -> int:
+def free_port(preferred: int | None = None, *, avoid: int | None = None) -> int:
     """The wanted port, else any that nobody listens on and nobody is given meanwhile."""
-    if wanted is not None and wanted != avoid and _is_free(wanted):
-        return wanted
+    if preferred is not None and preferred != avoid and _is_free(preferred):
+        return preferred
     while True:
         port = random.SystemRandom().choice(_PORTS)
         if port != avoid and _is_free(port):

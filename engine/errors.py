@@ -3,7 +3,7 @@
 from protocol.errors import Refusal
 
 
-class Unusable(Refusal):
+class SetupError(Refusal):
     """What the environment gives cannot be used, or is not there: an address, a key, a folder, a
     program. One line: which, why and what to do; never a key."""
 

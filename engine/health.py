@@ -14,16 +14,18 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
-from engine.errors import Unusable
+from engine.errors import SetupError
 from engine.root import check_writable
 
 VARIABLE = "LONGHAUL_HEALTH"
 SECONDS = 3
 """How long a request may take to arrive, and Temporal to answer."""
-Ready = Callable[[], Awaitable[str]]
+ReadinessCheck = Callable[[], Awaitable[str]]
 
 
-async def lacking(worker: Worker, client: Client, folder: Path, stop: asyncio.Event) -> str:
+async def readiness_problem(
+    worker: Worker, client: Client, folder: Path, stop: asyncio.Event
+) -> str:
     """What keeps the worker from serving jobs; empty when nothing does."""
     if stop.is_set():
         return "draining"
@@ -32,7 +34,7 @@ async def lacking(worker: Worker, client: Client, folder: Path, stop: asyncio.Ev
     try:
         await asyncio.to_thread(check_writable, folder)
         await client.service_client.check_health(timeout=timedelta(seconds=SECONDS))
-    except Unusable as error:
+    except SetupError as error:
         return str(error)
     except RPCError as error:
         return f"Temporal does not answer: {error.message}"
@@ -40,35 +42,35 @@ async def lacking(worker: Worker, client: Client, folder: Path, stop: asyncio.Ev
 
 
 @asynccontextmanager
-async def served(ready: Ready) -> AsyncIterator[str | None]:
+async def serve_health(ready: ReadinessCheck) -> AsyncIterator[str | None]:
     """Answer at LONGHAUL_HEALTH, `host:port`, while the context lasts; gives the address.
 
     Without the variable nothing is served. `/healthz` is 200 while the process does its work at
     all; `/readyz` is 200 or, with what is lacking, 503.
 
     Raises:
-        Unusable: the variable is no address, or it is taken.
+        SetupError: the variable is no address, or it is taken.
     """
-    given = os.environ.get(VARIABLE, "").strip()
-    if not given:
+    address = os.environ.get(VARIABLE, "").strip()
+    if not address:
         yield None
         return
-    host, _, port = given.rpartition(":")
+    host, _, port = address.rpartition(":")
     try:
-        server = await asyncio.start_server(_answering(ready), host.strip("[]"), int(port))
+        server = await asyncio.start_server(_health_handler(ready), host.strip("[]"), int(port))
     except (OSError, ValueError, OverflowError) as error:
-        raise Unusable(
-            f"{VARIABLE}={given}: {error}; expected an address that is free, as 127.0.0.1:8235"
+        raise SetupError(
+            f"{VARIABLE}={address}: {error}; expected an address that is free, as 127.0.0.1:8235"
         ) from None
     async with server:
         where, number = server.sockets[0].getsockname()[:2]
         yield f"{where}:{number}"
 
 
-def _answering(
-    ready: Ready,
+def _health_handler(
+    ready: ReadinessCheck,
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -89,4 +91,4 @@ def _answering(
         finally:
             writer.close()
 
-    return answer
+    return answer_request

@@ -12,7 +12,7 @@ from typing import Any
 from temporalio import activity
 from temporalio.runtime import LogForwardingConfig, LoggingConfig
 
-from engine.errors import Unusable
+from engine.errors import SetupError
 
 LEVEL = "LONGHAUL_LOG"
 FORMAT = "LONGHAUL_LOG_FORMAT"
@@ -28,31 +28,31 @@ NATIVE = LoggingConfig(
 """The log of the SDK's native part: with ours, as it would else be among results."""
 
 
-def level(otherwise: str) -> str:
+def log_level(otherwise: str) -> str:
     """The least that is logged: what the environment names, or else this.
 
     Raises:
-        Unusable: there is no such level.
+        SetupError: there is no such level.
     """
-    found = os.environ.get(LEVEL, "").strip()
-    if found and found.upper() not in LEVELS:
-        raise Unusable(f"{LEVEL}: found {found!r}, expected one of {', '.join(LEVELS)}")
-    return found.upper() or otherwise
+    configured = os.environ.get(LEVEL, "").strip()
+    if configured and configured.upper() not in LEVELS:
+        raise SetupError(f"{LEVEL}: found {configured!r}, expected one of {', '.join(LEVELS)}")
+    return configured.upper() or otherwise
 
 
-def form() -> str:
+def log_format() -> str:
     """`text` or `json`, as the environment says.
 
     Raises:
-        Unusable: there is no such form.
+        SetupError: there is no such form.
     """
-    found = os.environ.get(FORMAT, "").strip().lower() or "text"
-    if found not in ("json", "text"):
-        raise Unusable(f"{FORMAT}: found {found!r}, expected json or text")
-    return found
+    configured = os.environ.get(FORMAT, "").strip().lower() or "text"
+    if configured not in ("json", "text"):
+        raise SetupError(f"{FORMAT}: found {configured!r}, expected json or text")
+    return configured
 
 
-def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
+def set_up_logging(otherwise: str = "WARNING", *, force: bool = False) -> None:
     """Log to standard error as the environment says.
 
     Args:
@@ -60,28 +60,28 @@ def set_up(otherwise: str = "WARNING", *, force: bool = False) -> None:
         force: Whether to take the place of what was set up before.
 
     Raises:
-        Unusable: there is no such level, or no such form.
+        SetupError: there is no such level, or no such form.
     """
     handler = logging.StreamHandler()
     # By name and late, like all activities (`engine.service`).
-    redacting = import_module("activities.redaction.secrets").Redacting
-    handler.setFormatter(Json() if form() == "json" else redacting(TEXT))
-    logging.basicConfig(level=level(otherwise), handlers=[handler], force=force)
+    redacting = import_module("activities.redaction.secrets").RedactingFormatter
+    handler.setFormatter(JsonFormatter() if log_format() == "json" else redacting(TEXT))
+    logging.basicConfig(level=log_level(otherwise), handlers=[handler], force=force)
 
 
-def line(text: str, level: str = "INFO") -> str:
+def log_line(text: str, level: str = "INFO") -> str:
     """What a process says of itself whatever the level, in the log's form: its readers read lines
     of JSON, and no others."""
     try:
-        if form() == "text":
+        if log_format() == "text":
             return text
-    except Unusable:
+    except SetupError:
         return text
     record = {"name": __name__, "levelname": level, "msg": text}
-    return Json().format(logging.makeLogRecord(record))
+    return JsonFormatter().format(logging.makeLogRecord(record))
 
 
-class Json(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """A record as one line of JSON; fields that are not known are left out."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -91,14 +91,14 @@ class Json(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": redact(record.getMessage()),
-            **{name: value for name, value in _place(record).items() if value is not None},
+            **{name: value for name, value in _record_place(record).items() if value is not None},
         }
         if record.exc_info:
             line["exception"] = redact(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def _place(record: logging.LogRecord) -> dict[str, Any]:
+def _record_place(record: logging.LogRecord) -> dict[str, Any]:
     """Where in which job the record comes from."""
     if activity.in_activity():
         info = activity.info()
@@ -109,5 +109,7 @@ def _place(record: logging.LogRecord) -> dict[str, Any]:
             "activity": info.activity_type,
             "attempt": info.attempt,
         }
-    told = getattr(record, "temporal_workflow", None) or getattr(record, "temporal_activity", None)
-    return {"job": told.get("workflow_id")} if isinstance(told, dict) else {}
+    details = getattr(record, "temporal_workflow", None) or getattr(
+        record, "temporal_activity", None
+    )
+    return {"job": details.get("workflow_id")} if isinstance(details, dict) else {}

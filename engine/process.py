@@ -19,17 +19,17 @@ from temporalio.common import MetricMeter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from engine import health, logs, telemetry, waiting_jobs
 from engine.connection import (
-    connect,
+    connect_client,
     describe_endpoint,
     task_queue,
     workspaces_root,
 )
-from engine.deployment import deployment, named
-from engine.errors import Unusable
-from engine.otel import switch
+from engine.deployment import version_label, worker_deployment
+from engine.errors import SetupError
+from engine.otel import exports
 from engine.root import check_writable, open_root
 from engine.service import build_worker
 
@@ -43,13 +43,13 @@ PUSH_SECONDS = 5.0
 """How long a worker that stops pushes on what the remotes of its jobs lack."""
 
 
-def leave(code: int) -> NoReturn:
+def exit_process(code: int) -> NoReturn:
     """End the process at once with this code, output flushed.
 
     The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300)
     and so turn success into a failure code; `os._exit` runs none of that.
     """
-    switch.flush()
+    exports.flush_exports()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -63,56 +63,56 @@ def leave(code: int) -> NoReturn:
 def main() -> NoReturn:
     """Run a worker until SIGINT or SIGTERM. Never returns: leaves with the exit code."""
     try:
-        logs.set_up()
-        asyncio.run(serve())
-    except (Unusable, Problem) as error:
-        print(logs.line(f"error: {error}", "ERROR"), file=sys.stderr)
-        leave(CANNOT_START)
+        logs.set_up_logging()
+        asyncio.run(serve_jobs())
+    except (SetupError, ConfigError) as error:
+        print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
+        exit_process(CANNOT_START)
     except KeyboardInterrupt:  # before there was anything to drain
-        leave(INTERRUPTED)
+        exit_process(INTERRUPTED)
     except Exception:
         logging.exception("the worker failed")
-        leave(FAILED)
-    leave(0)
+        exit_process(FAILED)
+    exit_process(0)
 
 
-async def serve() -> None:
+async def serve_jobs() -> None:
     """Serve jobs until told to stop, then let running steps end and the rest go elsewhere.
 
     Raises:
-        Unusable: the workspaces root, the worker's version, Temporal's server or namespace, or an
+        SetupError: the workspaces root, the worker's version, Temporal's server or namespace, or an
             address to serve at.
-        Problem: the address of a store or graph that is none, a tool that cannot be registered.
+        ConfigError: the address of a store or graph that is none, a tool that cannot be registered.
     """
-    version = deployment()
+    version = worker_deployment()
     _allow_files()
     check_writable(workspaces_root())
     _check_addresses()
-    async with telemetry.runtime() as runtime:
+    async with telemetry.metrics_runtime() as runtime:
         meter = runtime.metric_meter if runtime else None
-        await _serve(await connect(runtime=runtime), version, meter)
+        await _run_worker(await connect_client(runtime=runtime), version, meter)
 
 
 def _check_addresses() -> None:
     """What is wrong with an address itself no waiting mends, while a server that is away may come.
 
     Raises:
-        Problem: that of the store or of the graph, or its driver is not installed.
+        ConfigError: that of the store or of the graph, or its driver is not installed.
     """
     if os.environ.get("LONGHAUL_STORE_URL"):
         from activities.stores import engine, errors  # noqa: PLC0415 - loads the database library
 
         try:
-            engine.check_address()
-        except errors.StoreAway as error:
-            raise Problem(str(error)) from None
+            engine.check_store_address()
+        except errors.StoreUnavailableError as error:
+            raise ConfigError(str(error)) from None
     if os.environ.get("LONGHAUL_GRAPH_URL"):
         from activities.requirements import graph  # noqa: PLC0415 - loads what only activities need
 
         try:
-            graph.check_address()
-        except graph.GraphAway as error:
-            raise Problem(str(error)) from None
+            graph.check_graph_address()
+        except graph.GraphUnavailableError as error:
+            raise ConfigError(str(error)) from None
 
 
 async def _check_namespace(client: Client) -> None:
@@ -124,13 +124,13 @@ async def _check_namespace(client: Client) -> None:
     except RPCError as error:
         if error.status == RPCStatusCode.UNIMPLEMENTED:
             return
-        raise Unusable(
+        raise SetupError(
             f"the namespace {client.namespace} cannot be used ({' '.join(error.message.split())}); "
             "set TEMPORAL_NAMESPACE to one that exists and that the credentials are for"
         ) from None
 
 
-async def _serve(
+async def _run_worker(
     client: Client, version: WorkerDeploymentConfig | None, meter: MetricMeter | None
 ) -> None:
     await _check_namespace(client)
@@ -141,17 +141,17 @@ async def _serve(
     # every job for a good part of a second.
     gc.freeze()
     stop = asyncio.Event()
-    _listen(stop)
-    ready = partial(health.lacking, worker, client, workspaces_root(), stop)
-    async with health.served(ready), worker, waiting_jobs.counted(client, meter):
+    _handle_stop_signals(stop)
+    ready = partial(health.readiness_problem, worker, client, workspaces_root(), stop)
+    async with health.serve_health(ready), worker, waiting_jobs.counted(client, meter):
         ready_line = (
-            f"worker ready: task queue {task_queue()}, {named(version)}"
+            f"worker ready: task queue {task_queue()}, {version_label(version)}"
             f"workspaces {workspaces_root()}, "
             f"model endpoint {describe_endpoint()}"
         )
-        print(logs.line(ready_line), flush=True)
+        print(logs.log_line(ready_line), flush=True)
         await stop.wait()
-        print(logs.line("worker draining: running steps end, then it stops"), flush=True)
+        print(logs.log_line("worker draining: running steps end, then it stops"), flush=True)
     # By name and late, like all activities (`engine.service`).
     pushes = importlib.import_module("activities.job.push").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
@@ -166,13 +166,13 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (enough, most))
 
 
-def _listen(stop: asyncio.Event) -> None:
+def _handle_stop_signals(stop: asyncio.Event) -> None:
     """The first signal asks to drain, a second one leaves at once."""
 
     def on_signal() -> None:
         if stop.is_set():
-            print(logs.line("worker left without draining", "WARNING"), file=sys.stderr)
-            leave(INTERRUPTED)
+            print(logs.log_line("worker left without draining", "WARNING"), file=sys.stderr)
+            exit_process(INTERRUPTED)
         stop.set()
 
     loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import Unusable
+from engine.errors import SetupError
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -16,7 +16,7 @@ def open_root(folder: Path) -> Root:
     """The root at this folder, made when it is missing.
 
     Raises:
-        Unusable: it cannot be made or written to.
+        SetupError: it cannot be made or written to.
     """
     # Late: it loads libgit2, which only workers need.
     from activities.checkpoints import Root, RootError  # noqa: PLC0415
@@ -25,21 +25,21 @@ def open_root(folder: Path) -> Root:
     try:
         return Root.open(folder, create=True)
     except RootError as error:
-        raise Unusable(str(error)) from None
+        raise SetupError(str(error)) from None
 
 
 def check_writable(folder: Path) -> None:
     """Make the folder if it is missing, and write to it.
 
     Raises:
-        Unusable: that failed.
+        SetupError: that failed.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(b"writable")
     except OSError as error:
-        raise Unusable(
+        raise SetupError(
             f"the workspaces root {folder} cannot be written "
             f"({(error.strerror or str(error)).lower()}); "
             "set LONGHAUL_WORKSPACES to a folder that can"

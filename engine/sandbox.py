@@ -22,18 +22,18 @@ PASSTHROUGH = ("protocol",)
 """
 
 
-class _Imported(NamedTuple):
+class _ImportedModules(NamedTuple):
     """Modules as the sandbox imported them, and which of them it has looked through."""
 
     modules: dict[str, ModuleType]
     checked: set[str]
 
 
-_imported: dict[str, _Imported] = {}
+_imported_modules: dict[str, _ImportedModules] = {}
 """By the workflow's module."""
 
 
-class Runner(SandboxedWorkflowRunner):
+class CachingSandboxRunner(SandboxedWorkflowRunner):
     """The sandbox of the SDK, at less cost in two places, and with one refusal more.
 
     The SDK imports a workflow's modules anew for each run, so that what runs change in them stays
@@ -48,19 +48,19 @@ class Runner(SandboxedWorkflowRunner):
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         module = det.defn.cls.__module__
-        if module not in _imported:
-            first = _Entered(det, self.runner_class, self.restrictions)
+        if module not in _imported_modules:
+            first = _SandboxInstance(det, self.runner_class, self.restrictions)
             # Restrictions ask whether the workflow runs in which the modules were imported. That
             # one never does: from here on it stands for all of them.
             first.importer.restriction_context.is_runtime = True
-            _imported[module] = _Imported(
+            _imported_modules[module] = _ImportedModules(
                 dict(first.importer.new_modules),
                 set(first.importer.modules_checked_for_restrictions),
             )
-        return _Entered(det, self.runner_class, self.restrictions)
+        return _SandboxInstance(det, self.runner_class, self.restrictions)
 
 
-class _Entered(_Instance):
+class _SandboxInstance(_Instance):
     _task: tuple[int, int, int] | None = None
     """The newest workflow task: when it began, in s and ns, and the history's size then, in bytes.
     The size tells tasks apart where the clock of a server went back and the time stands."""
@@ -68,9 +68,9 @@ class _Entered(_Instance):
     """The events of the history that the newest activation was made from."""
 
     def _create_instance(self) -> None:
-        if found := _imported.get(self._workflow_module_name()):
-            self.importer.new_modules.update(found.modules)
-            self.importer.modules_checked_for_restrictions.update(found.checked)
+        if imported := _imported_modules.get(self._workflow_module_name()):
+            self.importer.new_modules.update(imported.modules)
+            self.importer.modules_checked_for_restrictions.update(imported.checked)
         super()._create_instance()
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
@@ -99,6 +99,8 @@ class _Entered(_Instance):
         return StorageDriverStoreContext(target=None)
 
 
-def runner() -> SandboxedWorkflowRunner:
+def sandbox_runner() -> SandboxedWorkflowRunner:
     """The sandbox, told which modules need no second import."""
-    return Runner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSTHROUGH))
+    return CachingSandboxRunner(
+        restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSTHROUGH)
+    )

@@ -17,8 +17,8 @@ from temporalio.worker import (
 )
 
 from engine.connection import task_queue as default_task_queue
-from engine.sandbox import runner
-from engine.slots import WhileInTime
+from engine.sandbox import sandbox_runner
+from engine.slots import ResponsiveSlotSupplier
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -75,11 +75,11 @@ def build_worker(
         activity_executor=ThreadPoolExecutor(SLOTS + LOCAL_SLOTS, thread_name_prefix="step"),
         tuner=WorkerTuner.create_composite(
             workflow_supplier=FixedSizeSlotSupplier(TASKS),
-            activity_supplier=WhileInTime(SLOTS),
+            activity_supplier=ResponsiveSlotSupplier(SLOTS),
             local_activity_supplier=FixedSizeSlotSupplier(LOCAL_SLOTS),
             nexus_supplier=FixedSizeSlotSupplier(1),
         ),
-        workflow_runner=runner(),
+        workflow_runner=sandbox_runner(),
         max_cached_workflows=max_cached_workflows,
         # After a kill, a job's next workflow task waits this long for the dead worker.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=3),

@@ -25,36 +25,36 @@ PAUSE_SECONDS = 0.01
 LATE_SECONDS = 0.1
 
 
-class WhileInTime(CustomSlotSupplier):
+class ResponsiveSlotSupplier(CustomSlotSupplier):
     """Up to `slots` activities; beyond a few, only while the loop wakes when it is meant to."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._taken = 0
+        self._used_slots = 0
         self._lock = threading.Lock()  # the SDK gives back slots from threads of its own
 
     async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
-        while (permit := self._take(AT_ONCE)) is None:
-            asked = time.monotonic()
+        while (permit := self._take_slot(AT_ONCE)) is None:
+            started = time.monotonic()
             await asyncio.sleep(PAUSE_SECONDS)
-            in_time = time.monotonic() - asked < PAUSE_SECONDS + LATE_SECONDS
-            if in_time and (permit := self._take(self._slots)):
+            in_time = time.monotonic() - started < PAUSE_SECONDS + LATE_SECONDS
+            if in_time and (permit := self._take_slot(self._slots)):
                 break
         return permit
 
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
-        return self._take(AT_ONCE)
+        return self._take_slot(AT_ONCE)
 
     def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
         """Taken is taken."""
 
     def release_slot(self, ctx: SlotReleaseContext) -> None:
         with self._lock:
-            self._taken -= 1
+            self._used_slots -= 1
 
-    def _take(self, most: int) -> SlotPermit | None:
+    def _take_slot(self, most: int) -> SlotPermit | None:
         with self._lock:
-            if self._taken >= most:
+            if self._used_slots >= most:
                 return None
-            self._taken += 1
+            self._used_slots += 1
             return SlotPermit()

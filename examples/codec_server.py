@@ -25,14 +25,14 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from temporalio.api.common.v1 import Payload, Payloads
 
-from engine.codec import Encryption, keys_from_environment
-from engine.errors import Unusable
+from engine.codec import EncryptionCodec, keys_from_environment
+from engine.errors import SetupError
 
 PORT = 8234
 Turn = Callable[[Sequence[Payload]], Awaitable[list[Payload]]]
 
 
-def application(codec: Encryption, origin: str) -> Starlette:
+def application(codec: EncryptionCodec, origin: str) -> Starlette:
     """The server.
 
     Args:
@@ -68,12 +68,12 @@ def main() -> None:
     """Serve until Ctrl-C."""
     try:
         keys = keys_from_environment()
-    except Unusable as error:
+    except SetupError as error:
         sys.exit(f"error: {error}")
     if not keys:
         sys.exit("error: LONGHAUL_CODEC_KEYS is not set; set it as the workers have it")
     origin = os.environ.get("TEMPORAL_UI_ADDRESS", "http://localhost:8233").rstrip("/")
-    uvicorn.run(application(Encryption(keys), origin), host="127.0.0.1", port=PORT)
+    uvicorn.run(application(EncryptionCodec(keys), origin), host="127.0.0.1", port=PORT)
 
 
 if __name__ == "__main__":

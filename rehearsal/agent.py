@@ -8,8 +8,8 @@ from typing import Any
 
 from protocol.text import first_few
 from rehearsal import formulation, generalist, strategic, team, validation
-from rehearsal.replay import Steps, complete, next_reply
-from rehearsal.request_view import View, judges, look, text_of
+from rehearsal.replay import Steps, complete_todo, next_reply
+from rehearsal.request_view import RequestView, is_judge_request, message_text, parse_request
 from rehearsal.wire import Reply, Request
 
 MAX_NAMED = 15
@@ -23,33 +23,33 @@ _REFUSED = re.compile(r"^tool: Error", re.MULTILINE)
 def rehearse(request: Request) -> Reply:
     """The reply to one request: the next calls of the current todo, or its completion."""
     if not request.get("tools"):
-        return Reply(content="PASS" if judges(request) else summarise(request))
-    view = look(request)
+        return Reply(content="PASS" if is_judge_request(request) else summarise_phase(request))
+    view = parse_request(request)
     if "send_back" in view.tools:
-        return _review(request["messages"])
-    if view.current is None:
-        return complete(view, "Every todo of the list is done.")
-    return next_reply(view, _procedure(view, view.current.text))
+        return _review_reply(request["messages"])
+    if view.current_todo is None:
+        return complete_todo(view, "Every todo of the list is done.")
+    return next_reply(view, _choose_procedure(view, view.current_todo.text))
 
 
-def _review(messages: list[dict[str, Any]]) -> Reply:
+def _review_reply(messages: list[dict[str, Any]]) -> Reply:
     """As a reviewer: look at what is there, and accept it."""
     if messages[-1].get("role") != "tool":
         return Reply(calls=[("list_files", {"path": "output"})])
-    count = len(text_of(messages[-1]).splitlines())
+    count = len(message_text(messages[-1]).splitlines())
     return Reply(calls=[("accept", {"findings": f"Saw {count} entries in output/."})])
 
 
-def summarise(request: Request) -> str:
+def summarise_phase(request: Request) -> str:
     """What a conversation shows of a phase: the files it changed and the notes on its todos.
 
     The conversation comes as messages or as a transcript in the text of one.
     """
-    told = "\n".join(map(_told, request["messages"][1:]))
-    calls = len(_CALL.findall(told))
-    changed = list(dict.fromkeys(_CHANGED.findall(told)))
-    notes = [_unescaped(note)[:200] for note in _NOTES.findall(told)]
-    errors = len(_REFUSED.findall(told))
+    transcript = "\n".join(map(_render_message, request["messages"][1:]))
+    calls = len(_CALL.findall(transcript))
+    changed = list(dict.fromkeys(_CHANGED.findall(transcript)))
+    notes = [_unescape_json(note)[:200] for note in _NOTES.findall(transcript)]
+    errors = len(_REFUSED.findall(transcript))
     named = first_few([f"`{path}`" for path in changed], MAX_NAMED) or "none"
     lines = [f"Tool calls made: {calls}. Files changed: {named}."]
     if notes:
@@ -58,15 +58,15 @@ def summarise(request: Request) -> str:
     return "\n".join(lines)
 
 
-def _told(message: dict[str, Any]) -> str:
+def _render_message(message: dict[str, Any]) -> str:
     calls = [
         f"{entry['function']['name']}({entry['function']['arguments']})"
         for entry in message.get("tool_calls") or []
     ]
-    return f"{message.get('role')}: " + " ".join([text_of(message), *calls]).strip()
+    return f"{message.get('role')}: " + " ".join([message_text(message), *calls]).strip()
 
 
-def _unescaped(text: str) -> str:
+def _unescape_json(text: str) -> str:
     """The inside of a JSON string, which may be cut off in the middle of an escape."""
     try:
         return str(json.loads(f'"{text}"'))
@@ -74,14 +74,14 @@ def _unescaped(text: str) -> str:
         return text
 
 
-def _procedure(view: View, text: str) -> Steps:
+def _choose_procedure(view: RequestView, text: str) -> Steps:
     if view.kind == "strategic":
-        return strategic.procedure(view, text)
-    todo_id = view.current.id if view.current else 0
-    validating = strategic.validates(view) or "take_requirement" in view.tools | view.deferred
+        return strategic.choose_procedure(view, text)
+    todo_id = view.current_todo.id if view.current_todo else 0
+    validating = strategic.is_validation(view) or "take_requirement" in view.tools | view.deferred
     return (
-        (validation.procedure(text) if validating else formulation.procedure(text))
-        or team.of_role(view, text)
-        or team.procedure(text)
-        or generalist.work(view, todo_id, text)
+        (validation.choose_procedure(text) if validating else formulation.choose_procedure(text))
+        or team.role_procedure(view, text)
+        or team.choose_procedure(text)
+        or generalist.work_on_todo(view, todo_id, text)
     )

@@ -19,11 +19,11 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-SHORT = 12
+MIN_QUOTE_CHARACTERS = 12
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateLine:
     id: str
     page: int
     force: str
@@ -47,7 +47,11 @@ class Candidate:
         rest = _REST.search(self.text)
         parts = [(self.page, _REST.sub("", self.text).strip())]
         # A word or two on the next page prove nothing.
-        return [*parts, (self.page + 1, rest[1])] if rest and len(rest[1]) >= SHORT else parts
+        return (
+            [*parts, (self.page + 1, rest[1])]
+            if rest and len(rest[1]) >= MIN_QUOTE_CHARACTERS
+            else parts
+        )
 
     @property
     def statement(self) -> str:
@@ -55,17 +59,17 @@ class Candidate:
         return _REST.sub(r" \1", self.text)
 
     @property
-    def part(self) -> str:
+    def short_part(self) -> str:
         """A part of it that is more likely to be found."""
         return " ".join(self.text.split()[:8])
 
 
-def parse_lines(lines: Iterable[str]) -> list[Candidate]:
+def parse_lines(lines: Iterable[str]) -> list[CandidateLine]:
     """The candidates among lines of the list."""
     return [
-        Candidate(
-            found[2], int(found[3]), found[4].strip(), float(found[5]), found[6], found[1] or ""
+        CandidateLine(
+            match[2], int(match[3]), match[4].strip(), float(match[5]), match[6], match[1] or ""
         )
         for line in lines
-        if (found := _LINE.match(line))
+        if (match := _LINE.match(line))
     ]

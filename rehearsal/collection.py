@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from rehearsal.replay import Steps, closing, insist
+from rehearsal.replay import Steps, call_with_retry, close_todo
 
 REVIEW = "notes/review.md"
 
 
-def collect(tool: str) -> Steps:
+def collect_results(tool: str) -> Steps:
     """The result file, written by the tool."""
-    told = yield from insist(tool)
-    return " ".join(told.splitlines()[:2])
+    report = yield from call_with_retry(tool)
+    return " ".join(report.splitlines()[:2])
 
 
-def check(tool: str) -> Steps:
+def check_results(tool: str) -> Steps:
     """What the tool says of the result, kept for people."""
-    told = yield from insist(tool)
+    report = yield from call_with_retry(tool)
     note = f"What is cited and what is missing is in {REVIEW}."
-    return (yield from closing(note, "append_file", path=REVIEW, content=f"{told}\n\n"))
+    return (yield from close_todo(note, "append_file", path=REVIEW, content=f"{report}\n\n"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
-from rehearsal.plans import Plan, PlanPhase, counted
-from rehearsal.replay import Call, Steps, closing, insist, once, together
+from rehearsal.plans import Plan, PlanPhase, count_noun
+from rehearsal.replay import Call, Steps, call_once, call_with_retry, close_todo, run_together
 from rehearsal.tool_answers import documents_of, list_paths, read_all, read_page
 
 LIST = "candidates/candidates.md"
-LEFT = "notes/left_out.md"
+LEFT_OUT = "notes/left_out.md"
 """A line for each candidate that became no requirement: id, document, why."""
 UNCOVERED = "candidates/uncovered.md"
 RESULT = "output/requirements.json"
@@ -18,7 +18,7 @@ COLLECT = "collect_requirements"
 """The tool that writes it."""
 PLACES = [
     f"- `{LIST}`: what may be a requirement, by document",
-    f"- `requirements/`: the requirements; `{LEFT}`: candidates that became none, and why",
+    f"- `requirements/`: the requirements; `{LEFT_OUT}`: candidates that became none, and why",
 ]
 AGAIN = " (again: what was decided stays)"
 """Ends the todos of a phase that is done again."""
@@ -35,11 +35,11 @@ BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
-def plan(documents: list[str]) -> Plan:
+def make_plan(documents: list[str]) -> Plan:
     """Identify, formulate, output; formulating is divided once the candidates are known."""
     groups = [
-        documents[at : at + DOCUMENTS_PER_PHASE]
-        for at in range(0, len(documents), DOCUMENTS_PER_PHASE)
+        documents[start : start + DOCUMENTS_PER_PHASE]
+        for start in range(0, len(documents), DOCUMENTS_PER_PHASE)
     ] or [[]]
     phases = []
     for number, group in enumerate(groups, 1):
@@ -73,7 +73,7 @@ def plan(documents: list[str]) -> Plan:
     )
     head = (
         "# Plan\n\n"
-        f"Find every requirement in {counted(len(documents), 'document')} "
+        f"Find every requirement in {count_noun(len(documents), 'document')} "
         "and tie each to the page it comes from.\n\n"
         "Two approaches were weighed: document by document to the end, and stage by stage over all "
         "documents.\nThe second is chosen: what is found twice shows before it is formulated twice."
@@ -83,17 +83,17 @@ def plan(documents: list[str]) -> Plan:
 
 def may_grow(plan: Plan) -> bool:
     """Whether formulating comes next and is not divided yet."""
-    return plan.open is not None and plan.open.steps == [LATER]
+    return plan.open_phase is not None and plan.open_phase.steps == [LATER]
 
 
-def grow(plan: Plan) -> Generator[list[Call], list[str], bool]:
+def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
     """Divide the formulating phase into batches of the candidates that were found."""
     sections = yield from read_sections()
-    at = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
-    steps = batches(sections)
+    place = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
+    steps = batch_todos(sections)
     count = -(-len(steps) // BATCHES_PER_PHASE)
     share = -(-len(steps) // count) if count else 0
-    plan.phases[at : at + 1] = [
+    plan.phases[place : place + 1] = [
         PlanPhase(
             f"Formulate requirements ({number + 1} of {count})" if count > 1 else
             "Formulate requirements",
@@ -108,7 +108,7 @@ def grow(plan: Plan) -> Generator[list[Call], list[str], bool]:
     return True
 
 
-def batches(sections: list[Section]) -> list[str]:
+def batch_todos(sections: list[Section]) -> list[str]:
     """One todo for every few candidates of a document, named by their lines in the list."""
     return [
         f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
@@ -118,21 +118,23 @@ def batches(sections: list[Section]) -> list[str]:
     ]
 
 
-def report() -> Steps:
+def write_report() -> Steps:
     """`output/summary.md` of an extraction."""
-    told, dropped, paths = yield from together(
-        insist(COLLECT), read_all(LEFT, limit=60), list_paths("documents")
+    collected, dropped, paths = yield from run_together(
+        call_with_retry(COLLECT), read_all(LEFT_OUT, limit=60), list_paths("documents")
     )
-    left = [f"- {line[:300]}" for line in dropped]
+    left_out = [f"- {line[:300]}" for line in dropped]
     documents = list(documents_of(paths))
-    types = _TYPE.findall(told.partition("\nBy type: ")[2].partition("\n")[0])
-    total = sum(_number(count) for _, count in types)
-    sources = counted(len(documents), "document")
-    decided = [line for line in left if line.endswith(NOT_RELEVANT)]
-    open_ = [line for line in left if line not in decided]
-    decided += [f"- {line}" for line in told.splitlines() if line.startswith("Set aside ")]
-    open_ += [f"- {line}" for line in told.splitlines() if line.startswith("Not read as it is")]
-    covered = next((line for line in told.splitlines() if _COVERED.match(line)), "")
+    types = _TYPE.findall(collected.partition("\nBy type: ")[2].partition("\n")[0])
+    total = sum(_parse_number(count) for _, count in types)
+    sources = count_noun(len(documents), "document")
+    decided = [line for line in left_out if line.endswith(NOT_RELEVANT)]
+    open_ = [line for line in left_out if line not in decided]
+    decided += [f"- {line}" for line in collected.splitlines() if line.startswith("Set aside ")]
+    open_ += [
+        f"- {line}" for line in collected.splitlines() if line.startswith("Not read as it is")
+    ]
+    covered = next((line for line in collected.splitlines() if _COVERED.match(line)), "")
     done = (
         f"{total} {'requirement was' if total == 1 else 'requirements were'} found in {sources}, "
         f"each with a citation. {covered}"
@@ -145,20 +147,22 @@ def report() -> Steps:
     lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
     lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
     return (
-        yield from closing(done, "write_file", path="output/summary.md", content="\n".join(lines))
+        yield from close_todo(
+            done, "write_file", path="output/summary.md", content="\n".join(lines)
+        )
     )
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
 def read_sections() -> Generator[list[Call], list[str], list[Section]]:
     """Where the list has the candidates of each document, but for the weak ones."""
-    page, found = yield from together(
-        read_page(LIST, 1, 1), once("search_files", query="^###? ", path=LIST, mode="regex")
+    page, search_result = yield from run_together(
+        read_page(LIST, 1, 1), call_once("search_files", query="^###? ", path=LIST, mode="regex")
     )
-    headings = [(int(number), line) for number, line in _HEADING.findall(found)]
+    headings = [(int(number), line) for number, line in _HEADING.findall(search_result)]
     ends = [number - 1 for number, _ in headings[1:]] + [page.total]
     sections = []
     for (number, line), end in zip(headings, ends, strict=True):

@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
-from rehearsal.candidates import Candidate, parse_lines
-from rehearsal.collection import check, collect
-from rehearsal.extraction import AGAIN, COLLECT, LEFT, LIST, NOT_RELEVANT, RESULT, UNCOVERED, report
-from rehearsal.plans import counted
-from rehearsal.replay import Call, Steps, closing, insist
-from rehearsal.request_view import failed
+from rehearsal.candidates import CandidateLine, parse_lines
+from rehearsal.collection import check_results, collect_results
+from rehearsal.extraction import (
+    AGAIN,
+    COLLECT,
+    LEFT_OUT,
+    LIST,
+    NOT_RELEVANT,
+    RESULT,
+    UNCOVERED,
+    write_report,
+)
+from rehearsal.plans import count_noun
+from rehearsal.replay import Call, Steps, call_with_retry, close_todo
+from rehearsal.request_view import is_error
 from rehearsal.tool_answers import read_all, read_page
 
 _BATCH = re.compile(r"^Formulate the candidates in lines (\d+)-(\d+) of `[^`]+` from `([^`]+)`")
@@ -21,54 +30,56 @@ LINES = 60
 """Lines of one read; a page of long candidates still fits into one tool result."""
 
 
-def procedure(text: str) -> Steps | None:
+def choose_procedure(text: str) -> Steps | None:
     """The procedure for a tactical todo, or None when it is not about requirements."""
     named = _NAMED.findall(text)
-    if found := _BATCH.match(text):
-        return formulate(found[3], int(found[1]), int(found[2]), again=text.endswith(AGAIN))
+    if batch := _BATCH.match(text):
+        return formulate_candidates(
+            batch[3], int(batch[1]), int(batch[2]), again=text.endswith(AGAIN)
+        )
     if text.startswith("Extract the text of") and named:
-        return extract(named[0])
+        return extract_text(named[0])
     if text.startswith("Identify candidates in") and named:
-        return identify(named[0])
+        return identify_candidates(named[0])
     if text.startswith(f"Write `{RESULT}`"):
-        return collect(COLLECT)
+        return collect_results(COLLECT)
     if text.startswith(f"Check `{RESULT}`"):
-        return settle()
+        return settle_uncovered()
     if text.startswith("Write the report `output/summary.md`"):
-        return report()
+        return write_report()
     if text.startswith("Note in `notes/open_questions.md`"):
-        return open_questions()
+        return write_open_questions()
     return None
 
 
-def extract(document: str) -> Steps:
+def extract_text(document: str) -> Steps:
     result, mentions = yield [
         ("extract_document_text", {"path": document}),
         ("extract_entity_mentions", {"path": document}),
     ]
-    lines = [f"# {document}", "", *_quoted(result, 6)]
-    if not failed(mentions):
-        lines += ["", "Terms:", "", *_quoted(mentions, 12)]
+    lines = [f"# {document}", "", *_quote_lines(result, 6)]
+    if not is_error(mentions):
+        lines += ["", "Terms:", "", *_quote_lines(mentions, 12)]
     path = f"notes/{re.sub(r'[^a-z0-9]+', '_', document.lower())}.md"
     note = f"Read {document}; its terms are in {path}."
-    if failed(result):
+    if is_error(result):
         note = f"{document} could not be read: {result[:200]}"
-    return (yield from closing(note, "write_file", path=path, content="\n".join(lines) + "\n"))
+    return (yield from close_todo(note, "write_file", path=path, content="\n".join(lines) + "\n"))
 
 
-def identify(document: str) -> Steps:
-    result = yield from insist("identify_requirement_candidates", path=document)
+def identify_candidates(document: str) -> Steps:
+    result = yield from call_with_retry("identify_requirement_candidates", path=document)
     return result.partition("\n")[0]
 
 
-def formulate(document: str, first: int, last: int, *, again: bool = False) -> Steps:
+def formulate_candidates(document: str, first: int, last: int, *, again: bool = False) -> Steps:
     """Cite and write down a few candidates."""
     page = yield from read_page(LIST, first, last - first + 1)
     candidates = parse_lines(line for _, line in page.lines)
     if not candidates:
         return f"Lines {first}-{last} of {LIST} hold no candidates."
     if again:
-        candidates = yield from _undecided(document, candidates)
+        candidates = yield from _drop_decided(document, candidates)
         if not candidates:
             return "All of these were decided before the phase was done again."
     doubtful = [item for item in candidates if item.confidence < DOUBTFUL]
@@ -78,31 +89,35 @@ def formulate(document: str, first: int, last: int, *, again: bool = False) -> S
     dropped = [
         item.id for item, said in zip(doubtful, verdicts, strict=True) if NOT_RELEVANT in said
     ]
-    left = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
+    left_out = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
-    left += yield from _add(document, accepted)
-    added = len(candidates) - len(left)
-    note = f"{counted(added, 'requirement')} from {counted(len(candidates), 'candidate')}."
-    if not left:
+    left_out += yield from _add_requirements(document, accepted)
+    added = len(candidates) - len(left_out)
+    note = f"{count_noun(added, 'requirement')} from {count_noun(len(candidates), 'candidate')}."
+    if not left_out:
         return note
-    return (yield from closing(note, "append_file", path=LEFT, content="\n".join(left) + "\n"))
+    return (
+        yield from close_todo(
+            note, "append_file", path=LEFT_OUT, content="\n".join(left_out) + "\n"
+        )
+    )
 
 
-def settle() -> Steps:
+def settle_uncovered() -> Steps:
     """Set aside what is cited by no requirement, by rules with reasons; check what is left."""
-    told = yield from insist(COLLECT)
-    if not told.startswith("Error") and "Not covered: " in told:
+    collected = yield from call_with_retry(COLLECT)
+    if not collected.startswith("Error") and "Not covered: " in collected:
         listed = yield from read_all(UNCOVERED, LINES)
-        yield _rules(parse_lines(listed), (yield from read_all(LEFT, LINES)))
-    return (yield from check(COLLECT))
+        yield _set_aside_calls(parse_lines(listed), (yield from read_all(LEFT_OUT, LINES)))
+    return (yield from check_results(COLLECT))
 
 
-def _rules(uncovered: list[Candidate], left: list[str]) -> list[Call]:
+def _set_aside_calls(uncovered: list[CandidateLine], left_out: list[str]) -> list[Call]:
     """A call for each document and reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in uncovered:
         begin = f"{item.id} · {item.document} · "
-        why = next((line.removeprefix(begin) for line in left if line.startswith(begin)), WEAK)
+        why = next((line.removeprefix(begin) for line in left_out if line.startswith(begin)), WEAK)
         reasons.setdefault((item.document, why), []).append(item.id)
     return [
         ("set_sentences_aside", {"path": path, "reason": f"By rule: {why}", "ids": ids})
@@ -110,31 +125,35 @@ def _rules(uncovered: list[Candidate], left: list[str]) -> list[Call]:
     ]
 
 
-def open_questions() -> Steps:
-    left = [f"- {line}" for line in (yield from read_all(LEFT, LINES))]
-    lines = ["# Open questions", "", *(left or ["Every candidate found was formulated."]), ""]
-    note, path = f"Left out: {counted(len(left), 'candidate')}.", "notes/open_questions.md"
-    return (yield from closing(note, "write_file", path=path, content="\n".join(lines)))
+def write_open_questions() -> Steps:
+    left_out = [f"- {line}" for line in (yield from read_all(LEFT_OUT, LINES))]
+    lines = ["# Open questions", "", *(left_out or ["Every candidate found was formulated."]), ""]
+    note, path = f"Left out: {count_noun(len(left_out), 'candidate')}.", "notes/open_questions.md"
+    return (yield from close_todo(note, "write_file", path=path, content="\n".join(lines)))
 
 
-def _add(document: str, candidates: list[Candidate]) -> Generator[list[Call], list[str], list[str]]:
+def _add_requirements(
+    document: str, candidates: list[CandidateLine]
+) -> Generator[list[Call], list[str], list[str]]:
     """Add with the quote; one that is refused is tried once more, shorter.
 
     Returns a line on each that is left out.
     """
-    results = yield [_addition(document, item, item.quotes) for item in candidates]
-    again = [item for item, said in zip(candidates, results, strict=True) if failed(said)]
+    results = yield [_addition_call(document, item, item.quotes) for item in candidates]
+    again = [item for item, said in zip(candidates, results, strict=True) if is_error(said)]
     if not again:
         return []
-    results = yield [_addition(document, item, [(item.page, item.part)]) for item in again]
+    results = yield [
+        _addition_call(document, item, [(item.page, item.short_part)]) for item in again
+    ]
     return [
         f"{item.id} · {document} · {said[:200].splitlines()[0]}"
         for item, said in zip(again, results, strict=True)
-        if failed(said)
+        if is_error(said)
     ]
 
 
-def _addition(document: str, item: Candidate, quotes: list[tuple[int, str]]) -> Call:
+def _addition_call(document: str, item: CandidateLine, quotes: list[tuple[int, str]]) -> Call:
     reasoning = f"The passage on page {item.page} of {document} says {item.force}."
     return (
         "add_requirement",
@@ -150,20 +169,22 @@ def _addition(document: str, item: Candidate, quotes: list[tuple[int, str]]) -> 
     )
 
 
-def _undecided(
-    document: str, candidates: list[Candidate]
-) -> Generator[list[Call], list[str], list[Candidate]]:
+def _drop_decided(
+    document: str, candidates: list[CandidateLine]
+) -> Generator[list[Call], list[str], list[CandidateLine]]:
     """Those that are neither a requirement nor left out."""
-    left = yield from read_all(LEFT, LINES)
+    left_out = yield from read_all(LEFT_OUT, LINES)
     rest = [item for item in candidates if not any(
-        line.startswith(f"{item.id} · {document} · ") for line in left
+        line.startswith(f"{item.id} · {document} · ") for line in left_out
     )]  # fmt: skip
-    found = yield [
+    searches = yield [
         ("search_files", {"query": item.statement, "path": "requirements"}) for item in rest
     ]
-    return [item for item, hits in zip(rest, found, strict=True) if "requirements/req_" not in hits]
+    return [
+        item for item, hits in zip(rest, searches, strict=True) if "requirements/req_" not in hits
+    ]
 
 
-def _quoted(result: str, count: int) -> list[str]:
+def _quote_lines(result: str, count: int) -> list[str]:
     lines = [line.strip() for line in result.splitlines() if line.strip()]
     return [f"> {line[:200]}" for line in lines[:count]]

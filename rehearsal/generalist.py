@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Sequence
 
-from rehearsal.plans import Plan, PlanPhase, counted, slug_of
-from rehearsal.replay import Steps, closing, insist, once, together
-from rehearsal.request_view import View, failed
+from rehearsal.plans import Plan, PlanPhase, count_noun, slug_of
+from rehearsal.replay import Steps, call_once, call_with_retry, close_todo, run_together
+from rehearsal.request_view import RequestView, is_error
 from rehearsal.tool_answers import list_paths, read_all
 
 MAX_STEPS = 9
@@ -21,7 +21,7 @@ _SAME = re.compile(r"(?:then )?(?:put|save|write|store|place) (?:it|this|them|th
 """How a sentence begins that only says where the result of the one before goes."""
 _NAMED = re.compile(r"`([^`]+)`")
 _ORDER = re.compile(r"^(?:Note in|Write) `[^`]+`:? *(?:what is known about: )?")
-_BORING = {"write", "notes", "check", "should", "which", "about", "their", "there", "these"}
+_COMMON_WORDS = {"write", "notes", "check", "should", "which", "about", "their", "there", "these"}
 
 
 def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
@@ -32,7 +32,7 @@ def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
         others: What is asked for beside them.
     """
     lines = [line for line in instructions.splitlines() if not line.startswith("#")]
-    items = [found.group(1) for line in lines if (found := _ITEM.match(line))]
+    items = [match.group(1) for line in lines if (match := _ITEM.match(line))]
     if not items:
         text = " ".join(line.strip() for line in lines if line.strip())
         items = []
@@ -45,18 +45,20 @@ def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
     steps = [" ".join(item.replace("`", "").split())[:MAX_STEP] for item in items]
     while len(steps) > MAX_STEPS:
         # Neighbours belong together more than what stands far apart.
-        at = min(range(len(steps) - 1), key=lambda n: len(steps[n]) + len(steps[n + 1]))
-        steps[at : at + 2] = [f"{steps[at]} {steps[at + 1]}"[: 2 * MAX_STEP]]
+        shortest = min(range(len(steps) - 1), key=lambda n: len(steps[n]) + len(steps[n + 1]))
+        steps[shortest : shortest + 2] = [
+            f"{steps[shortest]} {steps[shortest + 1]}"[: 2 * MAX_STEP]
+        ]
     return steps or ["Do what the instructions ask"]
 
 
-def plan(instructions: str, documents: dict[str, str], items: dict[str, str]) -> Plan:
+def make_plan(instructions: str, documents: dict[str, str], items: dict[str, str]) -> Plan:
     """Gather, produce, review: one todo for each step of the instructions in each phase.
 
     Scope items that the instructions do not speak of are steps as well.
     """
     steps = steps_of(instructions, [text for text in items.values() if text not in instructions])
-    targets = [_target(number, step) for number, step in enumerate(steps, 1)]
+    targets = [_target_path(number, step) for number, step in enumerate(steps, 1)]
     reads = [
         f"Read `{text}` and note in `notes/source_{n}.md` what it says about the task"
         for n, text in enumerate(list(documents.values())[:6], 1)
@@ -84,28 +86,28 @@ def plan(instructions: str, documents: dict[str, str], items: dict[str, str]) ->
     )
 
 
-def work(view: View, todo_id: int, text: str) -> Steps:
+def work_on_todo(view: RequestView, todo_id: int, text: str) -> Steps:
     """A tactical todo: read what it names, write what it asks for."""
-    wanted = text.lower()
-    found = _FILE.search(text)
-    named = found or _NAMED.search(text)
-    if named and wanted.startswith(("check", "compare", "review", "verify")):
-        return _check(named.group(1))
-    path = found.group(1) if found else f"output/phase_{view.number}_{todo_id:02d}.md"
-    return write(path, text)
+    lowered = text.lower()
+    match = _FILE.search(text)
+    named = match or _NAMED.search(text)
+    if named and lowered.startswith(("check", "compare", "review", "verify")):
+        return _check_file(named.group(1))
+    path = match.group(1) if match else f"output/phase_{view.number}_{todo_id:02d}.md"
+    return write_result(path, text)
 
 
-def report() -> Steps:
+def write_report() -> Steps:
     """`output/summary.md` of a job without a domain of its own."""
-    paths, notes = yield from together(list_paths("output"), list_paths("notes"))
+    paths, notes = yield from run_together(list_paths("output"), list_paths("notes"))
     outputs = [path for path in paths if "summary" not in path]
     lines = [
         "# Summary",
         "",
         "## What was done",
         "",
-        f"The plan was carried out: {counted(len(outputs), 'result')} in output/, "
-        f"{counted(len(notes), 'page')} of notes.",
+        f"The plan was carried out: {count_noun(len(outputs), 'result')} in output/, "
+        f"{count_noun(len(notes), 'page')} of notes.",
         "",
         "## Results",
         "",
@@ -116,13 +118,15 @@ def report() -> Steps:
         "Nothing.",
         "",
     ]
-    note = f"Wrote output/summary.md over {counted(len(outputs), 'result')}."
+    note = f"Wrote output/summary.md over {count_noun(len(outputs), 'result')}."
     return (
-        yield from closing(note, "write_file", path="output/summary.md", content="\n".join(lines))
+        yield from close_todo(
+            note, "write_file", path="output/summary.md", content="\n".join(lines)
+        )
     )
 
 
-def write(path: str, text: str) -> Steps:
+def write_result(path: str, text: str) -> Steps:
     """Write a file about what the step speaks of."""
     source = _SOURCE.search(text)
     facts: list[str] = []
@@ -130,20 +134,20 @@ def write(path: str, text: str) -> Steps:
         lines = yield from read_all(source.group(1))
         facts = [f"- {line.strip()[:300]}" for line in lines if re.search(r"\w{3}", line)][:15]
     else:
-        query = _keyword(text)
-        result = yield from once("search_files", query=query, path="")
-        if not failed(result) and not result.startswith("Nothing"):
+        query = _search_keyword(text)
+        result = yield from call_once("search_files", query=query, path="")
+        if not is_error(result) and not result.startswith("Nothing"):
             # Its own plans and notes would only quote the step back.
             sources = ("documents/", "instructions.md", "notes/step_", "notes/source_")
             hits = [hit for hit in result.splitlines() if hit.startswith(sources)]
             facts = [f"- {hit[:300]}" for hit in hits[:8]]
-    note = f"Wrote {path} from {counted(len(facts), 'passage')} found."
-    content = _content(path, text, facts)
-    return (yield from closing(note, "write_file", path=path, content=content))
+    note = f"Wrote {path} from {count_noun(len(facts), 'passage')} found."
+    content = _file_content(path, text, facts)
+    return (yield from close_todo(note, "write_file", path=path, content=content))
 
 
-def _content(path: str, text: str, facts: list[str]) -> str:
-    task = _task(text)
+def _file_content(path: str, text: str, facts: list[str]) -> str:
+    task = _task_text(text)
     if path.endswith(".json"):
         data = {"task": task, "findings": [fact[2:] for fact in facts]}
         return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
@@ -153,39 +157,39 @@ def _content(path: str, text: str, facts: list[str]) -> str:
         )
     if path.endswith(".py"):
         return f'"""{task.replace(chr(34), chr(39))}"""\n'
-    found = facts or ["Nothing beyond the instructions themselves."]
+    findings = facts or ["Nothing beyond the instructions themselves."]
     result = (
-        f"This page answers the step with {counted(len(facts), 'passage')} of the workspace."
+        f"This page answers the step with {count_noun(len(facts), 'passage')} of the workspace."
         if facts
         else "This page rests on the instructions alone."
     )
-    lines = [f"# {task[:90]}", "", "## Asked", "", task, "", "## Found", "", *found]
+    lines = [f"# {task[:90]}", "", "## Asked", "", task, "", "## Found", "", *findings]
     return "\n".join([*lines, "", "## Result", "", result, ""])
 
 
-def _task(text: str) -> str:
+def _task_text(text: str) -> str:
     """A todo without the file that it names first."""
     task = _ORDER.sub("", text).strip() or text
     return task[0].upper() + task[1:]
 
 
-def _check(path: str) -> Steps:
+def _check_file(path: str) -> Steps:
     lines = yield from read_all(path)
     verdict = f"has {len(lines)} lines and answers its step" if lines else "is missing or empty"
     if not lines and path.startswith(("output/", "notes/")):
-        content = _content(path, f"Make up for what was missing: {path}", [])
-        yield from insist("write_file", path=path, content=content)
+        content = _file_content(path, f"Make up for what was missing: {path}", [])
+        yield from call_with_retry("write_file", path=path, content=content)
     line = f"- `{path}` {verdict}\n"
     note = f"{path} {verdict}."
-    return (yield from closing(note, "append_file", path="notes/review.md", content=line))
+    return (yield from close_todo(note, "append_file", path="notes/review.md", content=line))
 
 
-def _keyword(text: str) -> str:
+def _search_keyword(text: str) -> str:
     """The word most likely to find something: the longest of the step that is not everyday."""
-    words = re.findall(r"[A-Za-zÄÖÜäöüß]{5,}", _FILE.sub(" ", _task(text)))
-    return max((w for w in words if w.lower() not in _BORING), key=len, default="the")
+    words = re.findall(r"[A-Za-zÄÖÜäöüß]{5,}", _FILE.sub(" ", _task_text(text)))
+    return max((w for w in words if w.lower() not in _COMMON_WORDS), key=len, default="the")
 
 
-def _target(number: int, step: str) -> str:
-    found = _FILE.search(step)
-    return found.group(1) if found else f"output/{number:02d}_{slug_of(step)}.md"
+def _target_path(number: int, step: str) -> str:
+    match = _FILE.search(step)
+    return match.group(1) if match else f"output/{number:02d}_{slug_of(step)}.md"

@@ -31,7 +31,7 @@ class Plan:
     phases: list[PlanPhase] = field(default_factory=list)
 
     @property
-    def open(self) -> PlanPhase | None:
+    def open_phase(self) -> PlanPhase | None:
         return next((phase for phase in self.phases if phase.steps and not phase.done), None)
 
     @property
@@ -42,7 +42,7 @@ class Plan:
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def parse(lines: list[str]) -> Plan:
+def parse_plan(lines: list[str]) -> Plan:
     """Read a plan; a phase is done when all of its boxes are ticked."""
     plan = Plan("")
     head: list[str] = []
@@ -65,12 +65,12 @@ def parse(lines: list[str]) -> Plan:
     return plan
 
 
-def fit(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
+def fit_todos(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
     """Steps as a list of todos within the limits: neighbours are joined, a short list is filled."""
     todos = list(steps)
     while len(todos) > most:
-        at = min(range(len(todos) - 1), key=lambda n: len(todos[n]) + len(todos[n + 1]))
-        todos[at : at + 2] = [f"{todos[at]}; then: {todos[at + 1]}"]
+        shortest = min(range(len(todos) - 1), key=lambda n: len(todos[n]) + len(todos[n + 1]))
+        todos[shortest : shortest + 2] = [f"{todos[shortest]}; then: {todos[shortest + 1]}"]
     slug = slug_of(name)
     fillers = [
         f"Note in `notes/{slug}_sources.md` which files this phase used",
@@ -87,7 +87,7 @@ def fit(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
     return todos
 
 
-def cover(todos: list[dict[str, Any]], items: dict[str, str], *, last: bool) -> None:
+def assign_items(todos: list[dict[str, Any]], items: dict[str, str], *, last: bool) -> None:
     """Let todos name the scope items they carry out.
 
     Args:
@@ -95,26 +95,26 @@ def cover(todos: list[dict[str, Any]], items: dict[str, str], *, last: bool) -> 
         items: Text by id.
         last: No other list follows: what no todo speaks of is shared out as well.
     """
-    texts = [_letters(todo["content"]) for todo in todos]
+    texts = [_bare_letters(todo["content"]) for todo in todos]
     for number, (item, text) in enumerate(items.items()):
-        wanted = _letters(text)[:60]
-        named = [place for place, content in enumerate(texts) if wanted and wanted in content]
+        sought = _bare_letters(text)[:60]
+        named = [place for place, content in enumerate(texts) if sought and sought in content]
         if not named and last:
             named = [number % len(todos)]
         for place in named:
             todos[place].setdefault("items", []).append(item)
 
 
-def _letters(text: str) -> str:
+def _bare_letters(text: str) -> str:
     return "".join(char for char in text.lower() if char.isalnum())
 
 
 def slug_of(text: str) -> str:
     """A file name's worth of a text."""
-    found = re.findall(r"[a-z0-9]+", text.lower())
-    return "_".join(found[:5])[:40] or "part"
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return "_".join(words[:5])[:40] or "part"
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     """A number with its noun, in the plural where it is due."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

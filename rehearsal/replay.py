@@ -13,7 +13,7 @@ from collections.abc import Generator
 from typing import Any
 
 from protocol.requests import MAX_CALLS
-from rehearsal.request_view import View, canonical, failed
+from rehearsal.request_view import RequestView, canonical_arguments, is_error
 from rehearsal.wire import Reply
 
 Call = tuple[str, dict[str, Any]]
@@ -27,60 +27,62 @@ CLEARED = "[result "
 READING = ("read_file", "list_files", "search_files", "extract_document_text")
 
 
-def next_reply(view: View, steps: Steps) -> Reply:
+def next_reply(view: RequestView, steps: Steps) -> Reply:
     """The reply that takes the procedure one step further."""
     if view.replies >= MAX_REPLIES:
-        return complete(view, "Completed as far as it went; the rest was left out.")
-    answers = _Answers(view)
+        return complete_todo(view, "Completed as far as it went; the rest was left out.")
+    answers = _CallResults(view)
     try:
         batch = next(steps)
         while True:
-            if wanted := [name for name, _ in batch if name in view.deferred]:
-                return Reply(calls=[("search_tools", {"query": " ".join(dict.fromkeys(wanted))})])
-            results = [answers.find(call) for call in batch]
+            if deferred_tools := [name for name, _ in batch if name in view.deferred]:
+                return Reply(
+                    calls=[("search_tools", {"query": " ".join(dict.fromkeys(deferred_tools))})]
+                )
+            results = [answers.find_result(call) for call in batch]
             missing: list[tuple[str, dict[str, Any] | str]] = [
                 call for call, result in zip(batch, results, strict=True) if result is None
             ]
             if missing:
-                return Reply(content=_announcement(view), calls=missing[:MAX_CALLS])
+                return Reply(content=_announce_todo(view), calls=missing[:MAX_CALLS])
             batch = steps.send([result or "" for result in results])
     except StopIteration as end:
-        return complete(view, end.value)
+        return complete_todo(view, end.value)
 
 
-def complete(view: View, note: str) -> Reply:
+def complete_todo(view: RequestView, note: str) -> Reply:
     """Complete the todo, or say so in words when that is not offered."""
     if "todo_complete" not in view.tools:
         return Reply(content=note)
-    return Reply(calls=[_completion(note)])
+    return Reply(calls=[_completion_call(note)])
 
 
-def _completion(note: str) -> Call:
+def _completion_call(note: str) -> Call:
     return ("todo_complete", {"notes": note[:1000]})
 
 
-def _announcement(view: View) -> str | None:
-    if view.made or view.current is None:
+def _announce_todo(view: RequestView) -> str | None:
+    if view.calls or view.current_todo is None:
         return None
-    return f"Todo {view.current.id}: {view.current.text[:120]}"
+    return f"Todo {view.current_todo.id}: {view.current_todo.text[:120]}"
 
 
-class _Answers:
+class _CallResults:
     """Results by call; the n-th time a procedure makes a call it gets the n-th result."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: RequestView) -> None:
         self._tools = view.tools
         self._results: dict[tuple[str, str], list[str]] = {}
-        for made in view.made:
-            self._results.setdefault((made.tool, made.arguments), []).append(made.result)
+        for call in view.calls:
+            self._results.setdefault((call.tool, call.arguments), []).append(call.result)
         self._used: Counter[tuple[str, str]] = Counter()
 
-    def find(self, call: Call) -> str | None:
+    def find_result(self, call: Call) -> str | None:
         name, arguments = call
         if name not in self._tools:
             return f"Error: {name} is not offered here."
         # Through JSON as the wire does it, so that both sides compare equal.
-        key = (name, canonical(json.loads(json.dumps(arguments))))
+        key = (name, canonical_arguments(json.loads(json.dumps(arguments))))
         results = self._results.get(key, [])
         place = self._used[key]
         self._used[key] += 1
@@ -92,20 +94,20 @@ class _Answers:
         return results[place]
 
 
-def once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
+def call_once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
     """Make one call; returns its result."""
     results = yield [(tool, arguments)]
     return results[0]
 
 
-def closing(note: str, tool: str, /, *before: Call, **arguments: Any) -> Steps:
+def close_todo(note: str, tool: str, /, *before: Call, **arguments: Any) -> Steps:
     """Make the last calls of a todo and complete it in the same reply: of a write nothing has to be
     seen. If the completion is refused, the procedure runs once more."""
-    yield [*before, (tool, arguments), _completion(note)]
+    yield [*before, (tool, arguments), _completion_call(note)]
     return note
 
 
-def together(
+def run_together(
     *procedures: Generator[list[Call], list[str], Any],
 ) -> Generator[list[Call], list[str], list[Any]]:
     """Run procedures side by side, the calls of all in one reply; returns what each returns."""
@@ -127,9 +129,9 @@ def together(
         going = list(batches)
 
 
-def insist(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
+def call_with_retry(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
     """Make one call, and once more when it fails: for what later steps rest on."""
-    result = yield from once(tool, **arguments)
-    if failed(result):
-        result = yield from once(tool, **arguments)
+    result = yield from call_once(tool, **arguments)
+    if is_error(result):
+        result = yield from call_once(tool, **arguments)
     return result

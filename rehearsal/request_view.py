@@ -33,7 +33,7 @@ class Todo:
 
 
 @dataclass(frozen=True)
-class Made:
+class AnsweredCall:
     """A tool call that was made, with its answer."""
 
     tool: str
@@ -43,7 +43,7 @@ class Made:
 
 
 @dataclass
-class View:
+class RequestView:
     """One request, as far as rules need it."""
 
     kind: str
@@ -56,7 +56,7 @@ class View:
     tools: frozenset[str]
     last_message: str = ""
     """The last message: the todo list and what is said below it."""
-    made: list[Made] = field(default_factory=list)
+    calls: list[AnsweredCall] = field(default_factory=list)
     """Calls since the last `todo_complete`, oldest first."""
     replies: int = 0
     """How many replies those calls came in."""
@@ -64,7 +64,7 @@ class View:
     """Why the last `todo_complete` was refused, when it was."""
 
     @property
-    def current(self) -> Todo | None:
+    def current_todo(self) -> Todo | None:
         return next((todo for todo in self.todos if todo.mark == "▶"), None)
 
     @property
@@ -72,7 +72,7 @@ class View:
         return self.system.partition("\n")[0].lstrip("# ").partition(" · ")[0]
 
     @property
-    def bootstrap(self) -> bool:
+    def is_bootstrap(self) -> bool:
         return self.opening.startswith("The job begins.")
 
     @property
@@ -105,52 +105,52 @@ class View:
     @property
     def issue(self) -> str:
         """Why the phase before was taken back, if it was."""
-        found = re.search(r"The issue: (.*)", self.opening)
-        return found.group(1) if found else ""
+        match = re.search(r"The issue: (.*)", self.opening)
+        return match.group(1) if match else ""
 
     @property
     def archive(self) -> str:
         """The last archive page, from the phase's first message."""
-        found = list(re.finditer(r"^# archive.*$", self.opening, re.MULTILINE))
-        return self.opening[found[-1].end() :].strip() if found else ""
+        matches = list(re.finditer(r"^# archive.*$", self.opening, re.MULTILINE))
+        return self.opening[matches[-1].end() :].strip() if matches else ""
 
     @property
-    def ended(self) -> str:
+    def ended_phase(self) -> str:
         """Name of the tactical phase that ended before this one; empty when none did."""
-        found = _ENDED.search(self.archive)
-        return found.group(1) if found else ""
+        match = _ENDED.search(self.archive)
+        return match.group(1) if match else ""
 
     @property
     def todo_limits(self) -> tuple[int, int]:
-        found = _LIMITS.search(self.system)
-        return (int(found.group(1)), int(found.group(2))) if found else (5, 20)
+        match = _LIMITS.search(self.system)
+        return (int(match.group(1)), int(match.group(2))) if match else (5, 20)
 
 
-def look(request: Request) -> View:
+def parse_request(request: Request) -> RequestView:
     """Take a request apart."""
     messages = request["messages"]
-    last = text_of(messages[-1])
+    last = message_text(messages[-1])
     header = _HEADER.search(last)
-    view = View(
+    view = RequestView(
         kind=header.group(1) if header else "strategic",
         number=int(header.group(2)) if header else 0,
         phase=(header.group(3) or "") if header else "",
-        todos=_todos(last),
-        system=text_of(messages[0]),
-        opening=text_of(messages[1]) if len(messages) > 2 else "",
+        todos=_parse_todos(last),
+        system=message_text(messages[0]),
+        opening=message_text(messages[1]) if len(messages) > 2 else "",
         last_message=last,
         tools=frozenset(tool["function"]["name"] for tool in request.get("tools") or []),
     )
-    _collect(view, messages)
+    _collect_calls(view, messages)
     return view
 
 
-def text_of(message: dict[str, Any]) -> str:
+def message_text(message: dict[str, Any]) -> str:
     content = message.get("content")
     return content if isinstance(content, str) else ""
 
 
-def canonical(arguments: dict[str, Any] | str) -> str:
+def canonical_arguments(arguments: dict[str, Any] | str) -> str:
     """Arguments in a form that compares equal however they were written."""
     if isinstance(arguments, str):
         try:
@@ -160,22 +160,22 @@ def canonical(arguments: dict[str, Any] | str) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
-def failed(result: str) -> bool:
+def is_error(result: str) -> bool:
     return result.startswith("Error")
 
 
-def _todos(text: str) -> list[Todo]:
+def _parse_todos(text: str) -> list[Todo]:
     return [
-        Todo(int(found.group(2)), found.group(3), found.group(1))
+        Todo(int(match.group(2)), match.group(3), match.group(1))
         for line in text.splitlines()
-        if (found := _TODO.match(line))
+        if (match := _TODO.match(line))
     ]
 
 
-def _collect(view: View, messages: list[dict[str, Any]]) -> None:
+def _collect_calls(view: RequestView, messages: list[dict[str, Any]]) -> None:
     """Walk back to the last `todo_complete`: only what was done for this todo counts."""
     results = {
-        message.get("tool_call_id", ""): text_of(message)
+        message.get("tool_call_id", ""): message_text(message)
         for message in messages
         if message.get("role") == "tool"
     }
@@ -194,14 +194,16 @@ def _collect(view: View, messages: list[dict[str, Any]]) -> None:
         for entry in reversed(calls):
             function, result = entry["function"], results.get(entry["id"], "")
             if function["name"] == "todo_complete":
-                view.refusal = result if failed(result) else ""
-                view.made.reverse()
+                view.refusal = result if is_error(result) else ""
+                view.calls.reverse()
                 return
-            view.made.append(Made(function["name"], canonical(function["arguments"]), result))
+            view.calls.append(
+                AnsweredCall(function["name"], canonical_arguments(function["arguments"]), result)
+            )
         view.replies += 1
-    view.made.reverse()
+    view.calls.reverse()
 
 
-def judges(request: Request) -> bool:
+def is_judge_request(request: Request) -> bool:
     """Whether the request is one to the judge of a phase."""
-    return text_of(request["messages"][-1]).startswith(_JUDGED)
+    return message_text(request["messages"][-1]).startswith(_JUDGED)

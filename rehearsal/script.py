@@ -32,14 +32,16 @@ class Script:
             self.requests.append(request)
             number = len(self.requests)
             if self._played >= len(self._replies) and not self._forever:
-                return self._refuse(number, f"all {len(self._replies)} replies are used", request)
+                return self._refuse_request(
+                    number, f"all {len(self._replies)} replies are used", request
+                )
             answer = self._replies[0 if self._forever else self._played]
             self._played += 1
             try:
                 return answer(request) if callable(answer) else answer
             except Exception as error:
                 # A failed assertion in a test's function must reach the test, not the client.
-                return self._refuse(number, f"{type(error).__name__}: {error}", request)
+                return self._refuse_request(number, f"{type(error).__name__}: {error}", request)
 
     @property
     def unused(self) -> int:
@@ -62,7 +64,7 @@ class Script:
         if kind is None:
             self.verify()
 
-    def _refuse(self, number: int, why: str, request: Request) -> Failure:
+    def _refuse_request(self, number: int, why: str, request: Request) -> Failure:
         last = str((request.get("messages") or [{}])[-1].get("content"))
         message = f"unexpected request {number} ({why}), ending in {last[-200:]!r}"
         self.unexpected.append(message)

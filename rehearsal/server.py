@@ -37,7 +37,7 @@ class ModelServer:
 
     def __post_init__(self) -> None:
         self.closing = threading.Event()
-        self._http = _Server(("127.0.0.1", self.port), _Handler)
+        self._http = _HttpServer(("127.0.0.1", self.port), _RequestHandler)
         self._http.owner = self
         self.port = self._http.server_address[1]
 
@@ -54,7 +54,7 @@ class ModelServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def received(self, incoming: wire.Incoming) -> None:
+    def on_request(self, incoming: wire.IncomingRequest) -> None:
         """Told of each call before it is answered: of one that is killed as well."""
 
     def __enter__(self) -> ModelServer:
@@ -67,7 +67,7 @@ class ModelServer:
         self._thread.join()
 
 
-class _Server(ThreadingHTTPServer):
+class _HttpServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     owner: ModelServer
@@ -78,9 +78,9 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Server
+    server: _HttpServer
 
     def setup(self) -> None:
         super().setup()
@@ -89,35 +89,35 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path.endswith("/models"):
-            self._whole(200, JSON, MODELS)
+            self._send_body(200, JSON, MODELS)
         else:
-            self._fail(wire.Failure(404, f"There is nothing at {self.path}."))
+            self._send_failure(wire.Failure(404, f"There is nothing at {self.path}."))
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         if not self.path.endswith("/chat/completions"):
-            self._fail(wire.Failure(404, f"There is nothing at {self.path}."))
+            self._send_failure(wire.Failure(404, f"There is nothing at {self.path}."))
             return
-        incoming = wire.parse(body)
+        incoming = wire.parse_body(body)
         if isinstance(incoming, wire.Failure):
-            self._fail(incoming)
+            self._send_failure(incoming)
             return
         owner = self.server.owner
         if owner.key and self.headers.get("authorization") != f"Bearer {owner.key()}":
-            self._fail(wire.Failure(401, "Incorrect API key provided."))
+            self._send_failure(wire.Failure(401, "Incorrect API key provided."))
             return
-        owner.received(incoming)
-        answer = wire.ask(owner.model, incoming.request)
+        owner.on_request(incoming)
+        answer = wire.ask_model(owner.model, incoming.request)
         if owner.delay and owner.closing.wait(owner.delay):
             return
         if isinstance(answer, wire.Failure):
-            self._fail(answer)
+            self._send_failure(answer)
         elif isinstance(answer, wire.Reply) and not incoming.streams:
-            self._whole(200, JSON, wire.as_json(incoming, answer))
+            self._send_body(200, JSON, wire.as_json(incoming, answer))
         else:
-            self._stream(incoming, answer)
+            self._stream_answer(incoming, answer)
 
-    def _stream(self, incoming: wire.Incoming, answer: wire.Answer) -> None:
+    def _stream_answer(self, incoming: wire.IncomingRequest, answer: wire.Answer) -> None:
         self.send_response(200)
         for name, value in (EVENTS if incoming.streams else JSON).items():
             self.send_header(name, value)
@@ -130,30 +130,30 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         reply = answer if isinstance(answer, wire.Reply) else answer.reply
-        whole = not incoming.streams
-        pieces = [wire.as_json(incoming, reply)] if whole else wire.as_events(incoming, reply)
+        is_single = not incoming.streams
+        pieces = [wire.as_json(incoming, reply)] if is_single else wire.as_events(incoming, reply)
         if isinstance(answer, wire.Reply):
-            self._chunks(pieces, end=True)
+            self._send_chunks(pieces, end=True)
             return
         content = b"".join(pieces)
         middle = len(content) // 2
-        self._chunks([content[:middle]])
+        self._send_chunks([content[:middle]])
         # Closed without the last chunk the body counts as incomplete.
         self.close_connection = True
         if isinstance(answer, wire.Stall) and not closing.wait(answer.seconds):
-            self._chunks([content[middle:]], end=True)
+            self._send_chunks([content[middle:]], end=True)
 
-    def _chunks(self, pieces: list[bytes], *, end: bool = False) -> None:
+    def _send_chunks(self, pieces: list[bytes], *, end: bool = False) -> None:
         for piece in pieces:
             self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
             self.wfile.flush()
         if end:
             self.wfile.write(b"0\r\n\r\n")
 
-    def _fail(self, failure: wire.Failure) -> None:
-        self._whole(failure.status, JSON | failure.headers, failure.body)
+    def _send_failure(self, failure: wire.Failure) -> None:
+        self._send_body(failure.status, JSON | failure.headers, failure.body)
 
-    def _whole(self, status: int, headers: dict[str, str], body: bytes) -> None:
+    def _send_body(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

@@ -19,49 +19,51 @@ class Example:
     """That a function of one number gives another."""
 
     name: str
-    given: str
+    argument: str
     result: str
 
 
-def examples(description: str) -> list[Example]:
+def parse_examples(description: str) -> list[Example]:
     """The examples of the function that a description speaks of first."""
-    found = [Example(*groups) for groups in _EXAMPLE.findall(description.replace("`", ""))]
-    return [example for example in found if example.name == found[0].name]
+    examples = [Example(*groups) for groups in _EXAMPLE.findall(description.replace("`", ""))]
+    return [example for example in examples if example.name == examples[0].name]
 
 
 def module_of(feature: str) -> str:
     return feature.replace("-", "_")
 
 
-def source(description: str) -> str:
+def module_source(description: str) -> str:
     """The module of a feature."""
-    told = " ".join(description.replace('"', "'").replace("\\", "/").split())[:90]
-    found = examples(description)
-    if not found:
-        return f'"""{told}"""\n\nMADE = True\n'
-    x1, y1 = float(found[0].given), float(found[0].result)
-    x2, y2 = (float(found[1].given), float(found[1].result)) if found[1:] else (0.0, 0.0)
+    docstring = " ".join(description.replace('"', "'").replace("\\", "/").split())[:90]
+    examples = parse_examples(description)
+    if not examples:
+        return f'"""{docstring}"""\n\nMADE = True\n'
+    x1, y1 = float(examples[0].argument), float(examples[0].result)
+    x2, y2 = (
+        (float(examples[1].argument), float(examples[1].result)) if examples[1:] else (0.0, 0.0)
+    )
     slope = (y2 - y1) / (x2 - x1) if x2 != x1 else 0.0
     return (
-        f'"""{told}"""\n\n\n'
-        f"def {found[0].name}(value: float) -> float:\n"
+        f'"""{docstring}"""\n\n\n'
+        f"def {examples[0].name}(value: float) -> float:\n"
         f"    return value * {round(slope, 12)!r} + {round(y1 - slope * x1, 12)!r}\n"
     )
 
 
-def tests(feature: str, description: str) -> str:
+def feature_tests(feature: str, description: str) -> str:
     """The tests of a feature, one for each example."""
-    module, found = module_of(feature), examples(description)
+    module, examples = module_of(feature), parse_examples(description)
     lines = [f'"""Tests of {feature}."""', "", "import unittest", "", f"import {module}", "", ""]
     lines += ["class Examples(unittest.TestCase):"]
-    for number, each in enumerate(found, 1):
-        shown = f"{each.name}({each.given})"
+    for number, each in enumerate(examples, 1):
+        shown = f"{each.name}({each.argument})"
         lines += [
             *([""] if number > 1 else []),
             f"    def test_example_{number}(self):",
             f'        self.assertAlmostEqual({module}.{shown}, {each.result}, 6, "{shown}")',
         ]
-    if not found:
+    if not examples:
         lines += ["    def test_made(self):", f"        self.assertTrue({module}.MADE)"]
     return "\n".join([*lines, ""])
 
@@ -71,12 +73,12 @@ def test_command(feature: str) -> str:
     return f"python3 -B -m unittest -v tests.test_{module_of(feature)}"
 
 
-def command(folder: str, feature: str) -> str:
+def workspace_test_command(folder: str, feature: str) -> str:
     """The same from the workspace; it leaves nothing behind."""
     return f"cd {folder} && {test_command(feature)}"
 
 
-def findings(result: str) -> list[str]:
+def run_findings(result: str) -> list[str]:
     """What a run of tests found wrong; empty when it ended well."""
     if result.startswith("Exit code 0."):
         return []

@@ -10,9 +10,9 @@ import re
 from typing import Any
 
 from rehearsal import extraction, generalist, plans, team, validation
-from rehearsal.plans import counted
-from rehearsal.replay import Steps, closing, insist, once, together
-from rehearsal.request_view import View, failed
+from rehearsal.plans import count_noun
+from rehearsal.replay import Steps, call_once, call_with_retry, close_todo, run_together
+from rehearsal.request_view import RequestView, is_error
 from rehearsal.tool_answers import documents_of, list_paths, read_all
 
 _OPEN_ITEM = re.compile(r"(?:open:|;) ([SPA]\d+) ")
@@ -22,52 +22,52 @@ MAX_LIST = 100
 SHORT_WORKSPACE = 6000
 
 
-def procedure(view: View, text: str) -> Steps:
+def choose_procedure(view: RequestView, text: str) -> Steps:
     """The procedure for a strategic todo."""
-    wanted = text.lower()
-    if "todo_write" in wanted:
+    lowered = text.lower()
+    if "todo_write" in lowered:
         return hand_over(view)
-    if "job_complete" in wanted:
-        return team.finish_role(view) if view.agent in team.ROLES else finish(view)
-    if "output/summary.md" in wanted or validation.REPORT in wanted:
-        return _report(view)
-    if "workspace.md" in wanted:
-        return survey(view) if view.bootstrap else update_workspace(view)
-    if "plan.md" in wanted and view.bootstrap:
-        return check_plan() if wanted.startswith("check") else write_plan(view)
-    if "plan.md" in wanted:
-        return revise_plan(view) if view.issue or "revise" in wanted else mark_progress(view)
-    if wanted.startswith("verify"):
-        return verify()
+    if "job_complete" in lowered:
+        return team.finish_role(view) if view.agent in team.ROLES else finish_job(view)
+    if "output/summary.md" in lowered or validation.REPORT in lowered:
+        return _write_report(view)
+    if "workspace.md" in lowered:
+        return survey_workspace(view) if view.is_bootstrap else update_workspace(view)
+    if "plan.md" in lowered and view.is_bootstrap:
+        return check_plan() if lowered.startswith("check") else write_plan(view)
+    if "plan.md" in lowered:
+        return revise_plan(view) if view.issue or "revise" in lowered else mark_progress(view)
+    if lowered.startswith("verify"):
+        return verify_output()
     return take_notes(view, text)
 
 
-def extracts(view: View) -> bool:
+def is_extraction(view: RequestView) -> bool:
     """Whether the job is one of finding requirements."""
-    if validates(view):
+    if is_validation(view):
         return False
     return view.agent == "creator" or "identify_requirement_candidates" in view.opening
 
 
-def validates(view: View) -> bool:
+def is_validation(view: RequestView) -> bool:
     """Whether the job is one of deciding on requirements."""
     return view.agent == "validator" or "`take_requirement`" in view.opening
 
 
-def _report(view: View) -> Steps:
-    if extracts(view):
-        return extraction.report()
-    return validation.report() if validates(view) else generalist.report()
+def _write_report(view: RequestView) -> Steps:
+    if is_extraction(view):
+        return extraction.write_report()
+    return validation.write_report() if is_validation(view) else generalist.write_report()
 
 
-def survey(view: View) -> Steps:
-    _, instructions, paths = yield from together(
-        once("list_files"), read_all("instructions.md"), list_paths("documents")
+def survey_workspace(view: RequestView) -> Steps:
+    _, instructions, paths = yield from run_together(
+        call_once("list_files"), read_all("instructions.md"), list_paths("documents")
     )
     documents = documents_of(paths)
     texts = list(documents.values())[:3]
     heads = yield [("read_file", {"path": text, "offset": 1, "limit": 5}) for text in texts]
-    seen = sum(not failed(head) for head in heads)
+    readable = sum(not is_error(head) for head in heads)
     title = next((line.lstrip("# ") for line in instructions if line.strip()), "the instructions")
     shown = [f"- `{path}`" for path in list(documents)[:MAX_LIST]] or ["- none"]
     lines = [
@@ -84,120 +84,135 @@ def survey(view: View) -> Steps:
         "- `instructions.md`: what is wanted, unchanged since the start",
         "- `plan.md`: the phases and how far they are",
         "- `notes/`: what was learned; `output/`: what is delivered",
-        *(extraction.PLACES if extracts(view) else []),
-        *(validation.PLACES if validates(view) else []),
+        *(extraction.PLACES if is_extraction(view) else []),
+        *(validation.PLACES if is_validation(view) else []),
         "",
         "## Progress",
         "",
         "- Phase 1: surveyed the workspace and planned the work",
     ]
-    note = f"Surveyed the workspace: {counted(len(documents), 'document')}, {seen} looked into."
+    note = (
+        f"Surveyed the workspace: {count_noun(len(documents), 'document')}, {readable} looked into."
+    )
     return (
-        yield from closing(note, "write_file", path="workspace.md", content="\n".join(lines) + "\n")
+        yield from close_todo(
+            note, "write_file", path="workspace.md", content="\n".join(lines) + "\n"
+        )
     )
 
 
-def write_plan(view: View) -> Steps:
-    instructions, paths = yield from together(read_all("instructions.md"), list_paths("documents"))
+def write_plan(view: RequestView) -> Steps:
+    instructions, paths = yield from run_together(
+        read_all("instructions.md"), list_paths("documents")
+    )
     documents = documents_of(paths)
     text = "\n".join(instructions) or view.opening
-    if extracts(view):
-        plan = extraction.plan(list(documents))
-    elif validates(view):
-        plan = validation.plan()
+    if is_extraction(view):
+        plan = extraction.make_plan(list(documents))
+    elif is_validation(view):
+        plan = validation.make_plan()
     else:
-        plan = team.plan(text) or generalist.plan(text, documents, view.open_items)
-    note = f"Wrote plan.md with {counted(len(plan.phases), 'phase')}."
-    return (yield from closing(note, "write_file", path="plan.md", content=plan.text))
+        plan = team.make_plan(text) or generalist.make_plan(text, documents, view.open_items)
+    note = f"Wrote plan.md with {count_noun(len(plan.phases), 'phase')}."
+    return (yield from close_todo(note, "write_file", path="plan.md", content=plan.text))
 
 
 def check_plan() -> Steps:
-    plan = plans.parse((yield from read_all("plan.md")))
+    plan = plans.parse_plan((yield from read_all("plan.md")))
     steps = ", ".join(str(len(phase.steps)) for phase in plan.phases)
     return (
-        f"The plan has {counted(len(plan.phases), 'phase')} with {steps or 'no'} steps; it stands."
+        f"The plan has {count_noun(len(plan.phases), 'phase')} with {steps or 'no'} "
+        "steps; it stands."
     )
 
 
-def mark_progress(view: View) -> Steps:
-    plan = plans.parse((yield from read_all("plan.md")))
-    finished = plan.open
+def mark_progress(view: RequestView) -> Steps:
+    plan = plans.parse_plan((yield from read_all("plan.md")))
+    finished = plan.open_phase
     if finished is None:
         return "The plan has no open phase."
     before = finished.boxes
     # Where its todos covered the boxes, the system has ticked them, and the next phase is open.
-    ticked = view.ended not in ("", finished.name)
+    ticked = view.ended_phase not in ("", finished.name)
     finished.done = not ticked
     grown = False
     if extraction.may_grow(plan):
-        grown = yield from extraction.grow(plan)
+        grown = yield from extraction.divide_formulation(plan)
         for item, text in view.open_items.items():
             if text == extraction.LATER:
                 reason = "The candidates are counted; the batches take the place of this step."
-                yield from once("drop_item", id=item, reason=reason)
-    if validates(view):
-        grown = yield from validation.grow(plan)
-    ahead = counted(sum(not phase.done for phase in plan.phases), "phase")
+                yield from call_once("drop_item", id=item, reason=reason)
+    if is_validation(view):
+        grown = yield from validation.add_rounds(plan)
+    ahead = count_noun(sum(not phase.done for phase in plan.phases), "phase")
     if ticked and not grown:
-        return f"{view.ended!r} is ticked in plan.md; {ahead} ahead."
+        return f"{view.ended_phase!r} is ticked in plan.md; {ahead} ahead."
     result = "Error"
     if not grown:
-        result = yield from once("edit_file", path="plan.md", old=before, new=finished.boxes)
-    if failed(result):
-        yield from insist("write_file", path="plan.md", content=plan.text)
+        result = yield from call_once("edit_file", path="plan.md", old=before, new=finished.boxes)
+    if is_error(result):
+        yield from call_with_retry("write_file", path="plan.md", content=plan.text)
     return f"Marked progress in plan.md; {ahead} ahead."
 
 
-def revise_plan(view: View) -> Steps:
-    lines, asked = yield from together(read_all("plan.md"), read_all("instructions.md"))
-    plan, told = plans.parse(lines), "\n".join(asked)
-    if "## Amended" in told and plan.open is None and (more := team.plan(told)):
+def revise_plan(view: RequestView) -> Steps:
+    lines, instruction_lines = yield from run_together(
+        read_all("plan.md"), read_all("instructions.md")
+    )
+    plan, instructions = plans.parse_plan(lines), "\n".join(instruction_lines)
+    if (
+        "## Amended" in instructions
+        and plan.open_phase is None
+        and (more := team.make_plan(instructions))
+    ):
         plan.phases += more.phases
     plan.head += f"\n\nRevised in phase {view.number}, because: {view.issue or 'see notes/'}"
     note = "Noted the issue in plan.md; the open phase is done again from its start."
-    return (yield from closing(note, "write_file", path="plan.md", content=plan.text))
+    return (yield from close_todo(note, "write_file", path="plan.md", content=plan.text))
 
 
-def hand_over(view: View) -> Steps:
+def hand_over(view: RequestView) -> Steps:
     if "workspace.md" in view.refusal:
         yield from _shorten_workspace(view)
-    plan = plans.parse((yield from read_all("plan.md")))
+    plan = plans.parse_plan((yield from read_all("plan.md")))
     if not plan.phases and view.refusal:
         yield from write_plan(view)
-        plan = plans.parse((yield from read_all("plan.md")))
-    phase = plan.open
+        plan = plans.parse_plan((yield from read_all("plan.md")))
+    phase = plan.open_phase
     if phase is None:
         return "The plan has no open phase; there is nothing to hand over."
     fewest, most = view.todo_limits
-    steps = plans.fit(phase.steps, fewest, most, phase.name)
+    steps = plans.fit_todos(phase.steps, fewest, most, phase.name)
     again = extraction.AGAIN if view.issue else ""
     todos: list[dict[str, Any]] = [
         {"id": n, "content": step[:450] + again} for n, step in enumerate(steps, 1)
     ]
-    plans.cover(todos, view.open_items, last=sum(not other.done for other in plan.phases) == 1)
-    yield from insist(
+    plans.assign_items(
+        todos, view.open_items, last=sum(not other.done for other in plan.phases) == 1
+    )
+    yield from call_with_retry(
         "todo_write", phase=phase.name, description=phase.objective[:1000], todos=todos
     )
-    return f"Handed over {phase.name!r} with {counted(len(todos), 'todo')}."
+    return f"Handed over {phase.name!r} with {count_noun(len(todos), 'todo')}."
 
 
-def update_workspace(view: View) -> Steps:
+def update_workspace(view: RequestView) -> Steps:
     before = view.workspace or "# Workspace\n\n## Progress\n"
     head, _, progress = before.partition("## Progress")
-    kept = [line for line in progress.splitlines() if line.startswith("- ")][-MAX_PROGRESS:]
+    entries = [line for line in progress.splitlines() if line.startswith("- ")][-MAX_PROGRESS:]
     done = view.number - 1
-    kept.append(f"- Phase {done}: done, see `{_note_path(done)}`")
+    entries.append(f"- Phase {done}: done, see `{_note_path(done)}`")
     if view.issue:
-        kept.append(f"- Phase {done} was taken back: {view.issue[:200]}")
-    text = f"{head.strip()[:SHORT_WORKSPACE]}\n\n## Progress\n\n" + "\n".join(kept) + "\n"
+        entries.append(f"- Phase {done} was taken back: {view.issue[:200]}")
+    text = f"{head.strip()[:SHORT_WORKSPACE]}\n\n## Progress\n\n" + "\n".join(entries) + "\n"
     note = "workspace.md says what is done and where it is."
-    return (yield from closing(note, "write_file", path="workspace.md", content=text))
+    return (yield from close_todo(note, "write_file", path="workspace.md", content=text))
 
 
-def take_notes(view: View, text: str) -> Steps:
+def take_notes(view: RequestView, text: str) -> Steps:
     """Summaries of a phase, failure notes, and any todo this model has no rule for."""
     done = view.number - 1
-    todo = view.current.id if view.current else 0
+    todo = view.current_todo.id if view.current_todo else 0
     first = view.todos[0].id if view.todos else todo
     path = _note_path(done) if todo == first else f"notes/phase_{view.number:03d}_{todo}.md"
     facts = [line for line in view.archive.splitlines() if line.lstrip().startswith(("-", "☑"))]
@@ -207,23 +222,25 @@ def take_notes(view: View, text: str) -> Steps:
         lines += ["Two approaches were weighed: to go on from where the work stopped, and to do"]
         lines += ["the open phase again from its start. The second is chosen: it is safe.", ""]
     lines += ["## What the archive says", "", *(facts[:MAX_SHOWN] or ["- nothing"]), ""]
-    return (yield from closing(f"Wrote {path}.", "write_file", path=path, content="\n".join(lines)))
+    return (
+        yield from close_todo(f"Wrote {path}.", "write_file", path=path, content="\n".join(lines))
+    )
 
 
-def verify() -> Steps:
+def verify_output() -> Steps:
     paths = yield from list_paths("output")
     heads = yield [("read_file", {"path": path, "offset": 1, "limit": 60}) for path in paths[:4]]
-    seen = sum(not failed(head) for head in heads)
-    return f"Read {seen} of {counted(len(paths), 'file')} in output/; each has content."
+    readable = sum(not is_error(head) for head in heads)
+    return f"Read {readable} of {count_noun(len(paths), 'file')} in output/; each has content."
 
 
-def finish(view: View) -> Steps:
-    source = validation.REPORT if validates(view) else "output/summary.md"
-    paths, report = yield from together(list_paths("output"), read_all(source))
+def finish_job(view: RequestView) -> Steps:
+    source = validation.REPORT if is_validation(view) else "output/summary.md"
+    paths, report = yield from run_together(list_paths("output"), read_all(source))
     deliverables = [path for path in paths if path != "output/completion.json"][:MAX_LIST]
-    summary = _section(report, "What was done") or ["The plan was carried out."]
-    unresolved = [line[2:] for line in _section(report, "Left open") if line.startswith("- ")]
-    notes = " ".join(_section(report, "Remarks"))
+    summary = _section_lines(report, "What was done") or ["The plan was carried out."]
+    unresolved = [line[2:] for line in _section_lines(report, "Left open") if line.startswith("- ")]
+    notes = " ".join(_section_lines(report, "Remarks"))
     refusals = 0
     while refusals < 3:
         arguments = {
@@ -234,12 +251,12 @@ def finish(view: View) -> Steps:
         }
         if unresolved:
             arguments["unresolved"] = unresolved[:50]
-        result = yield from once("job_complete", **arguments)
-        if not failed(result):
+        result = yield from call_once("job_complete", **arguments)
+        if not is_error(result):
             break
         refusals += 1
         for item in _OPEN_ITEM.findall(result):
-            yield from once("drop_item", id=item, reason="No step of the plan came to it.")
+            yield from call_once("drop_item", id=item, reason="No step of the plan came to it.")
         # What the refusal names cannot be delivered: it is listed as unresolved instead.
         named = [path for path in deliverables if path in result]
         deliverables = [path for path in deliverables if path not in named]
@@ -247,21 +264,21 @@ def finish(view: View) -> Steps:
     return "The job is complete." if refusals < 3 else "Completion was refused; see the reasons."
 
 
-def _shorten_workspace(view: View) -> Steps:
+def _shorten_workspace(view: RequestView) -> Steps:
     text = view.workspace[: SHORT_WORKSPACE // 2] + "\n\n## Progress\n\n- see `notes/`\n"
-    return (yield from insist("write_file", path="workspace.md", content=text))
+    return (yield from call_with_retry("write_file", path="workspace.md", content=text))
 
 
-def _section(lines: list[str], heading: str) -> list[str]:
+def _section_lines(lines: list[str], heading: str) -> list[str]:
     """The lines under a `## heading`."""
-    found: list[str] = []
+    section: list[str] = []
     inside = False
     for line in lines:
         if re.match(r"#{1,2} ", line):
             inside = line == f"## {heading}"
         elif inside and line.strip():
-            found.append(line)
-    return found
+            section.append(line)
+    return section
 
 
 def _note_path(number: int) -> str:

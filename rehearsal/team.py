@@ -10,11 +10,11 @@ from typing import Any
 from protocol.handoffs import REPORT_FILES
 from rehearsal import generalist, software
 from rehearsal.plans import Plan, PlanPhase, slug_of
-from rehearsal.replay import Call, Steps, closing, once
-from rehearsal.request_view import View
+from rehearsal.replay import Call, Steps, call_once, close_todo
+from rehearsal.request_view import RequestView
 from rehearsal.tool_answers import read_all
 
-MOST_FEATURES = 8
+MAX_FEATURES = 8
 ROLES = ("initializer", "coder", "tester")
 """Agents whose work is one list."""
 _ANSWER = re.compile(r"\bwrite\s+(output/(?:features|groups|verdict)\.json)", re.IGNORECASE)
@@ -31,20 +31,20 @@ _TODO = re.compile(r"(Write|Run) `([\w-]+/[^`]+)`(?:: (.*))?")
 _PYTHON = re.compile(r"(\w+)/(?:(tests/test_)|tests/)?(\w+)\.py")
 
 
-def plan(instructions: str) -> Plan | None:
+def make_plan(instructions: str) -> Plan | None:
     """The plan of a project's job; None for any other job."""
-    asked = instructions.partition("## Amended")[2] or instructions
-    if answer := _ANSWER.search(asked):
+    task = instructions.partition("## Amended")[2] or instructions
+    if answer := _ANSWER.search(task):
         steps = [f"Write `{answer[1]}` as the task asks"]
-        if set_up := _SET_UP.search(asked):
+        if set_up := _SET_UP.search(task):
             folder = set_up[1]
             layout = [f"Write `{folder}/README.md`: how it is laid out and its tests are run"]
             steps = [*layout, f"Write `{folder}/tests/__init__.py`", *steps]
-    elif group := _GROUP.search(asked):
+    elif group := _GROUP.search(task):
         steps = [
             f"Write `{group[1]}/{slug_of(text)}.md`: {text}" for text in _LISTED.findall(group[2])
         ]
-    elif feature := _FEATURE.search(asked):
+    elif feature := _FEATURE.search(task):
         folder, module = feature[2], software.module_of(feature[1])
         steps = [
             f"Write `{folder}/{module}.py`: {feature[3]}",
@@ -57,33 +57,33 @@ def plan(instructions: str) -> Plan | None:
     return Plan(head, [PlanPhase("Do the task", "What was handed over is done.", steps)])
 
 
-def of_role(view: View, text: str) -> Steps | None:
+def role_procedure(view: RequestView, text: str) -> Steps | None:
     """The procedure for a todo of the list that an agent of a project brings; None for others."""
     if view.agent not in ROLES:
         return None
-    wanted = text.lower()
+    lowered = text.lower()
     # What is asked now: of a job that goes on from another the amended part.
     task = view.opening.partition("## Amended")[2] or view.opening
-    if "verdict.json" in wanted:
-        return _judge(task)
-    if "features.json" in wanted:
-        return _answer("output/features.json")
-    if "layout" in wanted:
-        return _lay_out(task)
-    if "make the feature" in wanted:
-        return _make(task)
-    if "run the tests" in wanted or "run each named check" in wanted:
-        return _test(task)
-    return _noted("What is to be made stands in the task.")
+    if "verdict.json" in lowered:
+        return _write_verdict(task)
+    if "features.json" in lowered:
+        return _write_answer("output/features.json")
+    if "layout" in lowered:
+        return _write_layout(task)
+    if "make the feature" in lowered:
+        return _make_feature(task)
+    if "run the tests" in lowered or "run each named check" in lowered:
+        return _test_feature(task)
+    return _note_only("What is to be made stands in the task.")
 
 
-def finish_role(view: View) -> Steps:
+def finish_role(view: RequestView) -> Steps:
     """End the job of such an agent."""
-    made = {"initializer": ["output/features.json"], "tester": ["output/verdict.json"]}
-    failed_before = [one for one in view.made if one.tool == "job_complete"]
+    deliverables = {"initializer": ["output/features.json"], "tester": ["output/verdict.json"]}
+    failed_before = [call for call in view.calls if call.tool == "job_complete"]
     arguments: dict[str, Any] = {
         "summary": "The task is done as it asks.",
-        "deliverables": made.get(view.agent, []),
+        "deliverables": deliverables.get(view.agent, []),
         "confidence": 0.8,
         "notes": "Worked through by the rehearsal model, by rules.",
     }
@@ -95,122 +95,131 @@ def finish_role(view: View) -> Steps:
     return "The job is complete."
 
 
-def _judge(task: str) -> Steps:
-    content = json.dumps((yield from _verdict(task)), indent=2) + "\n"
+def _write_verdict(task: str) -> Steps:
+    content = json.dumps((yield from _run_verdict(task)), indent=2) + "\n"
     path = REPORT_FILES["verdict"]
-    return (yield from closing(f"Wrote {path}.", "write_file", path=path, content=content))
+    return (yield from close_todo(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
-def _noted(note: str) -> Steps:
+def _note_only(note: str) -> Steps:
     yield from ()
     return note
 
 
-def _lay_out(task: str) -> Steps:
-    found = _SET_UP.search(task)
-    folder = found[1] if found else "repo"
+def _write_layout(task: str) -> Steps:
+    match = _SET_UP.search(task)
+    folder = match[1] if match else "repo"
     readme = "# The project\n\nTests are in tests/: python3 -m unittest.\n"
     first = ("write_file", {"path": f"{folder}/README.md", "content": readme})
     note = "The layout is there, and how its tests are run."
     path = f"{folder}/tests/__init__.py"
-    return (yield from closing(note, "write_file", first, path=path, content=""))
+    return (yield from close_todo(note, "write_file", first, path=path, content=""))
 
 
-def _make(task: str) -> Steps:
-    found = _FEATURE.search(task)
-    if found is None:
+def _make_feature(task: str) -> Steps:
+    match = _FEATURE.search(task)
+    if match is None:
         return "Nothing names a feature."
-    folder, told, module = found[2], found[3], software.module_of(found[1])
-    source = {"path": f"{folder}/{module}.py", "content": software.source(told)}
+    folder, description, module = match[2], match[3], software.module_of(match[1])
+    source = {"path": f"{folder}/{module}.py", "content": software.module_source(description)}
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
-    tests = software.tests(module, told)
+    tests = software.feature_tests(module, description)
     return (
-        yield from closing(note, "write_file", ("write_file", source), path=path, content=tests)
+        yield from close_todo(note, "write_file", ("write_file", source), path=path, content=tests)
     )
 
 
-def _test(task: str) -> Steps:
-    found = _FEATURE.search(task)
-    if found:
-        return (yield from _run(found[2], software.module_of(found[1])))
+def _test_feature(task: str) -> Steps:
+    feature = _FEATURE.search(task)
+    if feature:
+        return (yield from _run_tests(feature[2], software.module_of(feature[1])))
     tested = _TESTED.search(task)
     if tested is None:
         return "Nothing names a feature."
-    return (yield from _run(tested[2], software.module_of(tested[1])))
+    return (yield from _run_tests(tested[2], software.module_of(tested[1])))
 
 
-def procedure(text: str) -> Steps | None:
+def choose_procedure(text: str) -> Steps | None:
     """The procedure for a todo of such a plan."""
     named = _TODO.match(text)
     if named is None:
         return None
-    verb, path, told = named.groups()
+    verb, path, description = named.groups()
     if path in REPORT_FILES.values():
-        return _answer(path)
+        return _write_answer(path)
     if python := _PYTHON.fullmatch(path):
         folder, of_tests, module = python.groups()
         if verb == "Run":
-            return _run(folder, module)
-        if not told:
-            return _write(path, "")
-        return _write(path, software.tests(module, told) if of_tests else software.source(told))
-    return None if path.startswith(("output/", "notes/")) else generalist.write(path, text)
+            return _run_tests(folder, module)
+        if not description:
+            return _write_file(path, "")
+        return _write_file(
+            path,
+            software.feature_tests(module, description)
+            if of_tests
+            else software.module_source(description),
+        )
+    return None if path.startswith(("output/", "notes/")) else generalist.write_result(path, text)
 
 
-def _write(path: str, content: str) -> Steps:
-    return (yield from closing(f"Wrote {path}.", "write_file", path=path, content=content))
+def _write_file(path: str, content: str) -> Steps:
+    return (yield from close_todo(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
-def _run(folder: str, module: str) -> Steps:
-    result = yield from once("run_command", command=software.command(folder, module))
-    found = software.findings(result)
-    return f"The tests fail: {found[0]}" if found else "The tests pass."
+def _run_tests(folder: str, module: str) -> Steps:
+    result = yield from call_once(
+        "run_command", command=software.workspace_test_command(folder, module)
+    )
+    findings = software.run_findings(result)
+    return f"The tests fail: {findings[0]}" if findings else "The tests pass."
 
 
-def _answer(path: str) -> Steps:
-    told = "\n".join((yield from read_all("instructions.md")))
-    asked = told.rpartition("## Amended")[2]
+def _write_answer(path: str) -> Steps:
+    instructions = "\n".join((yield from read_all("instructions.md")))
+    task = instructions.rpartition("## Amended")[2]
     answer: dict[str, Any]
     if path == "output/verdict.json":
-        answer = yield from _verdict(asked)
+        answer = yield from _run_verdict(task)
     else:
-        answer = _ANSWERS[path](told)
+        answer = _ANSWERS[path](instructions)
     content = json.dumps(answer, indent=2) + "\n"
-    return (yield from closing(f"Wrote {path}.", "write_file", path=path, content=content))
+    return (yield from close_todo(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
-def _features(told: str) -> dict[str, Any]:
-    brief = told.rpartition("\n# ")[2].partition("\n")[2]
-    steps = generalist.steps_of(brief)[:MOST_FEATURES]
-    found = []
+def _list_features(instructions: str) -> dict[str, Any]:
+    brief = instructions.rpartition("\n# ")[2].partition("\n")[2]
+    steps = generalist.steps_of(brief)[:MAX_FEATURES]
+    features = []
     for number, step in enumerate(steps, 1):
-        shown = software.examples(step)
+        shown = software.parse_examples(step)
         name = shown[0].name if shown else f"f{number}"
         tests = {"unit": software.test_command(name)}
-        found.append({"id": name, "description": step, "checks": ["unit"], "tests": tests})
-    return {"features": found}
+        features.append({"id": name, "description": step, "checks": ["unit"], "tests": tests})
+    return {"features": features}
 
 
-def _groups(told: str) -> dict[str, Any]:
-    if "A wave of groups is through" in told:
-        pending = re.search(r"^- \S+ \(pending\)", told, re.MULTILINE)
+def _list_groups(instructions: str) -> dict[str, Any]:
+    if "A wave of groups is through" in instructions:
+        pending = re.search(r"^- \S+ \(pending\)", instructions, re.MULTILINE)
         return {"groups": []} if pending else {"groups": [], "complete": True}
     return {
         "groups": [
             {"id": f"g{n}", "title": text[:100], "items": [item]}
-            for n, (item, text) in enumerate(_items(told), 1)
+            for n, (item, text) in enumerate(_scope_items(instructions), 1)
         ]
     }
 
 
-def _verdict(told: str) -> Generator[list[Call], list[str], dict[str, Any]]:
+def _run_verdict(task: str) -> Generator[list[Call], list[str], dict[str, Any]]:
     """Run the feature's tests and say what came of it."""
-    found = _CHECKS.search(told)
-    checks = [name.strip() for name in found[1].split(",")] if found else ["unit"]
-    tested = _TESTED.search(told)
+    match = _CHECKS.search(task)
+    checks = [name.strip() for name in match[1].split(",")] if match else ["unit"]
+    tested = _TESTED.search(task)
     feature, folder = (tested[1], tested[2]) if tested else ("f1", "repo")
-    result = yield from once("run_command", command=software.command(folder, feature))
-    wrong = software.findings(result)
+    result = yield from call_once(
+        "run_command", command=software.workspace_test_command(folder, feature)
+    )
+    wrong = software.run_findings(result)
     return {
         "health": "The tests can be started." if "Ran " in result else "Nothing can be started.",
         "checks": [{"check": check, "passed": not wrong} for check in checks],
@@ -220,11 +229,11 @@ def _verdict(told: str) -> Generator[list[Call], list[str], dict[str, Any]]:
 
 
 _ANSWERS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "output/features.json": _features,
-    "output/groups.json": _groups,
+    "output/features.json": _list_features,
+    "output/groups.json": _list_groups,
 }
 
 
-def _items(told: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = _ITEM.findall(told)
-    return found
+def _scope_items(instructions: str) -> list[tuple[str, str]]:
+    items: list[tuple[str, str]] = _ITEM.findall(instructions)
+    return items

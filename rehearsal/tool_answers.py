@@ -6,9 +6,9 @@ import re
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from activities.text.plain import lines_of
-from rehearsal.replay import Call, once
-from rehearsal.request_view import failed
+from activities.text.plain import split_lines
+from rehearsal.replay import Call, call_once
+from rehearsal.request_view import is_error
 
 _NUMBERED = re.compile(r"^ *(\d+)\t(.*)$")
 _TOTAL = re.compile(r"lines \d+-\d+ of (\d+)")
@@ -20,7 +20,7 @@ READING = ".reading.json"
 
 
 @dataclass(frozen=True)
-class Page:
+class FilePage:
     """Consecutive lines of a file, each with its number."""
 
     lines: list[tuple[int, str]]
@@ -33,29 +33,29 @@ class Page:
         return "\n".join(line for _, line in self.lines)
 
     @property
-    def after(self) -> int:
+    def next_line(self) -> int:
         return self.lines[-1][0] + 1 if self.lines else 1
 
 
-def parse_page(result: str, limit: int) -> Page:
+def parse_page(result: str, limit: int) -> FilePage:
     """The lines of a `read_file` result; of one cut in the middle, those before the cut."""
-    if failed(result):
-        return Page([], more=False)
+    if is_error(result):
+        return FilePage([], more=False)
     head, cut, _ = result.partition("[TRUNCATED")
-    shown = lines_of(head)[:-1] if cut else lines_of(head)
+    shown = split_lines(head)[:-1] if cut else split_lines(head)
     lines = [
-        (int(found.group(1)), found.group(2)) for line in shown if (found := _NUMBERED.match(line))
+        (int(match.group(1)), match.group(2)) for line in shown if (match := _NUMBERED.match(line))
     ]
     total = _TOTAL.search(head.partition("\n")[0])
     # Without a total in the header a full page is taken to have another after it.
     rest = lines[-1][0] < int(total.group(1)) if lines and total else len(lines) >= limit
     more = bool(lines) and (bool(cut) or rest)
-    return Page(lines, more, int(total[1]) if total else 0)
+    return FilePage(lines, more, int(total[1]) if total else 0)
 
 
-def read_page(path: str, offset: int, limit: int) -> Generator[list[Call], list[str], Page]:
+def read_page(path: str, offset: int, limit: int) -> Generator[list[Call], list[str], FilePage]:
     """One page of a file; empty when it cannot be read."""
-    result = yield from once("read_file", path=path, offset=offset, limit=limit)
+    result = yield from call_once("read_file", path=path, offset=offset, limit=limit)
     return parse_page(result, limit)
 
 
@@ -68,13 +68,13 @@ def read_all(path: str, limit: int = PAGE) -> Generator[list[Call], list[str], l
         lines += [line for _, line in page.lines]
         if not page.more:
             break
-        offset = page.after
+        offset = page.next_line
     return lines
 
 
 def list_paths(folder: str) -> Generator[list[Call], list[str], list[str]]:
     """Every file below a folder."""
-    result = yield from once("list_files", path=folder, pattern=f"{folder}/*")
+    result = yield from call_once("list_files", path=folder, pattern=f"{folder}/*")
     return parse_listing(result)
 
 
@@ -99,12 +99,12 @@ def documents_of(paths: list[str]) -> dict[str, str]:
         and not path.startswith("documents/sources/")
         and not (path.endswith(READING) and path.removesuffix(READING) in paths)
     ]
-    texts = {path: text for path in inputs if (text := _companion(path, inputs))}
+    texts = {path: text for path in inputs if (text := _text_companion(path, inputs))}
     beside = set(texts.values())
     return {path: texts.get(path, path) for path in inputs if path not in beside}
 
 
-def _companion(path: str, inputs: list[str]) -> str | None:
+def _text_companion(path: str, inputs: list[str]) -> str | None:
     stem, _, ending = path.rpartition(".")
     for other in inputs:
         if other == path:

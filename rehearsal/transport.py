@@ -38,29 +38,31 @@ class RehearsalTransport(httpx2.AsyncBaseTransport):
         if path.endswith("/models"):
             return httpx2.Response(200, headers=JSON, content=MODELS)
         if not path.endswith("/chat/completions"):
-            return _failed(wire.Failure(404, f"There is nothing at {path}."))
-        incoming = wire.parse(await request.aread())
+            return _failure_response(wire.Failure(404, f"There is nothing at {path}."))
+        incoming = wire.parse_body(await request.aread())
         if isinstance(incoming, wire.Failure):
-            return _failed(incoming)
-        answer = wire.ask(self.model, incoming.request)
+            return _failure_response(incoming)
+        answer = wire.ask_model(self.model, incoming.request)
         if self.delay:
             await asyncio.sleep(self.delay)
         if isinstance(answer, wire.Failure):
-            return _failed(answer)
+            return _failure_response(answer)
         headers = EVENTS if incoming.streams else JSON
         if isinstance(answer, wire.Reply):
             # One piece of content: the client's own decoder splits it, as it would a socket read.
-            return httpx2.Response(200, headers=headers, content=_content(incoming, answer))
-        return httpx2.Response(200, headers=headers, stream=_Broken(request, incoming, answer))
+            return httpx2.Response(200, headers=headers, content=_body_content(incoming, answer))
+        return httpx2.Response(
+            200, headers=headers, stream=_BrokenStream(request, incoming, answer)
+        )
 
 
-class _Broken(httpx2.AsyncByteStream):
+class _BrokenStream(httpx2.AsyncByteStream):
     """A body that does not come as it should."""
 
     def __init__(
         self,
         request: httpx2.Request,
-        incoming: wire.Incoming,
+        incoming: wire.IncomingRequest,
         answer: wire.Hang | wire.Cut | wire.Stall,
     ) -> None:
         self._request = request
@@ -69,9 +71,9 @@ class _Broken(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if isinstance(self._answer, wire.Hang):
-            await self._silence(None)
+            await self._wait_silently(None)
             return
-        content = _content(self._incoming, self._answer.reply)
+        content = _body_content(self._incoming, self._answer.reply)
         middle = len(content) // 2
         yield content[:middle]
         if isinstance(self._answer, wire.Cut):
@@ -79,10 +81,10 @@ class _Broken(httpx2.AsyncByteStream):
                 "peer closed connection without sending complete message body",
                 request=self._request,
             )
-        await self._silence(self._answer.seconds)
+        await self._wait_silently(self._answer.seconds)
         yield content[middle:]
 
-    async def _silence(self, seconds: float | None) -> None:
+    async def _wait_silently(self, seconds: float | None) -> None:
         """Wait as a socket would: at most as long as the client's read time-out."""
         patience = self._request.extensions.get("timeout", {}).get("read")
         if seconds is not None and (patience is None or seconds < patience):
@@ -94,11 +96,11 @@ class _Broken(httpx2.AsyncByteStream):
             raise httpx2.ReadTimeout("the rehearsal model is silent", request=self._request)
 
 
-def _content(incoming: wire.Incoming, reply: wire.Reply) -> bytes:
+def _body_content(incoming: wire.IncomingRequest, reply: wire.Reply) -> bytes:
     if incoming.streams:
         return b"".join(wire.as_events(incoming, reply))
     return wire.as_json(incoming, reply)
 
 
-def _failed(failure: wire.Failure) -> httpx2.Response:
+def _failure_response(failure: wire.Failure) -> httpx2.Response:
     return httpx2.Response(failure.status, headers=JSON | failure.headers, content=failure.body)

@@ -9,10 +9,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.collection import check, collect
-from rehearsal.plans import Plan, PlanPhase, counted, slug_of
-from rehearsal.replay import CLEARED, Call, Steps, closing, insist, once
-from rehearsal.request_view import failed
+from rehearsal.collection import check_results, collect_results
+from rehearsal.plans import Plan, PlanPhase, count_noun, slug_of
+from rehearsal.replay import CLEARED, Call, Steps, call_once, call_with_retry, close_todo
+from rehearsal.request_view import is_error
 from rehearsal.tool_answers import list_paths, read_all
 
 RESULT = "output/decisions.json"
@@ -23,7 +23,7 @@ REPORT = "output/decisions.md"
 PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
 ROUNDS = 8
 """Todos of one phase."""
-A_ROUND = 8
+REQUIREMENTS_PER_ROUND = 8
 """Requirements of one todo."""
 _UNDECIDED = "Taken and not decided: "
 _NONE_LEFT = "Drafts left to take: 0."
@@ -36,14 +36,14 @@ _CITED = re.compile(
 _ALIKE = re.compile(r"^([\d.]+) · duplicate · (\S+) · (\w+) · ", re.MULTILINE)
 _ENTITY = re.compile(r"^(exact|[\d.]+): BusinessObject (\S+)", re.MULTILINE)
 _CERTAIN = 0.8
-_BORING = {
+_COMMON_WORDS = {
     *("shall", "should", "their", "there", "these", "those", "which", "about", "every", "before"),
     *("after", "other", "where", "being", "might", "could", "would", "without", "within"),
 }
 
 
 @dataclass(frozen=True)
-class Taken:
+class TakenRequirement:
     """A requirement as `take_requirement` tells it."""
 
     ref: str
@@ -55,10 +55,10 @@ class Taken:
     """Document, page and quote of its first citation."""
 
     @property
-    def thing(self) -> str:
+    def business_object(self) -> str:
         """The business object it speaks of: the longest of its words that is not everyday."""
         words = re.findall(r"[^\W\d_]{5,}", self.text)
-        return max((w for w in words if w.lower() not in _BORING), key=len, default="Matter")
+        return max((w for w in words if w.lower() not in _COMMON_WORDS), key=len, default="Matter")
 
 
 @dataclass(frozen=True)
@@ -70,19 +70,19 @@ class Decision:
     """Calls that make it so."""
 
 
-def parse(result: str) -> Taken | None:
+def parse_requirement(result: str) -> TakenRequirement | None:
     """The requirement in a result of `take_requirement`."""
     head, text = _TAKEN.search(result), _TEXT.search(result)
     if not head or not text:
         return None
     cited = _CITED.search(result)
-    return Taken(
+    return TakenRequirement(
         head[1], head[2], float(head[3].rstrip(".")), head[4], text[1].rstrip("\n"),
         (cited[1], int(cited[2]), cited[3].rstrip("\n")) if cited else None,
     )  # fmt: skip
 
 
-def plan() -> Plan:
+def make_plan() -> Plan:
     head = (
         "# Plan\n\nTake the drafts of the store one by one, and decide on each.\n\n"
         "Two approaches were weighed: to judge all and then integrate, and to finish each before "
@@ -95,155 +95,170 @@ def plan() -> Plan:
         "Note in `notes/method.md` by which rules was decided",
         f"Write the report `{REPORT}`",
     ]
-    return Plan(head, [_rounds(1), PlanPhase("Output", "The decisions are told.", output)])
+    return Plan(head, [_rounds_phase(1), PlanPhase("Output", "The decisions are told.", output)])
 
 
-def grow(plan: Plan) -> Generator[list[Call], list[str], bool]:
+def add_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
     """Add a phase of rounds when the finished one left drafts in the store."""
     done = [phase for phase in plan.phases if phase.done]
     if not done or not done[-1].name.startswith("Validate"):
         return False
-    told = yield from insist(COLLECT)
+    collected = yield from call_with_retry(COLLECT)
     # One that it could not decide on it would be given again and again.
-    if failed(told) or _UNDECIDED in told or _NONE_LEFT in told:
+    if is_error(collected) or _UNDECIDED in collected or _NONE_LEFT in collected:
         return False
-    plan.phases.insert(len(done), _rounds(len(done) + 1))
+    plan.phases.insert(len(done), _rounds_phase(len(done) + 1))
     return True
 
 
-def _rounds(number: int) -> PlanPhase:
+def _rounds_phase(number: int) -> PlanPhase:
     first = (number - 1) * ROUNDS + 1
     steps = [f"Validate the next requirements (round {first + n})" for n in range(ROUNDS)]
     return PlanPhase(f"Validate ({number})", "Each draft that was taken is decided.", steps)
 
 
-def procedure(text: str) -> Steps | None:
+def choose_procedure(text: str) -> Steps | None:
     """The procedure for a tactical todo, or None when it is not about validation."""
     if text.startswith("Validate the next requirements"):
-        return validate()
+        return validate_drafts()
     if text.startswith(f"Write `{RESULT}`"):
-        return collect(COLLECT)
+        return collect_results(COLLECT)
     if text.startswith(f"Check `{RESULT}`"):
-        return check(COLLECT)
+        return check_results(COLLECT)
     if text.startswith("Note in `notes/rejected.md`"):
-        return rejected()
+        return list_rejected()
     if text.startswith(f"Write the report `{REPORT}`"):
-        return report()
+        return write_report()
     return None
 
 
-def validate() -> Steps:
+def validate_drafts() -> Steps:
     """Take and decide a few."""
     documents = yield from list_paths("documents")
     count = 0
-    result = yield from once("take_requirement")
-    while count < A_ROUND:
+    result = yield from call_once("take_requirement")
+    while count < REQUIREMENTS_PER_ROUND:
         if CLEARED in result:
-            result = yield from once("take_requirement")
+            result = yield from call_once("take_requirement")
             continue  # of a requirement that was decided since
-        taken = parse(result)
-        if taken is None:
+        requirement = parse_requirement(result)
+        if requirement is None:
             break
-        decision = yield from _judge(taken, documents)
-        arguments = {"id": taken.ref, "status": decision.status, "reasons": decision.reasons}
+        decision = yield from _judge_requirement(requirement, documents)
+        arguments = {"id": requirement.ref, "status": decision.status, "reasons": decision.reasons}
         if decision.duplicate_of:
             arguments["duplicate_of"] = decision.duplicate_of
         calls: list[Call] = [*decision.before, ("decide_requirement", arguments)]
-        more: list[Call] = [("take_requirement", {})] if count + 1 < A_ROUND else []
-        *_, told, result = [*(yield [*calls, *more]), *([] if more else [""])]
-        if failed(told):
-            *_, told, result = [*(yield [*calls, *more]), *([] if more else [""])]
-        if failed(told):
-            return f"{taken.ref} could not be decided: {_short(told)}"
+        more: list[Call] = [("take_requirement", {})] if count + 1 < REQUIREMENTS_PER_ROUND else []
+        *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
+        if is_error(answer):
+            *_, answer, result = [*(yield [*calls, *more]), *([] if more else [""])]
+        if is_error(answer):
+            return f"{requirement.ref} could not be decided: {_shorten_text(answer)}"
         count += 1
-    return f"Decided on {counted(count, 'requirement')}."
+    return f"Decided on {count_noun(count, 'requirement')}."
 
 
-def _judge(taken: Taken, documents: list[str]) -> Generator[list[Call], list[str], Decision]:
+def _judge_requirement(
+    requirement: TakenRequirement, documents: list[str]
+) -> Generator[list[Call], list[str], Decision]:
     calls: list[Call] = [
-        ("assess_relevance", {"text": taken.text}),
-        ("find_similar_requirements", {"text": taken.text}),
+        ("assess_relevance", {"text": requirement.text}),
+        ("find_similar_requirements", {"text": requirement.text}),
     ]
-    if taken.cited and taken.cited[0] in documents:
-        path, page, quote = taken.cited
+    if requirement.cited and requirement.cited[0] in documents:
+        path, page, quote = requirement.cited
         calls.append(("cite_document", {"path": path, "page": page, "quote": quote}))
     relevance, similar, *cited = yield calls
-    if cited and failed(cited[0]):
-        return Decision("rejected", f"Its source does not bear it out: {_short(cited[0])}")
+    if cited and is_error(cited[0]):
+        return Decision("rejected", f"Its source does not bear it out: {_shorten_text(cited[0])}")
     if ", not relevant (" in relevance:
-        return Decision("rejected", _short(relevance))
-    for found in _ALIKE.finditer(similar):
-        likeness, other, status = found.groups()
-        if status == "accepted" or other < taken.ref:
+        return Decision("rejected", _shorten_text(relevance))
+    for match in _ALIKE.finditer(similar):
+        likeness, other, status = match.groups()
+        if status == "accepted" or other < requirement.ref:
             reasons = f"{other} says the same, likeness {likeness}."
             return Decision("duplicate", reasons, other)
-    return (yield from _integrate(taken, _short(relevance)))
+    return (yield from _integrate_requirement(requirement, _shorten_text(relevance)))
 
 
-def _integrate(taken: Taken, why: str) -> Generator[list[Call], list[str], Decision]:
-    found = yield from once("resolve_entity", text=taken.thing, kind="BusinessObject")
-    entity = _ENTITY.search(found)
+def _integrate_requirement(
+    requirement: TakenRequirement, why: str
+) -> Generator[list[Call], list[str], Decision]:
+    entities = yield from call_once(
+        "resolve_entity", text=requirement.business_object, kind="BusinessObject"
+    )
+    entity = _ENTITY.search(entities)
     there = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
-    key = entity[2] if entity and there else slug_of(taken.thing)
+    key = entity[2] if entity and there else slug_of(requirement.business_object)
     node = {
-        "type": taken.type, "source": taken.source, "confidence": taken.confidence,
+        "type": requirement.type,
+        "source": requirement.source,
+        "confidence": requirement.confidence,
         "status": "accepted",
-    }  # fmt: skip
+    }
     evidence = (
         f"{key} was in the graph; nothing there shows that it fulfils this."
         if there
-        else f"Nothing in the graph was called {taken.thing}."
+        else f"Nothing in the graph was called {requirement.business_object}."
     )
     relation = {
-        "requirement": taken.ref, "target_kind": "BusinessObject", "target": key,
-        "target_name": taken.thing, "properties": {"degree": "none", "evidence": evidence},
-    }  # fmt: skip
-    made: Call = (
-        "create_requirement_node", {"id": taken.ref, "text": taken.text, "properties": node},
-    )  # fmt: skip
-    before = (made, ("create_fulfillment_relationship", relation))
+        "requirement": requirement.ref,
+        "target_kind": "BusinessObject",
+        "target": key,
+        "target_name": requirement.business_object,
+        "properties": {"degree": "none", "evidence": evidence},
+    }
+    create_node: Call = (
+        "create_requirement_node",
+        {"id": requirement.ref, "text": requirement.text, "properties": node},
+    )
+    before = (create_node, ("create_fulfillment_relationship", relation))
     return Decision("accepted", why, before=before)
 
 
-def rejected() -> Steps:
-    left = [
+def list_rejected() -> Steps:
+    lines = [
         f"- {each['id']}: {each['reasons']}"
-        for each in (yield from _decided())
+        for each in (yield from _read_decisions())
         if each["decision"] == "rejected"
     ]
-    content = "\n".join(["# Rejected", "", *(left or ["Nothing."]), ""])
-    note = f"Rejected: {counted(len(left), 'requirement')}."
-    return (yield from closing(note, "write_file", path="notes/rejected.md", content=content))
+    content = "\n".join(["# Rejected", "", *(lines or ["Nothing."]), ""])
+    note = f"Rejected: {count_noun(len(lines), 'requirement')}."
+    return (yield from close_todo(note, "write_file", path="notes/rejected.md", content=content))
 
 
-def report() -> Steps:
+def write_report() -> Steps:
     """`output/decisions.md`."""
-    told = yield from insist(COLLECT)
-    made = yield from _decided()
-    counts = Counter(each["decision"] for each in made)
+    collected = yield from call_with_retry(COLLECT)
+    decisions = yield from _read_decisions()
+    counts = Counter(each["decision"] for each in decisions)
     done = (
-        f"Of {counted(len(made), 'requirement')} taken, {counts['accepted']} were accepted and put "
+        f"Of {count_noun(len(decisions), 'requirement')} taken, {counts['accepted']} were "
+        "accepted and put "
         f"into the graph, {counts['rejected']} rejected and {counts['duplicate']} found to be "
         "duplicates."
-        if made
+        if decisions
         else "The store had no draft requirement for this job."
     )
-    related = Counter(end["to"] for each in made for end in each.get("related", []) if "to" in end)
+    related = Counter(
+        end["to"] for each in decisions for end in each.get("related", []) if "to" in end
+    )
     things = [f"- {name}: {number}" for name, number in sorted(related.items())]
-    open_ = [f"- {line}" for line in told.splitlines() if line.startswith(_UNDECIDED)]
+    open_ = [f"- {line}" for line in collected.splitlines() if line.startswith(_UNDECIDED)]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
     lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    return (yield from closing(done, "write_file", path=REPORT, content="\n".join(lines)))
+    return (yield from close_todo(done, "write_file", path=REPORT, content="\n".join(lines)))
 
 
-def _decided() -> Generator[list[Call], list[str], list[dict[str, Any]]]:
+def _read_decisions() -> Generator[list[Call], list[str], list[dict[str, Any]]]:
     text = "\n".join((yield from read_all(RESULT)))
     try:
-        found: list[dict[str, Any]] = json.loads(text or "[]")
+        decisions: list[dict[str, Any]] = json.loads(text or "[]")
     except ValueError:
         return []  # more than it reads
-    return found
+    return decisions
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return " ".join(text.split())[:600]

@@ -18,7 +18,7 @@ Request = dict[str, Any]
 Arguments = dict[str, Any] | str
 """Arguments of a tool call; a string goes out as it is, for malformed JSON."""
 
-PIECE = 2000
+MAX_PIECE_CHARACTERS = 2000
 """Most characters of arguments in one chunk of a stream."""
 
 
@@ -82,7 +82,7 @@ def call(name: str, **arguments: Any) -> Reply:
 
 
 @dataclass(frozen=True)
-class Incoming:
+class IncomingRequest:
     """A request as it arrived."""
 
     request: Request
@@ -100,7 +100,7 @@ class Incoming:
         return bool((self.request.get("stream_options") or {}).get("include_usage"))
 
 
-def parse(body: bytes) -> Incoming | Failure:
+def parse_body(body: bytes) -> IncomingRequest | Failure:
     """Read a request's body; a body that is no chat request gives the error to answer with."""
     try:
         request = from_json(body)
@@ -109,10 +109,10 @@ def parse(body: bytes) -> Incoming | Failure:
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
         return Failure(400, "The body must be an object with a list of messages.")
     digest = hashlib.sha1(body, usedforsecurity=False).hexdigest()
-    return Incoming(request, digest, len(body))
+    return IncomingRequest(request, digest, len(body))
 
 
-def ask(model: Model, request: Request) -> Answer:
+def ask_model(model: Model, request: Request) -> Answer:
     """The model's answer; an exception of the model becomes an HTTP 400 that carries its text.
 
     A client takes anything else for a lost connection and tries again for ever.
@@ -124,7 +124,7 @@ def ask(model: Model, request: Request) -> Answer:
         return Failure(400, message, code="rehearsal_error")
 
 
-def usage(incoming: Incoming, reply: Reply) -> dict[str, Any]:
+def estimate_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
     """Token counts at four characters a token.
 
     `cached_tokens` is what a perfect prefix cache would have: all but the last exchange and the
@@ -135,7 +135,7 @@ def usage(incoming: Incoming, reply: Reply) -> dict[str, Any]:
     fresh = sum(len(str(message)) for message in messages[-3:]) // 4
     cached = max(0, prompt - fresh) if len(messages) > 3 else 0
     written = len(reply.content or "") + sum(
-        len(name) + len(_arguments(arguments)) for name, arguments in reply.calls
+        len(name) + len(_arguments_text(arguments)) for name, arguments in reply.calls
     )
     completion = written // 4 + 1
     return {
@@ -146,7 +146,7 @@ def usage(incoming: Incoming, reply: Reply) -> dict[str, Any]:
     }
 
 
-def as_json(incoming: Incoming, reply: Reply) -> bytes:
+def as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
     """The answer as one `chat.completion`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": None}
     if reply.calls:
@@ -154,7 +154,7 @@ def as_json(incoming: Incoming, reply: Reply) -> bytes:
             {
                 "id": _call_id(incoming, index),
                 "type": "function",
-                "function": {"name": name, "arguments": _arguments(arguments)},
+                "function": {"name": name, "arguments": _arguments_text(arguments)},
             }
             for index, (name, arguments) in enumerate(reply.calls)
         ]
@@ -165,12 +165,12 @@ def as_json(incoming: Incoming, reply: Reply) -> bytes:
         "created": 0,
         "model": incoming.request.get("model", "rehearsal"),
         "choices": [choice],
-        "usage": usage(incoming, reply),
+        "usage": estimate_usage(incoming, reply),
     }
     return json.dumps(completion).encode()
 
 
-def as_events(incoming: Incoming, reply: Reply) -> list[bytes]:
+def as_events(incoming: IncomingRequest, reply: Reply) -> list[bytes]:
     """The answer as server-sent events, one element an event."""
     model = json.dumps(incoming.request.get("model", "rehearsal"))
     head = (
@@ -180,24 +180,24 @@ def as_events(incoming: Incoming, reply: Reply) -> list[bytes]:
     # The head is the same in every event; only the delta is serialised anew.
     events = [
         f'{head}{{"index":0,"delta":{json.dumps(delta)},"finish_reason":null}}]}}\n\n'
-        for delta in _deltas(incoming, reply)
+        for delta in _stream_deltas(incoming, reply)
     ]
     finish = json.dumps(reply.finish_reason)
     events.append(f'{head}{{"index":0,"delta":{{}},"finish_reason":{finish}}}]}}\n\n')
     if incoming.wants_usage:
-        events.append(f'{head}],"usage":{json.dumps(usage(incoming, reply))}}}\n\n')
+        events.append(f'{head}],"usage":{json.dumps(estimate_usage(incoming, reply))}}}\n\n')
     events.append("data: [DONE]\n\n")
     return [event.encode() for event in events]
 
 
-def _deltas(incoming: Incoming, reply: Reply) -> list[dict[str, Any]]:
+def _stream_deltas(incoming: IncomingRequest, reply: Reply) -> list[dict[str, Any]]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     if reply.content:
         third = len(reply.content) // 3 + 1
-        deltas += [{"content": piece} for piece in _pieces(reply.content, third)]
+        deltas += [{"content": piece} for piece in _split_text(reply.content, third)]
     for index, (name, arguments) in enumerate(reply.calls):
-        text = _arguments(arguments)
-        first, *rest = _pieces(text, min(PIECE, len(text) // 2 + 1))
+        text = _arguments_text(arguments)
+        first, *rest = _split_text(text, min(MAX_PIECE_CHARACTERS, len(text) // 2 + 1))
         opening = {
             "index": index,
             "id": _call_id(incoming, index),
@@ -211,13 +211,13 @@ def _deltas(incoming: Incoming, reply: Reply) -> list[dict[str, Any]]:
     return deltas
 
 
-def _pieces(text: str, size: int) -> list[str]:
-    return [text[at : at + size] for at in range(0, len(text), size)] or [""]
+def _split_text(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)] or [""]
 
 
-def _arguments(arguments: Arguments) -> str:
+def _arguments_text(arguments: Arguments) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _call_id(incoming: Incoming, index: int) -> str:
+def _call_id(incoming: IncomingRequest, index: int) -> str:
     return f"call_{incoming.digest[:20]}_{index}"

@@ -28,8 +28,8 @@ from cli.job_input import job_input, start_workflow
 from cli.report.gather import gather_report
 from cli.report.page import render_page as report_page
 from engine.connection import ui_link
-from engine.development import server
-from engine.process import leave
+from engine.development import development_server
+from engine.process import exit_process
 from engine.root import open_root
 from engine.service import build_worker
 from rehearsal import RehearsalTransport, rehearse
@@ -53,7 +53,7 @@ async def main() -> None:
         # Documents are staged below the root of this environment.
         os.environ["LONGHAUL_WORKSPACES"] = folder
         root = open_root(Path(folder))
-        async with server() as running:
+        async with development_server() as running:
             served = all_activities(root, lambda _: _slow_model())
             async with build_worker(running.client, root=root, activities=served):
                 handle = await _job_with_something_to_see(running.client)
@@ -121,4 +121,4 @@ async def _take(browser: str, job: str, report: Path) -> None:
 
 if __name__ == "__main__":
     asyncio.run(main())
-    leave(0)
+    exit_process(0)

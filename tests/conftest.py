@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, text
 import activities.tool_catalogue  # noqa: F401 - fills the registry, as the worker does
 from activities.checkpoints import Root
 from activities.redaction import credentials
-from engine.development import Server, server
+from engine.development import DevelopmentServer, development_server
 from tests.activities.requirements.graph import serving as graph_serving
 from tests.crash.processes import Nursery, nursery
 
@@ -80,7 +80,7 @@ def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def own_credentials() -> None:
     """What a test finds hidden is told by its own environment."""
-    credentials.look_again()
+    credentials.refresh_values()
 
 
 @pytest.fixture(autouse=True)
@@ -141,9 +141,9 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-async def running() -> AsyncIterator[Server]:
+async def running() -> AsyncIterator[DevelopmentServer]:
     """A Temporal server; tests have task queues of their own on it."""
-    async with server(ui=False) as made:
+    async with development_server(ui=False) as made:
         yield made
 
 

@@ -25,7 +25,7 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),
-    "StoreAway": ("dependency", "Bring back what it names"),
+    "StoreUnavailableError": ("dependency", "Bring back what it names"),
     "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
     "CheckpointMissing": (
         "storage",
@@ -126,7 +126,7 @@ def wait_after_failure(failed: StepFailed) -> WaitState:
 
 def store_away(lacking: str) -> StepFailed:
     """What keeps a job open that could end but for a store that does not answer."""
-    return StepFailed("job_complete", ApplicationError(f"{lacking}.", type="StoreAway"))
+    return StepFailed("job_complete", ApplicationError(f"{lacking}.", type="StoreUnavailableError"))
 
 
 def without_verdict(guard: str, tool: str, why: str, count: int) -> WaitState:

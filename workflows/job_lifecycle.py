@@ -271,7 +271,7 @@ class JobLifecycle(Lifecycle):
     async def _handle_failure(self, failed: StepFailed) -> None:
         """A step failed for good: go back if its checkpoint is lost, else wait for a person."""
         job = self._job
-        if failed.kind in ("Endpoint", "StoreAway"):
+        if failed.kind in ("Endpoint", "StoreUnavailableError"):
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self._recover_checkpoint():
             waiting = remedies.with_settings(activity_failures.wait_after_failure(failed), job)

@@ -1,22 +1,22 @@
 """Checkpoints: a job's files as git trees, its steps as commits, its folder as a projection."""
 
-from activities.checkpoints.diff import Change, diff
+from activities.checkpoints.diff import Change, diff_files
 from activities.checkpoints.edits import take_edits
+from activities.checkpoints.entry_names import unescape_name
 from activities.checkpoints.errors import (
     CheckpointMissing,
     FileMissing,
     FilesError,
-    NoGit,
+    GitNotInstalled,
     PathRefused,
-    RemoteAway,
+    RemoteUnavailable,
     RootError,
 )
-from activities.checkpoints.files import Entry, Files
-from activities.checkpoints.history_copy import copy_into
+from activities.checkpoints.files import FileEntry, Files
+from activities.checkpoints.history_copy import copy_checkpoint
 from activities.checkpoints.line_diff import diff_lines
-from activities.checkpoints.names import unescape
-from activities.checkpoints.paths import parse
-from activities.checkpoints.projection import project
+from activities.checkpoints.paths import parse_path
+from activities.checkpoints.projection import project_files
 from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
 from activities.checkpoints.root import Root, folder_name
 
@@ -24,23 +24,23 @@ __all__ = [
     "Change",
     "CheckpointMissing",
     "Checkpoints",
-    "Entry",
+    "FileEntry",
     "FileMissing",
     "Files",
     "FilesError",
+    "GitNotInstalled",
     "LogEntry",
-    "NoGit",
     "PathRefused",
-    "RemoteAway",
+    "RemoteUnavailable",
     "Root",
     "RootError",
-    "copy_into",
-    "diff",
+    "copy_checkpoint",
+    "diff_files",
     "diff_lines",
     "folder_name",
     "open_checkpoints",
-    "parse",
-    "project",
+    "parse_path",
+    "project_files",
     "take_edits",
-    "unescape",
+    "unescape_name",
 ]

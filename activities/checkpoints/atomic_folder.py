@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pygit2
 
-LEFT_SECONDS = 600
+STALE_SECONDS = 600
 """A draft that is so old belongs to a process that is gone: making one takes milliseconds."""
 
 
 @contextmanager
-def drafted(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Where to make what then gets its place at `path`; a kill or a race harms nothing.
 
     Whoever is faster keeps the place. Raises OSError, pygit2.GitError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path.parent)
+    _remove_stale_drafts(path.parent)
     # The leading dot keeps a draft apart from every job's name.
     draft = path.parent / f".new-{secrets.token_hex(6)}"
     try:
@@ -33,9 +33,9 @@ def drafted(path: Path) -> Iterator[Path]:
             raise
 
 
-def _sweep(folder: Path) -> None:
+def _remove_stale_drafts(folder: Path) -> None:
     """Remove what processes left that were killed on the way."""
-    old = time.time() - LEFT_SECONDS
+    old = time.time() - STALE_SECONDS
     for draft in folder.glob(".new-*"):
         with suppress(FileNotFoundError):
             if draft.stat().st_mtime < old:

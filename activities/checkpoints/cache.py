@@ -16,24 +16,24 @@ class Cache(Generic[K, V]):
 
     def __init__(self, limit: int, weigh: Callable[[V], int]) -> None:
         """`limit`: what all values together may weigh."""
-        self._held: dict[K, V] = {}
+        self._values: dict[K, V] = {}
         self._weight = 0
         self._limit = limit
         self._weigh = weigh
-        self.get: Callable[[K], V | None] = self._held.get
+        self.get: Callable[[K], V | None] = self._values.get
 
-    def keep(self, key: K, value: V) -> V:
+    def put(self, key: K, value: V) -> V:
         """Hold a value and return it."""
         # Races between threads cost at worst a value that is made again, and some weight.
-        if key not in self._held:
+        if key not in self._values:
             self._weight += self._weigh(value)
             if self._weight > self._limit:
-                self._held.clear()
+                self._values.clear()
                 self._weight = self._weigh(value)
-            self._held[key] = value
+            self._values[key] = value
         return value
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Hold nothing any more."""
-        self._held.clear()
+        self._values.clear()
         self._weight = 0

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from activities.checkpoints import sharded_tree
-from activities.checkpoints.files import Entry, Files
-from activities.checkpoints.names import to_bytes, unescape
+from activities.checkpoints.entry_names import to_bytes, unescape_name
+from activities.checkpoints.files import FileEntry, Files
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.sharded_tree import FOLDER, Raw
+from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,45 +15,47 @@ class Change:
     """What lies at a path before and after; None where nothing does."""
 
     path: str
-    old: Entry | None
-    new: Entry | None
+    old: FileEntry | None
+    new: FileEntry | None
 
 
-def diff(old: Files | None, new: Files) -> Iterator[Change]:
+def diff_files(old: Files | None, new: Files) -> Iterator[Change]:
     """The paths at which two trees differ, in the order of `Files.walk`; None is no tree at all.
 
     Compares what `walk` yields: files, links and empty folders. A folder that is there on both
     sides, empty or not, is no change of its own: what came or went in it is.
     """
-    before = Raw(FOLDER, bytes.fromhex(old.id)) if old else Raw(FOLDER, EMPTY_TREE)
-    after = Raw(FOLDER, bytes.fromhex(new.id))
-    stack: list[tuple[tuple[str, ...], Raw | None, Raw | None]] = [((), before, after)]
+    before = TreeEntry(FOLDER, bytes.fromhex(old.id)) if old else TreeEntry(FOLDER, EMPTY_TREE)
+    after = TreeEntry(FOLDER, bytes.fromhex(new.id))
+    stack: list[tuple[tuple[str, ...], TreeEntry | None, TreeEntry | None]] = [((), before, after)]
     while stack:
         parts, was, now = stack.pop()
         was_folder, now_folder = _is_folder(was), _is_folder(now)
         if parts and not (was_folder and now_folder):
-            gone, come = _leaf(was), _leaf(now)
-            if gone or come:
+            removed, added = _leaf_entry(was), _leaf_entry(now)
+            if removed or added:
                 path = "/".join(parts)
                 yield Change(
                     path,
-                    (old or new).entry_of(parts, gone) if gone else None,
-                    new.entry_of(parts, come) if come else None,
+                    (old or new).to_entry(parts, removed) if removed else None,
+                    new.to_entry(parts, added) if added else None,
                 )
-        below = sharded_tree.differences(
+        below = sharded_tree.diff_entries(
             new.store,
             was.id if was and was_folder else EMPTY_TREE,
             now.id if now and now_folder else EMPTY_TREE,
         )
-        named = [(unescape(name), left, right) for name, left, right in below]
+        named = [
+            (unescape_name(name), old_entry, new_entry) for name, old_entry, new_entry in below
+        ]
         named.sort(key=lambda item: to_bytes(item[0]), reverse=True)
-        stack += [((*parts, name), left, right) for name, left, right in named]
+        stack += [((*parts, name), old_entry, new_entry) for name, old_entry, new_entry in named]
 
 
-def _is_folder(raw: Raw | None) -> bool:
+def _is_folder(raw: TreeEntry | None) -> bool:
     return raw is not None and raw.mode == FOLDER
 
 
-def _leaf(raw: Raw | None) -> Raw | None:
+def _leaf_entry(raw: TreeEntry | None) -> TreeEntry | None:
     """The entry if `walk` would yield it: not for a folder that holds something."""
     return None if raw is not None and raw.mode == FOLDER and raw.id != EMPTY_TREE else raw

@@ -8,14 +8,14 @@ LookupError
 └── CheckpointMissing   a commit, tree or blob is not in the repository
 RuntimeError
 ├── RootError           the workspaces root cannot be used
-├── NoGit               a remote is wanted, and there is no git program
-└── RemoteAway          the remote of checkpoints cannot be reached
+├── GitNotInstalled               a remote is wanted, and there is no git program
+└── RemoteUnavailable          the remote of checkpoints cannot be reached
 """
 
 from protocol.errors import Invalid, LonghaulError, Unavailable
 
 
-def shown(path: str) -> str:
+def quote_path(path: str) -> str:
     """A path for a one-line message: quoted, control characters escaped, cut at 120."""
     return repr(path if len(path) <= 120 else f"{path[:80]}…{path[-30:]}")
 
@@ -32,7 +32,9 @@ class FileMissing(FilesError):
     """There is nothing at `path`."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"There is no file {shown(path)}; list the folder to see what is there.")
+        super().__init__(
+            f"There is no file {quote_path(path)}; list the folder to see what is there."
+        )
         self.path = path
 
 
@@ -49,14 +51,14 @@ class RootError(Unavailable):
     """The workspaces root is missing or cannot be written. One line that says what to do."""
 
 
-class NoGit(Unavailable):
+class GitNotInstalled(Unavailable):
     """A remote is wanted, and this host has no git program. One line that says what to do."""
 
 
-class RemoteAway(Unavailable):
+class RemoteUnavailable(Unavailable):
     """The remote of checkpoints cannot be reached, or refuses. The message is git's, one line."""
 
-    def __init__(self, why: str, told: str = "") -> None:
+    def __init__(self, why: str, stdout: str = "") -> None:
         super().__init__(why)
-        self.told = told
+        self.told = stdout
         """What git printed for programs."""

@@ -6,27 +6,27 @@ from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from activities.checkpoints import sharded_tree
-from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, shown
-from activities.checkpoints.names import entry_name, from_bytes, to_bytes, unescape
-from activities.checkpoints.objects import EMPTY_TREE, Store
-from activities.checkpoints.paths import check_size, parse
-from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Raw
+from activities.checkpoints.entry_names import entry_name, from_bytes, to_bytes, unescape_name
+from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, quote_path
+from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
+from activities.checkpoints.paths import check_size, parse_path
+from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
 MAX_LINKS = 40
 
-Kind = Literal["file", "folder", "link"]
+EntryKind = Literal["file", "folder", "link"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """What lies at a path. `id` is the hex id of the blob, or of the folder's tree."""
 
     path: str
-    kind: Kind
+    kind: EntryKind
     executable: bool
     id: str
-    _store: Store = field(repr=False, compare=False)
+    _store: ObjectStore = field(repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -38,7 +38,7 @@ class Files:
     """The files of one tree.
 
     Every change returns a new `Files` and writes blobs and trees only: no ref, no index, no
-    folder; doing it twice writes the same objects again. Paths follow `paths.parse`. Links are
+    folder; doing it twice writes the same objects again. Paths follow `parse_path`. Links are
     followed inside the tree (except by `entry`, `link`, `move`, `delete` in the last name); one
     that leads out raises PathRefused. An object the repository has lost raises CheckpointMissing.
     Belongs to the thread of its `store` handle.
@@ -46,16 +46,16 @@ class Files:
 
     __slots__ = ("_root", "limit", "store")
 
-    def __init__(self, store: Store, tree_id: str, *, limit: int = MAX_FILE_BYTES) -> None:
+    def __init__(self, store: ObjectStore, tree_id: str, *, limit: int = MAX_FILE_BYTES) -> None:
         """`limit`: the most bytes `write` takes for one file."""
         self.store = store
         self.limit = limit
         self._root = bytes.fromhex(tree_id)
 
     @classmethod
-    def empty(cls, store: Store) -> Self:
+    def empty(cls, store: ObjectStore) -> Self:
         """A tree with nothing in it."""
-        return cls(store, sharded_tree.build(store, {}).hex())
+        return cls(store, sharded_tree.build_tree(store, {}).hex())
 
     @property
     def id(self) -> str:
@@ -75,52 +75,57 @@ class Files:
 
     def read(self, path: str) -> bytes:
         """The content of a file. Raises FileMissing, or FilesError for a folder."""
-        raw = self.raw(self._resolve(path))
+        raw = self.tree_entry(self._resolve_path(path))
         if raw is None:
             raise FileMissing(path)
         if raw.mode == FOLDER:
-            raise FilesError(f"{shown(path)} is a folder; list it or name a file in it.")
+            raise FilesError(f"{quote_path(path)} is a folder; list it or name a file in it.")
         return self.store.read(raw.id)
 
-    def content(self, entry: Entry) -> bytes:
+    def read_entry(self, entry: FileEntry) -> bytes:
         """The content of a file that was listed, whatever its name; of a link, its target."""
         return self.store.read(bytes.fromhex(entry.id))
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """What lies at a path (the link itself, not its target), or None."""
-        parts = self._resolve(path, follow=False, allow_root=True)
-        raw = self.raw(parts)
-        return self.entry_of(parts, raw) if raw else None
+        parts = self._resolve_path(path, follow=False, allow_root=True)
+        raw = self.tree_entry(parts)
+        return self.to_entry(parts, raw) if raw else None
 
-    def resolved(self, path: str) -> str:
+    def resolve_links(self, path: str) -> str:
         """Where the path leads once its links are followed, whether something is there or not."""
-        return "/".join(self._resolve(path, allow_root=True))
+        return "/".join(self._resolve_path(path, allow_root=True))
 
-    def children(self, path: str = "") -> list[Entry]:
+    def children(self, path: str = "") -> list[FileEntry]:
         """The entries of a folder, sorted by the bytes of their names. Raises FileMissing."""
-        parts = self._resolve(path, allow_root=True)
-        return [self.entry_of((*parts, name), raw) for name, raw in self._listing(path, parts)]
+        parts = self._resolve_path(path, allow_root=True)
+        return [
+            self.to_entry((*parts, name), raw) for name, raw in self._folder_entries(path, parts)
+        ]
 
-    def below(self, path: str) -> "Files":
+    def subfolder(self, path: str) -> "Files":
         """What lies in a folder, as files of their own. Raises FileMissing, FilesError."""
         entry = self.entry(path)
         if entry is None:
             raise FileMissing(path)
         if entry.kind != "folder":
-            raise FilesError(f"{shown(path)} is not a folder; name one.")
+            raise FilesError(f"{quote_path(path)} is not a folder; name one.")
         return Files(self.store, entry.id, limit=self.limit)
 
-    def walk(self, path: str = "") -> Iterator[Entry]:
+    def walk(self, path: str = "") -> Iterator[FileEntry]:
         """Files, links and empty folders below a folder: depth first, names sorted by bytes."""
-        parts = self._resolve(path, allow_root=True)
+        parts = self._resolve_path(path, allow_root=True)
         # A stack, not recursion: depth is the tree's, not Python's.
-        stack = [((*parts, name), raw) for name, raw in reversed(self._listing(path, parts))]
+        stack = [((*parts, name), raw) for name, raw in reversed(self._folder_entries(path, parts))]
         while stack:
-            at, raw = stack.pop()
+            names, raw = stack.pop()
             if raw.mode != FOLDER or raw.id == EMPTY_TREE:
-                yield self.entry_of(at, raw)
+                yield self.to_entry(names, raw)
             else:
-                stack += [((*at, name), below) for name, below in reversed(self._sorted(raw.id))]
+                stack += [
+                    ((*names, name), below)
+                    for name, below in reversed(self._sorted_entries(raw.id))
+                ]
 
     # Changing
 
@@ -128,58 +133,70 @@ class Files:
         """With this content at the path; folders are made, None keeps the present mode."""
         if len(data) > self.limit:
             raise FilesError(
-                f"{shown(path)} would have {len(data):,} bytes; a file may have {self.limit:,}. "
+                f"{quote_path(path)} would have {len(data):,} bytes; a file may have "
+                f"{self.limit:,}. "
                 "Split it."
             )
-        parts = self._resolve(path)
-        present = self.raw(parts)
+        parts = self._resolve_path(path)
+        present = self.tree_entry(parts)
         if present is not None and present.mode == FOLDER:
-            raise FilesError(f"{shown(path)} is a folder; name a file in it.")
+            raise FilesError(f"{quote_path(path)} is a folder; name a file in it.")
         if executable is None:
             executable = present is not None and present.mode == EXECUTABLE
         blob = self.store.write_blob(data)
-        return self.with_raw(parts, Raw(EXECUTABLE if executable else FILE, blob))
+        return self.with_tree_entry(parts, TreeEntry(EXECUTABLE if executable else FILE, blob))
 
     def make_folder(self, path: str) -> "Files":
         """With a folder at the path; one that is there is kept as it is."""
-        parts = self._resolve(path, allow_root=True)
-        present = self.raw(parts)
+        parts = self._resolve_path(path, allow_root=True)
+        present = self.tree_entry(parts)
         if present is not None:
             if present.mode != FOLDER:
-                raise FilesError(f"{shown(path)} is a file; choose another name for the folder.")
+                raise FilesError(
+                    f"{quote_path(path)} is a file; choose another name for the folder."
+                )
             return self
-        return self.with_raw(parts, Raw(FOLDER, sharded_tree.build(self.store, {})))
+        return self.with_tree_entry(
+            parts, TreeEntry(FOLDER, sharded_tree.build_tree(self.store, {}))
+        )
 
     def link(self, path: str, target: str) -> "Files":
         """With a symbolic link at the path. The target is stored as it is, checked when used."""
         if not target or any(char == "\0" or "\ud800" <= char < "\udc80" for char in target):
-            raise FilesError(f"The link {shown(path)} needs a target; name a path relative to it.")
-        parts = self._resolve(path, follow=False)
-        present = self.raw(parts)
+            raise FilesError(
+                f"The link {quote_path(path)} needs a target; name a path relative to it."
+            )
+        parts = self._resolve_path(path, follow=False)
+        present = self.tree_entry(parts)
         if present is not None and present.mode == FOLDER:
-            raise FilesError(f"{shown(path)} is a folder; choose another name for the link.")
-        return self.with_raw(parts, Raw(LINK, self.store.write_blob(to_bytes(target))))
+            raise FilesError(f"{quote_path(path)} is a folder; choose another name for the link.")
+        return self.with_tree_entry(parts, TreeEntry(LINK, self.store.write_blob(to_bytes(target))))
 
     def delete(self, path: str) -> "Files":
         """Without the file, link or folder. Raises FileMissing."""
-        parts = self._resolve(path, follow=False)
-        if self.raw(parts) is None:
+        parts = self._resolve_path(path, follow=False)
+        if self.tree_entry(parts) is None:
             raise FileMissing(path)
-        return self.with_raw(parts, None)
+        return self.with_tree_entry(parts, None)
 
     def move(self, old: str, new: str) -> "Files":
         """With `old` under the name `new`, which must be free. Raises FileMissing, FilesError."""
-        source, target = self._resolve(old, follow=False), self._resolve(new, follow=False)
-        raw = self.raw(source)
+        source, target = (
+            self._resolve_path(old, follow=False),
+            self._resolve_path(new, follow=False),
+        )
+        raw = self.tree_entry(source)
         if raw is None:
             raise FileMissing(old)
         if source == target:
             return self
         if target[: len(source)] == source:
-            raise FilesError(f"{shown(old)} cannot be moved into itself; choose another place.")
-        if self.raw(target) is not None:
-            raise FilesError(f"{shown(new)} is already there; delete it first.")
-        moved = self.with_raw(source, None).with_raw(target, raw)
+            raise FilesError(
+                f"{quote_path(old)} cannot be moved into itself; choose another place."
+            )
+        if self.tree_entry(target) is not None:
+            raise FilesError(f"{quote_path(new)} is already there; delete it first.")
+        moved = self.with_tree_entry(source, None).with_tree_entry(target, raw)
         if raw.mode == FOLDER:
             # What lies below must still have a path that can be used.
             for entry in moved.walk("/".join(target)):
@@ -188,83 +205,89 @@ class Files:
 
     # By parts: no rules, no links; for what reads folders whose names the rules would refuse.
 
-    def raw(self, parts: tuple[str, ...]) -> Raw | None:
+    def tree_entry(self, parts: tuple[str, ...]) -> TreeEntry | None:
         """The tree entry at these names, links not followed, or None."""
-        found: Raw | None = Raw(FOLDER, self._root)
+        entry: TreeEntry | None = TreeEntry(FOLDER, self._root)
         for part in parts:
-            if found is None or found.mode != FOLDER:
+            if entry is None or entry.mode != FOLDER:
                 return None
-            found = sharded_tree.get(self.store, found.id, entry_name(part))
-        return found
+            entry = sharded_tree.get_entry(self.store, entry.id, entry_name(part))
+        return entry
 
-    def with_raw(self, parts: tuple[str, ...], raw: Raw | None) -> "Files":
+    def with_tree_entry(self, parts: tuple[str, ...], raw: TreeEntry | None) -> "Files":
         """With (or, for None, without) that entry. Raises FilesError if a parent is a file."""
-        root = self._graft(self._root, parts, 0, raw)
+        root = self._replace_entry(self._root, parts, 0, raw)
         return Files(self.store, root.hex(), limit=self.limit)
 
-    def _graft(self, folder: bytes, parts: tuple[str, ...], depth: int, raw: Raw | None) -> bytes:
+    def _replace_entry(
+        self, folder: bytes, parts: tuple[str, ...], depth: int, raw: TreeEntry | None
+    ) -> bytes:
         name = entry_name(parts[depth])
         if depth == len(parts) - 1:
-            return sharded_tree.put(self.store, folder, name, raw)
-        below = sharded_tree.get(self.store, folder, name)
+            return sharded_tree.put_entry(self.store, folder, name, raw)
+        below = sharded_tree.get_entry(self.store, folder, name)
         if below is None and raw is None:
             return folder
         if below is not None and below.mode != FOLDER:
-            at = "/".join(parts[: depth + 1])
-            raise FilesError(f"{shown(at)} is not a folder; choose another path or delete it.")
-        child = self._graft(below.id if below else EMPTY_TREE, parts, depth + 1, raw)
-        return sharded_tree.put(self.store, folder, name, Raw(FOLDER, child))
+            parent = "/".join(parts[: depth + 1])
+            raise FilesError(
+                f"{quote_path(parent)} is not a folder; choose another path or delete it."
+            )
+        child = self._replace_entry(below.id if below else EMPTY_TREE, parts, depth + 1, raw)
+        return sharded_tree.put_entry(self.store, folder, name, TreeEntry(FOLDER, child))
 
-    def _resolve(
+    def _resolve_path(
         self, path: str, *, follow: bool = True, allow_root: bool = False
     ) -> tuple[str, ...]:
         """The names of a path with its links followed, the last one only if `follow`."""
-        todo = list(reversed(parse(path, allow_root=allow_root)))
+        todo = list(reversed(parse_path(path, allow_root=allow_root)))
         done: list[str] = []
-        trail = [Raw(FOLDER, self._root)]  # what lies at each name of `done`, the root first
+        trail = [TreeEntry(FOLDER, self._root)]  # what lies at each name of `done`, the root first
         links = 0
         while todo:
             part = todo.pop()
             if part == "..":
                 if not done:
-                    raise PathRefused(f"{shown(path)} leads out of the workspace by a link.")
+                    raise PathRefused(f"{quote_path(path)} leads out of the workspace by a link.")
                 done.pop()
                 trail.pop()
                 continue
             here = trail[-1]
             raw = None
             if here.mode == FOLDER:
-                raw = sharded_tree.get(self.store, here.id, entry_name(part))
+                raw = sharded_tree.get_entry(self.store, here.id, entry_name(part))
             if raw is not None and raw.mode == LINK and (follow or todo):
                 links += 1
                 target = self.store.read(raw.id)
                 if links > MAX_LINKS:
-                    raise PathRefused(f"{shown(path)} follows more than {MAX_LINKS} links.")
+                    raise PathRefused(f"{quote_path(path)} follows more than {MAX_LINKS} links.")
                 if target.startswith(b"/"):
-                    raise PathRefused(f"{shown(path)} leads out of the workspace by a link.")
+                    raise PathRefused(f"{quote_path(path)} leads out of the workspace by a link.")
                 steps = [from_bytes(step) for step in target.split(b"/")]
                 todo += [step for step in reversed(steps) if step not in {"", "."}]
                 continue
             done.append(part)
             # Below something that is missing, nothing is found: an empty folder stands for it.
-            trail.append(raw or Raw(FOLDER, EMPTY_TREE))
+            trail.append(raw or TreeEntry(FOLDER, EMPTY_TREE))
         # What links lead to must itself be a path that is allowed.
-        return parse("/".join(done), allow_root=allow_root) if links else tuple(done)
+        return parse_path("/".join(done), allow_root=allow_root) if links else tuple(done)
 
-    def _listing(self, path: str, parts: tuple[str, ...]) -> list[tuple[str, Raw]]:
-        raw = self.raw(parts)
+    def _folder_entries(self, path: str, parts: tuple[str, ...]) -> list[tuple[str, TreeEntry]]:
+        raw = self.tree_entry(parts)
         if raw is None:
             raise FileMissing(path)
         if raw.mode != FOLDER:
-            raise FilesError(f"{shown(path)} is a file; read it or name a folder.")
-        return self._sorted(raw.id)
+            raise FilesError(f"{quote_path(path)} is a file; read it or name a folder.")
+        return self._sorted_entries(raw.id)
 
-    def _sorted(self, folder: bytes) -> list[tuple[str, Raw]]:
-        found = sharded_tree.entries(self.store, folder).items()
-        listing = [(unescape(name), raw) for name, raw in found]
+    def _sorted_entries(self, folder: bytes) -> list[tuple[str, TreeEntry]]:
+        escaped = sharded_tree.list_entries(self.store, folder).items()
+        listing = [(unescape_name(name), raw) for name, raw in escaped]
         return sorted(listing, key=lambda item: to_bytes(item[0]))
 
-    def entry_of(self, parts: tuple[str, ...], raw: Raw) -> Entry:
-        """That tree entry as an `Entry`."""
-        kind: Kind = "folder" if stat.S_ISDIR(raw.mode) else "link" if raw.mode == LINK else "file"
-        return Entry("/".join(parts), kind, raw.mode == EXECUTABLE, raw.id.hex(), self.store)
+    def to_entry(self, parts: tuple[str, ...], raw: TreeEntry) -> FileEntry:
+        """That tree entry as a `FileEntry`."""
+        kind: EntryKind = (
+            "folder" if stat.S_ISDIR(raw.mode) else "link" if raw.mode == LINK else "file"
+        )
+        return FileEntry("/".join(parts), kind, raw.mode == EXECUTABLE, raw.id.hex(), self.store)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pygit2
 
-from activities.checkpoints.objects import Store
-from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, Raw
+from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 
 CHUNK = 1 << 20
 NOT_OF_CONTENT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
@@ -23,7 +23,7 @@ NOT_OF_CONTENT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
 
 
 @contextmanager
-def opened(fd: int | None, name: bytes | Path) -> Iterator[int]:
+def open_folder(fd: int | None, name: bytes | Path) -> Iterator[int]:
     """A descriptor of the folder `name` in `fd`. Raises OSError if it is a link or no folder.
 
     Of a path without `fd` that holds for its last name alone.
@@ -41,20 +41,20 @@ def opened(fd: int | None, name: bytes | Path) -> Iterator[int]:
 
 
 @contextmanager
-def naming(path: Sequence[bytes]) -> Iterator[None]:
+def entry_path_in_errors(path: Sequence[bytes]) -> Iterator[None]:
     """Has what the user may not do, and a bad disk, say where: calls on descriptors name the last
     part alone, or nothing."""
     try:
         yield
     except OSError as error:
-        tells = isinstance(error, PermissionError) or error.errno == errno.EIO
-        if tells and not isinstance(error.filename, str):  # else a call further in has said it
+        needs_path = isinstance(error, PermissionError) or error.errno == errno.EIO
+        if needs_path and not isinstance(error.filename, str):  # else a call further in has said it
             where = os.fsdecode(b"/".join(path))
             raise OSError(error.errno, error.strerror, where) from error
         raise
 
 
-def status(fd: int, name: bytes) -> os.stat_result | None:
+def entry_status(fd: int, name: bytes) -> os.stat_result | None:
     """The status of the entry itself, or None."""
     try:
         return os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -62,7 +62,7 @@ def status(fd: int, name: bytes) -> os.stat_result | None:
         return None
 
 
-def names(fd: int) -> list[bytes]:
+def list_names(fd: int) -> list[bytes]:
     """The names in a folder, sorted by bytes."""
     return sorted(os.fsencode(name) for name in os.listdir(fd))
 
@@ -76,19 +76,19 @@ def open_file(fd: int, name: bytes) -> int:
     raise OSError(f"{os.fsdecode(name)} is no longer a regular file")
 
 
-def holds(store: Store, fd: int, name: bytes, raw: Raw) -> bool:
+def has_content(store: ObjectStore, fd: int, name: bytes, raw: TreeEntry) -> bool:
     """Whether the file or link on the disk has that entry's content (the mode bit aside)."""
-    found = status(fd, name)
-    if found is None or raw.mode == FOLDER:
+    entry_stat = entry_status(fd, name)
+    if entry_stat is None or raw.mode == FOLDER:
         return False
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(entry_stat.st_mode):
         if raw.mode != LINK:
             return False
         target = os.readlink(name, dir_fd=fd)
         return pygit2.hash(target).raw == raw.id
-    if not stat.S_ISREG(found.st_mode) or raw.mode == LINK:
+    if not stat.S_ISREG(entry_stat.st_mode) or raw.mode == LINK:
         return False
-    return found.st_size == store.size(raw.id) and _file_id(fd, name) == raw.id
+    return entry_stat.st_size == store.size(raw.id) and _file_id(fd, name) == raw.id
 
 
 def set_executable(fd: int, name: bytes, executable: bool) -> None:
@@ -103,7 +103,7 @@ def set_executable(fd: int, name: bytes, executable: bool) -> None:
         os.close(inner)
 
 
-def make(store: Store, raw: Raw, fd: int, name: bytes) -> None:
+def create_entry(store: ObjectStore, raw: TreeEntry, fd: int, name: bytes) -> None:
     """Makes the file or link of an entry under a free name."""
     data = store.read(raw.id)
     if raw.mode == LINK:

@@ -11,11 +11,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from activities.checkpoints.errors import NoGit, RemoteAway
+from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
 from activities.redaction.secrets import redact
 from protocol.text import one_line
 
-SECONDS = 600
+COMMAND_SECONDS = 600
 """Longest time of one command. A link that carries nothing is given up much sooner."""
 _OPTIONS = (
     # A repository on a shared volume may belong to another user id, as in `repository`.
@@ -33,8 +33,11 @@ _NOT_READ = "fatal: Could not read from remote repository."
 _NOBODY_ASKED = "terminal prompts disabled"
 
 
-def git(
-    repository: Path | None, *arguments: str, objects: Path | None = None, seconds: float = SECONDS
+def run_git(
+    repository: Path | None,
+    *arguments: str,
+    objects: Path | None = None,
+    seconds: float = COMMAND_SECONDS,
 ) -> str:
     """Run one git command; gives what it printed.
 
@@ -44,8 +47,8 @@ def git(
         seconds: Time limit.
 
     Raises:
-        NoGit: the program is not installed.
-        RemoteAway: it failed, with its last words.
+        GitNotInstalled: the program is not installed.
+        RemoteUnavailable: it failed, with its last words.
     """
     about = ["--git-dir", str(repository)] if repository else []
     try:
@@ -55,50 +58,52 @@ def git(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_environment(objects) | _ssh(arguments),
+            env=_git_environment(objects) | _ssh_environment(arguments),
             # Without a terminal nobody is asked for a password; and all it starts can be ended.
             start_new_session=True,
         )
     except FileNotFoundError:
-        raise NoGit(
+        raise GitNotInstalled(
             "workspace.remote needs the program git, which this worker's host lacks: install it"
         ) from None
     with process:
         try:
-            told, error = process.communicate(timeout=seconds)
+            stdout, stderr = process.communicate(timeout=seconds)
         except BaseException as problem:
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(problem, subprocess.TimeoutExpired):
-                raise RemoteAway(f"no answer within {seconds:g} s") from None
+                raise RemoteUnavailable(f"no answer within {seconds:g} s") from None
             raise
     if process.returncode:
-        raise RemoteAway(_last_words(error.decode(errors="replace")), told.decode(errors="replace"))
-    return told.decode(errors="replace")
+        raise RemoteUnavailable(
+            _error_summary(stderr.decode(errors="replace")), stdout.decode(errors="replace")
+        )
+    return stdout.decode(errors="replace")
 
 
-def _environment(objects: Path | None) -> dict[str, str]:
+def _git_environment(objects: Path | None) -> dict[str, str]:
     # What points a git at another repository, as inside of hooks, is not meant for ours.
     elsewhere = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE")
     # A desktop's window for passwords, which would wait for somebody.
     window = ("SSH_ASKPASS", "SSH_ASKPASS_REQUIRE")
-    held = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if name not in (*elsewhere, *window)
         and not name.startswith(("GIT_OBJECT_", "GIT_ALTERNATE_"))
     }
-    held |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": _PROTOCOLS, "LC_ALL": "C"}
+    variables |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": _PROTOCOLS, "LC_ALL": "C"}
     if objects:
         path = str(objects).replace("\\", "\\\\").replace('"', '\\"')
-        held["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{path}"'
-    return held
+        variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{path}"'
+    return variables
 
 
-def _ssh(arguments: Sequence[str]) -> dict[str, str]:
+def _ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
     """How git is to call ssh: as it is set up, and without questions."""
     if any(argument.startswith(_NO_SSH) for argument in arguments):
         return {}
-    command = os.environ.get("GIT_SSH_COMMAND", "").strip() or _configured("core.sshCommand")
+    command = os.environ.get("GIT_SSH_COMMAND", "").strip() or _git_setting("core.sshCommand")
     if not command and os.environ.get("GIT_SSH"):
         return {}
     command = command or "ssh"
@@ -108,20 +113,22 @@ def _ssh(arguments: Sequence[str]) -> dict[str, str]:
     return {"GIT_SSH_COMMAND": f"{command} {_SSH_OPTIONS}"}
 
 
-def _configured(name: str) -> str:
-    told = subprocess.run(
+def _git_setting(name: str) -> str:
+    process = subprocess.run(
         ["git", "config", "--get", name],
-        cwd="/", env=_environment(None), capture_output=True, text=True, check=False,
+        cwd="/", env=_git_environment(None), capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return told.stdout.strip()
+    return process.stdout.strip()
 
 
-def _last_words(text: str) -> str:
+def _error_summary(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
-    if telling[:1] == [_NOT_READ]:
+    error_lines = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
+    if error_lines[:1] == [_NOT_READ]:
         # What ssh said stands before it, after banners and warnings in frames.
-        said = [line for line in lines[: lines.index(_NOT_READ)] if line[0] not in "@*"]
-        telling = said[-2:] or telling
-    words = one_line(redact(" ".join((telling or lines)[:2])), 300) or "git failed and said nothing"
+        ssh_lines = [line for line in lines[: lines.index(_NOT_READ)] if line[0] not in "@*"]
+        error_lines = ssh_lines[-2:] or error_lines
+    words = (
+        one_line(redact(" ".join((error_lines or lines)[:2])), 300) or "git failed and said nothing"
+    )
     return words.replace(_NOBODY_ASKED, "this worker's git has no credentials that are taken there")

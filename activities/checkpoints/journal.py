@@ -23,41 +23,41 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.checkpoints.cache import Cache
-from activities.checkpoints.locks import named, sync
-from activities.checkpoints.records import HEAD, Record, read_records, unpacked
+from activities.checkpoints.locks import fsync_path, path_in_errors
+from activities.checkpoints.records import HEAD, JournalRecord, decode_record, read_records
 
 FULL_BYTES = 16 << 20
 FULL_OBJECTS = 10_000
 """Of either so many wait for a pack at most: disk and memory stay bounded in a long phase."""
 JOURNALS_PER_PROCESS = 1024
 """As many as a worker has jobs under way: one that is not held is read anew at each step."""
-_appended: Cache[tuple[str | None, bytes], bytes] = Cache(32 << 20, len)
+_recent_objects: Cache[tuple[str | None, bytes], bytes] = Cache(32 << 20, len)
 """What this process appended last, by file and id: the next step of the same job reads it."""
 
 _GONE = (errno.ENOENT, errno.ESTALE, errno.EIO)
 
 
 @dataclass
-class _File:
+class _JournalFile:
     """What is known of one file: up to where, and each record's place and size of content."""
 
     end: int = 0
-    places: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    locations: dict[bytes, tuple[int, int]] = field(default_factory=dict)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: JournalRecord) -> None:
         """What was just appended."""
         size = len(record.data)
-        self.places[record.id] = (self.end, size)
+        self.locations[record.id] = (self.end, size)
         self.end += HEAD.size + size
 
 
 class Journal:
-    """The journal of one repository. For all threads of a process: get it through `journal_of`."""
+    """The journal of one repository. For all threads of a process: get it by `get_journal`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._files: dict[str, _File] = {}
-        self._mine: str | None = None
+        self._files: dict[str, _JournalFile] = {}
+        self._own_name: str | None = None
         self._lock = threading.Lock()
 
     def __contains__(self, oid: bytes) -> bool:
@@ -67,102 +67,105 @@ class Journal:
     def size(self, oid: bytes) -> int | None:
         """The size of an object's content in bytes, or None."""
         for file in list(self._files.values()):
-            if place := file.places.get(oid):
+            if place := file.locations.get(oid):
                 return place[1]
         return None
 
     def find(self, oid: bytes) -> bytes | None:
         """An object's content, or None."""
         for name, file in list(self._files.items()):
-            if place := file.places.get(oid):
-                record = self._read(name, *place)
+            if place := file.locations.get(oid):
+                record = self._read_record(name, *place)
                 if record is not None and record.id == oid and record.is_sound:
                     return record.data
                 # Gone or damaged: nothing counts as known of it until it is read anew.
                 self._files.pop(name, None)
         return None
 
-    def recent(self, oid: bytes) -> bytes | None:
+    def find_recent(self, oid: bytes) -> bytes | None:
         """The content of an object that this process appended lately, from memory, or None."""
         # Not of one that has gone: what was damaged when it was packed is lost.
-        return _appended.get((self._mine, oid)) if self._mine in self._files else None
+        return _recent_objects.get((self._own_name, oid)) if self._own_name in self._files else None
 
-    def append(self, records: Iterable[Record]) -> None:
+    def append(self, records: Iterable[JournalRecord]) -> None:
         """Stores what is not here yet, in one write. Raises OSError, and then nothing is."""
         with self._lock:
             self._forget_gone()
             new = [record for record in records if record.id not in self]
             if not new:
                 return
-            with self._own() as (handle, file):
+            with self._open_own_file() as (handle, file):
                 try:
-                    with named(self._folder / (self._mine or "")):
-                        _write(handle, b"".join(part for record in new for part in record.packed))
+                    with path_in_errors(self._folder / (self._own_name or "")):
+                        _write_all(
+                            handle,
+                            b"".join(part for record in new for part in record.encoded_parts),
+                        )
                 except OSError:
-                    self._mine = None
+                    self._own_name = None
                     with suppress(OSError):
                         os.ftruncate(handle, file.end)
                     raise
                 for record in new:
                     file.add(record)
-                    _appended.keep((self._mine, record.id), record.data)
+                    _recent_objects.put((self._own_name, record.id), record.data)
 
     def refresh(self) -> None:
         """Learns what other processes appended."""
         with self._lock:
             self._forget_gone()
-            for name in self._names():
-                file = self._files.setdefault(name, _File())
+            for name in self._file_names():
+                file = self._files.setdefault(name, _JournalFile())
                 sound = True
                 try:
-                    for at, record in read_records(self._folder / name, file.end):
+                    for offset, record in read_records(self._folder / name, file.end):
                         if not record.is_sound:
                             # It may still be on its way, on a mounted volume: looked at again.
                             sound = False
                             continue
-                        file.places[record.id] = (at, len(record.data))
+                        file.locations[record.id] = (offset, len(record.data))
                         if sound:
-                            file.end = at + HEAD.size + len(record.data)
+                            file.end = offset + HEAD.size + len(record.data)
                 except FileNotFoundError:
                     self._files.pop(name, None)
 
-    def forget(self) -> None:
+    def reload(self) -> None:
         """Read every file anew: for whoever asks what is really there."""
         with self._lock:
             self._files.clear()
-            self._mine = None
+            self._own_name = None
         self.refresh()
 
     def sync(self) -> None:
         """Flush what is stored here to the disk. Raises OSError."""
-        for name in self._names():
+        for name in self._file_names():
             # One that has gone was packed, and the pack flushed before.
             with suppress(FileNotFoundError):
-                sync(self._folder / name)
+                fsync_path(self._folder / name)
         with suppress(FileNotFoundError):
-            sync(self._folder)
+            fsync_path(self._folder)
 
     @property
     def is_full(self) -> bool:
         """Whether it is time for a pack."""
         files = list(self._files.values())
-        objects = sum(len(file.places) for file in files)
+        objects = sum(len(file.locations) for file in files)
         return objects >= FULL_OBJECTS or sum(file.end for file in files) >= FULL_BYTES
 
-    def _names(self) -> list[str]:
-        return [path.name for path in logs(self._folder)]
+    def _file_names(self) -> list[str]:
+        return [path.name for path in journal_files(self._folder)]
 
     def _forget_gone(self) -> None:
         for name in list(self._files):
             if not (self._folder / name).exists():
                 self._files.pop(name, None)
 
-    def _read(self, name: str, at: int, length: int) -> Record | None:
+    def _read_record(self, name: str, offset: int, length: int) -> JournalRecord | None:
         try:
             handle = os.open(f"{self._folder}/{name}", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                with named(self._folder / name):
-                    return unpacked(os.pread(handle, HEAD.size + length, at))
+                with path_in_errors(self._folder / name):
+                    return decode_record(os.pread(handle, HEAD.size + length, offset))
             finally:
                 os.close(handle)
         except OSError as error:
@@ -174,34 +177,34 @@ class Journal:
             return None
 
     @contextmanager
-    def _own(self) -> Iterator[tuple[int, _File]]:
+    def _open_own_file(self) -> Iterator[tuple[int, _JournalFile]]:
         """The file of this process, locked and as it was left; if it is not, another one."""
         while True:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-            file = self._files.get(self._mine or "")
-            if self._mine is None or file is None:
+            file = self._files.get(self._own_name or "")
+            if self._own_name is None or file is None:
                 self._folder.mkdir(exist_ok=True)
-                self._mine = f"{secrets.token_hex(8)}.log"
-                file = self._files[self._mine] = _File()
+                self._own_name = f"{secrets.token_hex(8)}.log"
+                file = self._files[self._own_name] = _JournalFile()
                 flags |= os.O_CREAT | os.O_EXCL
-            path = self._folder / self._mine
+            path = self._folder / self._own_name
             try:
                 handle = os.open(path, flags, 0o666)
             except FileNotFoundError:
                 if flags & os.O_CREAT:
                     raise
-                self._files.pop(self._mine, None)
+                self._files.pop(self._own_name, None)
                 continue
             try:
-                if _lock(handle) and _is(handle, path, file.end):
+                if _try_lock(handle) and _is_unchanged(handle, path, file.end):
                     yield handle, file
                     return
             finally:
                 os.close(handle)
-            self._mine = None
+            self._own_name = None
 
 
-def _lock(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -209,7 +212,7 @@ def _lock(handle: int) -> bool:
     return True
 
 
-def _is(handle: int, path: Path, size: int) -> bool:
+def _is_unchanged(handle: int, path: Path, size: int) -> bool:
     """Whether an opened file is the one under that name, of that size."""
     here = os.fstat(handle)
     try:
@@ -218,37 +221,37 @@ def _is(handle: int, path: Path, size: int) -> bool:
         return False
 
 
-def _write(handle: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(handle, left) :]
+def _write_all(handle: int, data: bytes) -> None:
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(handle, remaining) :]
 
 
 @contextmanager
-def closed(folder: Path) -> Iterator[list[Path]]:
+def locked_journal_files(folder: Path) -> Iterator[list[Path]]:
     """The files of a journal, locked: nobody appends to them meanwhile or, if they go, ever again.
 
     One that somebody else is appending to is left out. All are flushed to the disk.
     """
     handles: list[int] = []
     try:
-        found: list[Path] = []
-        for path in logs(folder):
+        files: list[Path] = []
+        for path in journal_files(folder):
             with suppress(FileNotFoundError):
                 handles.append(os.open(path, os.O_RDWR | os.O_CLOEXEC))
-                if _lock(handles[-1]):
-                    found.append(path)
-                with named(path):
+                if _try_lock(handles[-1]):
+                    files.append(path)
+                with path_in_errors(path):
                     os.fsync(handles[-1])
         if handles:
-            sync(folder)
-        yield found
+            fsync_path(folder)
+        yield files
     finally:
         for handle in handles:
             os.close(handle)
 
 
-def logs(folder: Path) -> list[Path]:
+def journal_files(folder: Path) -> list[Path]:
     """The files of a journal. Raises OSError, where `glob` takes one it may not read for empty."""
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".log")
@@ -260,7 +263,7 @@ _journals: OrderedDict[Path, Journal] = OrderedDict()
 _journals_lock = threading.Lock()
 
 
-def journal_of(repository: Path) -> Journal:
+def get_journal(repository: Path) -> Journal:
     """This process's view of a repository's journal; those used last are kept."""
     with _journals_lock:
         journal = _journals.setdefault(repository, Journal(repository / "journal"))

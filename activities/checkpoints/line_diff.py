@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import unified_diff
 
 from activities.checkpoints.diff import Change
-from activities.checkpoints.files import Entry, Files
+from activities.checkpoints.files import FileEntry, Files
 
 MAX_BYTES = 200_000
 """Of a side that is compared by line."""
@@ -23,7 +23,7 @@ def diff_lines(
         change: Of one path.
         names: What the two sides are called; empty ones are left out.
     """
-    before, after = _text(old, change.old), _text(new, change.new)
+    before, after = _side_text(old, change.old), _side_text(new, change.new)
     if before is None or after is None:
         return None
     was, now = (f"{change.path} ({name})" if name else change.path for name in names)
@@ -38,13 +38,13 @@ def diff_lines(
     )
 
 
-def _text(files: Files, entry: Entry | None) -> str | None:
+def _side_text(files: Files, entry: FileEntry | None) -> str | None:
     """A side as text, empty where nothing is."""
     if entry is None or entry.kind == "folder":
         return ""
     if entry.size > MAX_BYTES:
         return None
-    data = files.content(entry)
+    data = files.read_entry(entry)
     try:
         return None if b"\0" in data else data.decode()
     except UnicodeDecodeError:

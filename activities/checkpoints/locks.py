@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @contextmanager
-def locked(path: Path, *, seconds: float) -> Iterator[None]:
+def file_lock(path: Path, *, seconds: float) -> Iterator[None]:
     """Holds an exclusive flock on the file at `path`, made if need be.
 
     Waits for at most `seconds`, then raises TimeoutError (an OSError): a holder that is frozen
@@ -39,7 +39,7 @@ def locked(path: Path, *, seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
+def path_in_errors(path: Path) -> Iterator[None]:
     """Has an error on an opened file say which file: the disk may be bad under it alone."""
     try:
         yield
@@ -49,11 +49,11 @@ def named(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def sync(path: Path) -> None:
+def fsync_path(path: Path) -> None:
     """Flushes a file or a folder's listing to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        with named(path):
+        with path_in_errors(path):
             os.fsync(handle)
     finally:
         os.close(handle)

@@ -12,19 +12,19 @@ from tempfile import TemporaryDirectory
 import pygit2
 
 from activities.checkpoints.errors import CheckpointMissing
-from activities.checkpoints.journal import Journal, journal_of
-from activities.checkpoints.records import BLOB, TREE, Record
+from activities.checkpoints.journal import Journal, get_journal
+from activities.checkpoints.records import BLOB, TREE, JournalRecord
 from protocol.text import one_line
 
 EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
-MOST_PENDING_BYTES = 1 << 20
+MAX_PENDING_BYTES = 1 << 20
 # Each object is compared with its id here: libgit2 would guard against made-up collisions as well,
 # which takes four times as long.
 pygit2.settings.enable_strict_hash_verification(False)
 _ABSENT = (KeyError, pygit2.GitError, OSError)
 
 
-class Store:
+class ObjectStore:
     """The objects of one repository. For one thread.
 
     What is written waits in memory until `flush`, which a commit does, so that a step's objects
@@ -33,8 +33,8 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.journal: Journal = journal_of(path)
-        self._pending: dict[bytes, Record] = {}
+        self.journal: Journal = get_journal(path)
+        self._pending: dict[bytes, JournalRecord] = {}
         self._pending_bytes = 0
 
     @cached_property
@@ -43,13 +43,13 @@ class Store:
 
         Raises CheckpointMissing if there is no repository.
         """
-        return _opened(self.path)
+        return _open_repository(self.path)
 
     def read(self, oid: bytes) -> bytes:
         """The content of one object. Raises CheckpointMissing, OSError."""
         if (record := self._pending.get(oid)) is not None:
             return record.data
-        if (data := self.journal.recent(oid)) is not None:
+        if (data := self.journal.find_recent(oid)) is not None:
             return data
         return self.read_stored(oid)
 
@@ -62,7 +62,7 @@ class Store:
         if (data := self.journal.find(oid)) is not None:
             return data
         try:
-            return sound(self.git, oid)
+            return read_sound_object(self.git, oid)
         except _ABSENT:
             self.journal.refresh()
         if (data := self.journal.find(oid)) is not None:
@@ -71,7 +71,7 @@ class Store:
         # consolidated away under this one.
         try:
             self.git = pygit2.Repository(str(self.path))
-            return sound(self.git, oid)
+            return read_sound_object(self.git, oid)
         except _ABSENT:
             pass
         if (data := self._sound_copy(oid)) is not None:
@@ -106,7 +106,7 @@ class Store:
                 reader = pygit2.Odb()
                 with suppress(*_ABSENT):
                     reader.add_backend(pygit2.OdbBackendPack(alone), 1)
-                    return sound(reader, oid)
+                    return read_sound_object(reader, oid)
         return None
 
     def size(self, oid: bytes) -> int:
@@ -127,18 +127,18 @@ class Store:
 
     def write_blob(self, data: bytes) -> bytes:
         """Stores a blob and returns its id."""
-        return self.write(Record.create(BLOB, data))
+        return self.write(JournalRecord.create(BLOB, data))
 
     def write_tree(self, data: bytes) -> bytes:
         """Stores a tree in git's own form and returns its id."""
-        return self.write(Record.create(TREE, data))
+        return self.write(JournalRecord.create(TREE, data))
 
-    def write(self, record: Record) -> bytes:
+    def write(self, record: JournalRecord) -> bytes:
         """Stores an object and returns its id. Raises OSError."""
         if record.id not in self._pending:
             self._pending[record.id] = record
             self._pending_bytes += len(record.data)
-            if self._pending_bytes > MOST_PENDING_BYTES:
+            if self._pending_bytes > MAX_PENDING_BYTES:
                 self.flush()
         return record.id
 
@@ -150,25 +150,25 @@ class Store:
         self._pending_bytes = 0
         self.journal.append(records)
 
-    def forget(self) -> None:
+    def reload(self) -> None:
         """Trust nothing that was read before: for whoever asks what is really there.
 
         Raises CheckpointMissing if the repository is gone, OSError.
         """
-        self.journal.forget()
-        self.git = _opened(self.path)
+        self.journal.reload()
+        self.git = _open_repository(self.path)
 
 
-def sound(reader: pygit2.Repository | pygit2.Odb, oid: bytes) -> bytes:
+def read_sound_object(reader: pygit2.Repository | pygit2.Odb, oid: bytes) -> bytes:
     """The content of an object that git stores. Raises KeyError, pygit2.GitError: there is none, or
     it is damaged."""
     kind, data = reader.read(pygit2.Oid(raw=oid))
-    if not Record(int(kind), oid, data).is_sound:
+    if not JournalRecord(int(kind), oid, data).is_sound:
         raise KeyError(oid.hex())
     return data
 
 
-def _opened(path: Path) -> pygit2.Repository:
+def _open_repository(path: Path) -> pygit2.Repository:
     try:
         return pygit2.Repository(str(path))
     except (pygit2.GitError, KeyError) as error:

@@ -6,13 +6,13 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from activities.checkpoints.locks import named
+from activities.checkpoints.locks import path_in_errors
 from protocol.state import Data
 
-MARK = "job.json"
+OWNER_FILE = "job.json"
 
 
-class Mark(Data):
+class OwnerMark(Data):
     """What is known of a repository without opening it."""
 
     chain: str
@@ -28,23 +28,23 @@ class Mark(Data):
         return self.namespace in ("", namespace)
 
 
-def take_mark(repository: Path, mark: Mark) -> Mark | None:
+def record_owner(repository: Path, mark: OwnerMark) -> OwnerMark | None:
     """Leave a mark in a repository that has none. Gives the one that counts; None: unreadable."""
     # A draft and a link, so that a mark is there whole or not at all, and only one is made.
-    draft = repository / f"{MARK}.{secrets.token_hex(6)}"
+    draft = repository / f"{OWNER_FILE}.{secrets.token_hex(6)}"
     try:
-        with named(draft):
+        with path_in_errors(draft):
             draft.write_text(mark.model_dump_json())
         with suppress(FileExistsError):
-            (repository / MARK).hardlink_to(draft)
+            (repository / OWNER_FILE).hardlink_to(draft)
     finally:
         draft.unlink(missing_ok=True)
-    return mark_of(repository)
+    return read_owner(repository)
 
 
-def mark_of(repository: Path) -> Mark | None:
+def read_owner(repository: Path) -> OwnerMark | None:
     """The mark in a repository; None where there is none that can be read."""
     try:
-        return Mark.model_validate_json((repository / MARK).read_bytes())
+        return OwnerMark.model_validate_json((repository / OWNER_FILE).read_bytes())
     except (OSError, ValueError):
         return None

@@ -9,10 +9,10 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
-from activities.checkpoints.packfile import entry_head, index, pack_head
-from activities.checkpoints.records import Record
+from activities.checkpoints.packfile import entry_head, pack_head, pack_index
+from activities.checkpoints.records import JournalRecord
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Of one pack: an index has 31 bits for a place."""
 
 
@@ -23,16 +23,16 @@ class PackWriter:
         self._folder = folder / "pack"
         self._folder.mkdir(parents=True, exist_ok=True)
         self.ids: set[bytes] = set()
-        self._begin()
+        self._start_pack()
 
-    def add(self, record: Record) -> None:
+    def add(self, record: JournalRecord) -> None:
         """An object that is read once more and thrown away: not compressed."""
         if record.id not in self.ids:
             head = entry_head(record.kind, len(record.data))
             self.copy(record.id, head + zlib.compress(record.data, 0))
-        if self._file.tell() > MOST_BYTES:
+        if self._file.tell() > MAX_BYTES:
             self.finish()
-            self._begin()
+            self._start_pack()
 
     def copy(self, oid: bytes, entry: bytes) -> None:
         """An object as another pack stores it; what it is a delta against must come as well."""
@@ -54,16 +54,16 @@ class PackWriter:
         digest = hashlib.file_digest(self._file, "sha1").digest()
         self._file.write(digest)
         self._file.close()
-        self.pack.with_suffix(".idx").write_bytes(index(sorted(self._places), digest))
+        self.pack.with_suffix(".idx").write_bytes(pack_index(sorted(self._places), digest))
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Leave nothing of the pack at hand, which could not be written."""
         with suppress(OSError):
             self._file.close()
         for suffix in (".idx", ".pack"):
             self.pack.with_suffix(suffix).unlink(missing_ok=True)
 
-    def _begin(self) -> None:
+    def _start_pack(self) -> None:
         # A name never used before: libgit2 knows packs by their paths for as long as it lives.
         self.pack = self._folder / f"pack-{secrets.token_hex(20)}.pack"
         self._file = self.pack.open("w+b")

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from activities.checkpoints.locks import named
+from activities.checkpoints.locks import path_in_errors
 
 INDEX_HEAD = b"\xfftOc\x00\x00\x00\x02"
 _FIRST_ID = len(INDEX_HEAD) + 256 * 4
 """Behind the counts of ids by their first byte, of which the last is that of all."""
 _DIGEST = 20
-_BY_PLACE, _BY_ID = 6, 7
+_OFFSET_DELTA, _REF_DELTA = 6, 7
 """Kinds of entries that hold a delta, by how they name what it is against."""
 
 
@@ -31,9 +31,9 @@ def entry_head(kind: int, length: int) -> bytes:
     return bytes([*head, byte])
 
 
-def index(places: Iterable[tuple[bytes, int, int]], digest: bytes) -> bytes:
+def pack_index(objects: Iterable[tuple[bytes, int, int]], digest: bytes) -> bytes:
     """The index of a pack with this digest, from ids, checksums and places below 2^31, sorted."""
-    ids, checksums, offsets = zip(*places, strict=True)
+    ids, checksums, offsets = zip(*objects, strict=True)
     firsts = [0] * 256
     for oid in ids:
         firsts[oid[0]] += 1
@@ -50,21 +50,21 @@ def index(places: Iterable[tuple[bytes, int, int]], digest: bytes) -> bytes:
     return data + hashlib.sha1(data).digest()
 
 
-def places(path: Path) -> list[tuple[int, bytes]]:
+def read_pack_offsets(path: Path) -> list[tuple[int, bytes]]:
     """Where a pack has its objects, in that order, from its index.
 
     Raises ValueError for an index of another form, OSError.
     """
-    with named(path.with_suffix(".idx")):
+    with path_in_errors(path.with_suffix(".idx")):
         data = path.with_suffix(".idx").read_bytes()
     count = int.from_bytes(data[_FIRST_ID - 4 : _FIRST_ID], "big")
     ids_end = _FIRST_ID + _DIGEST * count
     if not data.startswith(INDEX_HEAD) or len(data) < ids_end + 8 * count + 2 * _DIGEST:
         raise ValueError(f"{path.with_suffix('.idx')} is no index that is known here.")
-    ids = (data[at : at + _DIGEST] for at in range(_FIRST_ID, ids_end, _DIGEST))
+    ids = (data[start : start + _DIGEST] for start in range(_FIRST_ID, ids_end, _DIGEST))
     offsets = struct.unpack_from(f">{count}I", data, ids_end + 4 * count)
     return sorted(
-        (_far(offset, data, ids_end + 8 * count), oid)
+        (_resolve_offset(offset, data, ids_end + 8 * count), oid)
         for offset, oid in zip(offsets, ids, strict=True)
     )
 
@@ -72,37 +72,37 @@ def places(path: Path) -> list[tuple[int, bytes]]:
 def is_index(path: Path) -> bool:
     """Whether there is an index that is whole. Raises OSError."""
     try:
-        with named(path):
+        with path_in_errors(path):
             data = path.read_bytes()
     except FileNotFoundError:
         return False
     return hashlib.sha1(data[:-_DIGEST]).digest() == data[-_DIGEST:]
 
 
-def _far(offset: int, index: bytes, table: int) -> int:
+def _resolve_offset(offset: int, index: bytes, table: int) -> int:
     """A place; one of 2 GB or more is in a table of its own, and given by its number there."""
-    at = table + 8 * (offset & 0x7FFFFFFF)
-    return int.from_bytes(index[at : at + 8], "big") if offset >> 31 else offset
+    start = table + 8 * (offset & 0x7FFFFFFF)
+    return int.from_bytes(index[start : start + 8], "big") if offset >> 31 else offset
 
 
-def entries(path: Path) -> Iterator[tuple[bytes, bytes]]:
+def read_pack_entries(path: Path) -> Iterator[tuple[bytes, bytes]]:
     """The objects of a pack as it stores them, each with its id; any pack that also has what the
     deltas among them are against can hold them as they are.
 
     They are not looked into, so they may be damaged. Raises ValueError, OSError.
     """
-    found = places(path)
-    ids = dict(found)
-    with path.open("rb") as file, named(path):
-        ends = [offset for offset, _ in found] + [path.stat().st_size - _DIGEST]
-        for at, end in pairwise(ends):
-            file.seek(at)
-            yield ids[at], _by_id(file.read(end - at), at, ids)
+    offsets = read_pack_offsets(path)
+    ids = dict(offsets)
+    with path.open("rb") as file, path_in_errors(path):
+        ends = [offset for offset, _ in offsets] + [path.stat().st_size - _DIGEST]
+        for start, end in pairwise(ends):
+            file.seek(start)
+            yield ids[start], _with_base_id(file.read(end - start), start, ids)
 
 
-def _by_id(entry: bytes, at: int, ids: dict[int, bytes]) -> bytes:
+def _with_base_id(entry: bytes, offset: int, ids: dict[int, bytes]) -> bytes:
     """An entry that names what its delta is against by id, if it is one that does so by place."""
-    if not entry or entry[0] >> 4 & 7 != _BY_PLACE:
+    if not entry or entry[0] >> 4 & 7 != _OFFSET_DELTA:
         return entry
     try:
         length = next(place for place, byte in enumerate(entry) if byte < 0x80) + 1
@@ -111,7 +111,7 @@ def _by_id(entry: bytes, at: int, ids: dict[int, bytes]) -> bytes:
         while entry[end] & 0x80:
             end += 1
             back = (back + 1) << 7 | entry[end] & 0x7F
-        base = ids[at - back]
+        base = ids[offset - back]
     except (StopIteration, LookupError):
         raise ValueError("A delta is against nothing.") from None
-    return bytes([entry[0] | _BY_ID << 4]) + entry[1:length] + base + entry[end + 1 :]
+    return bytes([entry[0] | _REF_DELTA << 4]) + entry[1:length] + base + entry[end + 1 :]

@@ -22,133 +22,135 @@ from pathlib import Path
 import pygit2
 from pygit2.packbuilder import PackBuilder
 
-from activities.checkpoints.errors import NoGit, RemoteAway
-from activities.checkpoints.git import git
-from activities.checkpoints.journal import closed
-from activities.checkpoints.locks import locked, sync
-from activities.checkpoints.objects import sound
-from activities.checkpoints.pack_writer import MOST_BYTES, PackWriter
-from activities.checkpoints.packfile import entries, is_index, places
+from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
+from activities.checkpoints.git import run_git
+from activities.checkpoints.journal import locked_journal_files
+from activities.checkpoints.locks import file_lock, fsync_path
+from activities.checkpoints.objects import read_sound_object
+from activities.checkpoints.pack_writer import MAX_BYTES, PackWriter
+from activities.checkpoints.packfile import is_index, read_pack_entries, read_pack_offsets
 from activities.checkpoints.records import HEAD, read_records
 
 MAX_PACKS = 20
 WAIT_SECONDS = 2
 
 
-def pack(repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SECONDS) -> None:
+def pack_journal(
+    repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SECONDS
+) -> None:
     """Moves the journal into one pack; of over `max_packs` the smaller ones become one.
 
     When it returns everything stored before is on the disk (fsync). Objects that turn out damaged
     are set aside. Raises TimeoutError while another packer, alive or frozen, is at it for `wait`
     seconds: what it leaves is for the next time.
     """
-    with locked(repository / "longhaul-pack.lock", seconds=wait):
+    with file_lock(repository / "longhaul-pack.lock", seconds=wait):
         draft = repository / "packing"
         shutil.rmtree(draft, ignore_errors=True)
-        _sweep(repository)
-        with closed(repository / "journal") as files:
+        _remove_orphan_indexes(repository)
+        with locked_journal_files(repository / "journal") as files:
             try:
-                _pack(repository, draft, files, max_packs)
+                _pack_files(repository, draft, files, max_packs)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
 
 
-def _pack(repository: Path, draft: Path, files: list[Path], max_packs: int) -> None:
+def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int) -> None:
     objects = repository / "objects"
     writer = PackWriter(draft / "objects")
-    taken = {file: _take(file, writer, objects) for file in files}
+    staged = {file: _stage_file(file, writer, objects) for file in files}
     writer.finish()
     if writer.ids:
-        _place(_built(repository, draft, writer.ids), objects)
+        _install_pack(_build_pack(repository, draft, writer.ids), objects)
     # Also for a pack that a killed packer placed and we now rely on.
-    sync(objects / "pack")
+    fsync_path(objects / "pack")
     damaged = repository / "damaged"
-    for file, is_whole in taken.items():
-        if is_whole:
+    for file, is_intact in staged.items():
+        if is_intact:
             file.unlink()
         else:
             damaged.mkdir(exist_ok=True)
             file.rename(damaged / file.name)
-    found = sorted((objects / "pack").glob("pack-*.pack"))
+    pack_files = sorted((objects / "pack").glob("pack-*.pack"))
     packs = [
         pack
-        for pack in found
+        for pack in pack_files
         if pack.with_suffix(".idx").exists() and not (damaged / pack.name).exists()
     ]
     if len(packs) > max_packs:
-        _merge(_smaller(packs), draft / "merged", objects, damaged)
+        _merge_packs(_packs_to_merge(packs), draft / "merged", objects, damaged)
 
 
-def _take(path: Path, writer: PackWriter, objects: Path) -> bool:
+def _stage_file(path: Path, writer: PackWriter, objects: Path) -> bool:
     """Stages what of a file is sound and in no pack. Whether all of it was sound."""
     # Asked first: not finding an object, the reader would look for new packs each time.
     packs, reader = pygit2.OdbBackendPack(str(objects)), _pack_reader(objects)
-    is_whole, end = True, 0
-    for at, record in read_records(path):
-        end = at + HEAD.size + len(record.data)
+    is_intact, end = True, 0
+    for offset, record in read_records(path):
+        end = offset + HEAD.size + len(record.data)
         if not record.is_sound:
-            is_whole = False
-        elif not packs.exists(pygit2.Oid(raw=record.id)) or not _reads(reader, record.id):
+            is_intact = False
+        elif not packs.exists(pygit2.Oid(raw=record.id)) or not _is_readable(reader, record.id):
             writer.add(record)
-    return is_whole and end == path.stat().st_size
+    return is_intact and end == path.stat().st_size
 
 
-def _built(repository: Path, draft: Path, wanted: set[bytes]) -> Path:
+def _build_pack(repository: Path, draft: Path, ids: set[bytes]) -> Path:
     """A verified pack of staged objects, in the draft."""
     (draft / "pack").mkdir()
     source = pygit2.Repository(str(repository))
     source.odb.add_disk_alternate(str(draft / "objects"))
     builder = PackBuilder(source)
-    for oid in sorted(wanted):
+    for oid in sorted(ids):
         builder.add(pygit2.Oid(raw=oid))
     builder.write(draft / "pack")
-    [made] = (path for path in (draft / "pack").iterdir() if path.suffix == ".pack")
+    [pack_path] = (path for path in (draft / "pack").iterdir() if path.suffix == ".pack")
     reader = _pack_reader(draft)
     # In their order: what a delta is against was read a moment before.
-    for _, oid in places(made):
-        sound(reader, oid)
-        wanted.discard(oid)
-    if wanted:
-        raise OSError(f"{made} lacks {len(wanted)} objects.")
-    return made
+    for _, oid in read_pack_offsets(pack_path):
+        read_sound_object(reader, oid)
+        ids.discard(oid)
+    if ids:
+        raise OSError(f"{pack_path} lacks {len(ids)} objects.")
+    return pack_path
 
 
-def _place(made: Path, objects: Path) -> None:
+def _install_pack(pack_path: Path, objects: Path) -> None:
     """Give a pack its name in the repository."""
-    index = made.with_suffix(".idx")
-    sync(made)
-    sync(index)
+    index = pack_path.with_suffix(".idx")
+    fsync_path(pack_path)
+    fsync_path(index)
     # Nobody takes an index for anything that has no pack.
     index.rename(objects / "pack" / index.name)
-    made.rename(objects / "pack" / made.name)
+    pack_path.rename(objects / "pack" / pack_path.name)
 
 
-def _merge(packs: list[Path], draft: Path, objects: Path, damaged: Path) -> None:
+def _merge_packs(packs: list[Path], draft: Path, objects: Path, damaged: Path) -> None:
     """Makes one of these packs; one that holds a damaged object is left as it is.
 
     An empty file of its name among what is damaged says so, or it would be read in vain each time.
     """
     while len(packs) > 1:
-        writer, suspects = _copied(packs, draft)
+        writer, suspects = _copy_packs(packs, draft)
         if not suspects:
-            _place(writer.pack, objects)
-            sync(objects / "pack")
+            _install_pack(writer.pack, objects)
+            fsync_path(objects / "pack")
             for old in packs:
                 old.unlink()
                 old.with_suffix(".idx").unlink(missing_ok=True)
             return
-        writer.drop()
+        writer.discard()
         for pack in suspects:
             # What is sound may have failed for what another held of the same.
-            alone, is_damaged = _copied([pack], draft)
-            alone.drop()
+            alone, is_damaged = _copy_packs([pack], draft)
+            alone.discard()
             if is_damaged:
                 damaged.mkdir(exist_ok=True)
                 (damaged / pack.name).touch()
         packs = [pack for pack in packs if pack not in suspects]
 
 
-def _copied(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
+def _copy_packs(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
     """What these packs hold, staged as one, and those of them of which not all can be read there.
 
     What was compressed once is copied: to look for deltas again would cost each object the same
@@ -160,38 +162,38 @@ def _copied(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
     # Of what several hold the first gives its own: so no delta is, over others, against itself.
     for pack in packs:
         try:
-            for oid, entry in entries(pack):
+            for oid, entry in read_pack_entries(pack):
                 source.setdefault(oid, pack)
                 writer.copy(oid, entry)
         except ValueError:
             unread.add(pack)
     writer.finish()
     reader = _pack_reader(draft)
-    unread |= {pack for oid, pack in source.items() if not _reads(reader, oid)}
+    unread |= {pack for oid, pack in source.items() if not _is_readable(reader, oid)}
     return writer, unread
 
 
-def _smaller(packs: list[Path]) -> list[Path]:
+def _packs_to_merge(packs: list[Path]) -> list[Path]:
     """Those to make one of: half of them, and what is no larger than these together.
 
     So an object moves a few times only, however many come after it, and packing costs a step the
     same in a job of any length.
     """
     sizes = {pack: pack.stat().st_size for pack in packs}
-    taken: list[Path] = []
+    chosen: list[Path] = []
     total = 0
     for pack in sorted(packs, key=sizes.__getitem__):
-        is_larger = sizes[pack] > total and len(taken) > len(packs) // 2
-        if is_larger or total + sizes[pack] > MOST_BYTES:
+        is_larger = sizes[pack] > total and len(chosen) > len(packs) // 2
+        if is_larger or total + sizes[pack] > MAX_BYTES:
             break
-        taken.append(pack)
+        chosen.append(pack)
         total += sizes[pack]
-    return taken
+    return chosen
 
 
-def _reads(reader: pygit2.Odb, oid: bytes) -> bool:
+def _is_readable(reader: pygit2.Odb, oid: bytes) -> bool:
     with suppress(KeyError, pygit2.GitError):
-        sound(reader, oid)
+        read_sound_object(reader, oid)
         return True
     return False
 
@@ -203,11 +205,11 @@ def _pack_reader(objects: Path) -> pygit2.Odb:
     return reader
 
 
-def _sweep(repository: Path) -> None:
+def _remove_orphan_indexes(repository: Path) -> None:
     """Removes indexes without a pack, which killed processes left."""
-    for found in (repository / "objects" / "pack").glob("pack-*.idx"):
-        if not found.with_suffix(".pack").exists():
-            found.unlink()
+    for index_path in (repository / "objects" / "pack").glob("pack-*.idx"):
+        if not index_path.with_suffix(".pack").exists():
+            index_path.unlink()
 
 
 def mend_indexes(repository: Path) -> bool:
@@ -218,25 +220,25 @@ def mend_indexes(repository: Path) -> bool:
     """
     mended = False
     packs = (repository / "objects" / "pack").glob("pack-*.pack")
-    suspects = [found for found in packs if not is_index(found.with_suffix(".idx"))]
+    suspects = [pack_path for pack_path in packs if not is_index(pack_path.with_suffix(".idx"))]
     if not suspects:
         return False
-    with locked(repository / "longhaul-pack.lock", seconds=WAIT_SECONDS):
+    with file_lock(repository / "longhaul-pack.lock", seconds=WAIT_SECONDS):
         draft = repository / "packing"
-        for found in suspects:
-            index = found.with_suffix(".idx")
-            if not found.exists() or is_index(index):
+        for pack_path in suspects:
+            index = pack_path.with_suffix(".idx")
+            if not pack_path.exists() or is_index(index):
                 mended = True  # by another, or it was made one with others
                 continue
             draft.mkdir(exist_ok=True)
             # By a new name: libgit2 knows packs by their paths for as long as it lives.
-            made = draft / f"pack-{secrets.token_hex(20)}.idx"
+            new_index = draft / f"pack-{secrets.token_hex(20)}.idx"
             # A host without git, or a pack that is damaged itself: all stays as it is.
-            with suppress(NoGit, RemoteAway):
-                git(repository, "index-pack", "-o", str(made), str(found))
-                sync(made)
-                made.rename(found.with_name(made.name))
-                found.rename(found.with_name(made.with_suffix(".pack").name))
+            with suppress(GitNotInstalled, RemoteUnavailable):
+                run_git(repository, "index-pack", "-o", str(new_index), str(pack_path))
+                fsync_path(new_index)
+                new_index.rename(pack_path.with_name(new_index.name))
+                pack_path.rename(pack_path.with_name(new_index.with_suffix(".pack").name))
                 index.unlink(missing_ok=True)
                 mended = True
         shutil.rmtree(draft, ignore_errors=True)

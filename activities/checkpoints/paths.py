@@ -2,8 +2,8 @@
 
 import re
 
-from activities.checkpoints.errors import PathRefused, shown
-from activities.checkpoints.names import from_bytes, to_bytes
+from activities.checkpoints.entry_names import from_bytes, to_bytes
+from activities.checkpoints.errors import PathRefused, quote_path
 
 MAX_PATH_BYTES = 2048
 MAX_NAME_BYTES = 255
@@ -12,7 +12,7 @@ MAX_DEPTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
-def parse(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
+def parse_path(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
     """The names of a path relative to the workspace, `.` and doubled slashes dropped.
 
     `""` and `"."` give `()` with `allow_root`. Raises PathRefused, with a line that says what to
@@ -21,31 +21,33 @@ def parse(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
     try:
         raw = to_bytes(path)
     except UnicodeEncodeError:
-        raise _refused(path, "holds a character no file name can have; use plain text") from None
+        raise _path_refusal(
+            path, "holds a character no file name can have; use plain text"
+        ) from None
     check_size(path)
     if path.startswith("/"):
-        raise _refused(path, "is absolute; give it relative to the workspace")
+        raise _path_refusal(path, "is absolute; give it relative to the workspace")
     if "\\" in path:
-        raise _refused(path, "holds a backslash; use / between folders")
+        raise _path_refusal(path, "holds a backslash; use / between folders")
     if _CONTROL.search(path):
-        raise _refused(path, "holds a control character; use a plain name")
+        raise _path_refusal(path, "holds a control character; use a plain name")
     parts = tuple(from_bytes(part) for part in raw.split(b"/") if part not in {b"", b"."})
     if ".." in parts:
-        raise _refused(path, "holds ..; give it from the top of the workspace")
+        raise _path_refusal(path, "holds ..; give it from the top of the workspace")
     if any(len(to_bytes(part)) > MAX_NAME_BYTES for part in parts):
-        raise _refused(path, f"has a name over {MAX_NAME_BYTES} bytes; use a shorter one")
+        raise _path_refusal(path, f"has a name over {MAX_NAME_BYTES} bytes; use a shorter one")
     if not parts and not allow_root:
-        raise _refused(path, "names the workspace itself; name a file or folder in it")
+        raise _path_refusal(path, "names the workspace itself; name a file or folder in it")
     return parts
 
 
 def check_size(path: str) -> None:
     """Raises PathRefused for a path of more bytes or folders than the file system serves well."""
     if len(to_bytes(path)) > MAX_PATH_BYTES:
-        raise _refused(path, f"is longer than {MAX_PATH_BYTES:,} bytes; use a shorter one")
+        raise _path_refusal(path, f"is longer than {MAX_PATH_BYTES:,} bytes; use a shorter one")
     if path.count("/") >= MAX_DEPTH:
-        raise _refused(path, f"is more than {MAX_DEPTH} folders deep; use fewer")
+        raise _path_refusal(path, f"is more than {MAX_DEPTH} folders deep; use fewer")
 
 
-def _refused(path: str, why: str) -> PathRefused:
-    return PathRefused(f"The path {shown(path)} {why}.")
+def _path_refusal(path: str, why: str) -> PathRefused:
+    return PathRefused(f"The path {quote_path(path)} {why}.")

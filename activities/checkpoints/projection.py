@@ -11,7 +11,7 @@ from activities.checkpoints import folder_io
 from activities.checkpoints.checkout import Checkout
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import Files
-from activities.checkpoints.locks import locked
+from activities.checkpoints.locks import file_lock
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import Root
 
@@ -21,7 +21,7 @@ MAX_STARTED = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ProjectionState:
     """What was last put into the folder.
 
     `order`: milliseconds, when the activity that asked was scheduled; `tree`: the last tree that
@@ -36,11 +36,13 @@ class Record:
 
 
 @contextmanager
-def projecting(checkpoints: Checkpoints, wait: float = WAIT_SECONDS) -> Iterator[Record | None]:
+def locked_projection(
+    checkpoints: Checkpoints, wait: float = WAIT_SECONDS
+) -> Iterator[ProjectionState | None]:
     """Holds the folder's lock; gives the record, None if there is none that can be read."""
-    with locked(checkpoints.path / "longhaul-projection.lock", seconds=wait):
+    with file_lock(checkpoints.path / "longhaul-projection.lock", seconds=wait):
         try:
-            record = Record(**json.loads(_record_path(checkpoints).read_text()))
+            record = ProjectionState(**json.loads(_record_path(checkpoints).read_text()))
         except (OSError, ValueError, TypeError) as error:
             # Without a record what we put there ourselves would be taken for a person's.
             if isinstance(error, OSError) and error.errno in folder_io.NOT_OF_CONTENT:
@@ -49,58 +51,64 @@ def projecting(checkpoints: Checkpoints, wait: float = WAIT_SECONDS) -> Iterator
         yield record
 
 
-def project(
+def project_files(
     checkpoints: Checkpoints,
     root: Root,
     job: str,
     files: Files,
     order: int,
     *,
-    whole: bool = False,
+    full: bool = False,
     wait: float = WAIT_SECONDS,
 ) -> list[str]:
     """Brings `<root>/<job>/` up to `files` by the difference from what was last projected.
 
-    With `whole`, after an interrupted projection and without a record every file is compared.
+    With `full`, after an interrupted projection and without a record every file is compared.
     Skipped if something scheduled later (`order`, milliseconds) was projected already: a worker
     that was frozen cannot put the folder back.
 
     Returns the paths, relative to the root, in `lost+found/` to which strays and edited files
-    were moved; with `whole` also the folder there of each pass since the last such call, so that
+    were moved; with `full` also the folder there of each pass since the last such call, so that
     who brings a folder up to date in passing need not tell anybody. Raises OSError (disk full,
     permissions, TimeoutError for a folder that is locked), which leaves the folder for the next
     projection to mend, and CheckpointMissing.
     """
-    with projecting(checkpoints, wait) as last:
+    with locked_projection(checkpoints, wait) as last:
         if last is not None and order < last.order:
             return []
-        record = last or Record(reported=max(_batches(root.lost_found(job)), default=0))
-        scan = whole or record.tree is None or bool(record.started)
+        record = last or ProjectionState(
+            reported=max(_batch_numbers(root.lost_found(job)), default=0)
+        )
+        scan = full or record.tree is None or bool(record.started)
         known = [tree for tree in dict.fromkeys([record.tree, *record.started]) if tree]
         # Marked before anything is touched: whoever finds the mark knows that a pass broke off.
-        begun = [*record.started, files.id][-MAX_STARTED:]
-        _store(checkpoints, replace(record, order=order, started=begun))
-        found: list[str] = []
+        started = [*record.started, files.id][-MAX_STARTED:]
+        _write_state(checkpoints, replace(record, order=order, started=started))
+        moved_paths: list[str] = []
         if scan or known != [files.id] or not root.workspace(job).is_dir():
             try:
-                found = _pass(checkpoints, root, job, known, files, scan=scan)
+                moved_paths = _run_pass(checkpoints, root, job, known, files, scan=scan)
             except CheckpointMissing:
                 # If it was an earlier tree that is lost, nothing in the folder is known to be
                 # ours: all that differs is kept. If it is the tree itself, this raises again.
-                found = _pass(checkpoints, root, job, [], files, scan=True)
-        if not whole:
-            _store(checkpoints, Record(order, files.id, [], record.reported))
-            return found
+                moved_paths = _run_pass(checkpoints, root, job, [], files, scan=True)
+        if not full:
+            _write_state(checkpoints, ProjectionState(order, files.id, [], record.reported))
+            return moved_paths
         # What passes in between had moved is named here, by the folder it went to.
-        numbers = [at for at in _batches(root.lost_found(job)) if at > record.reported]
-        folders = [_batch(root, job, at) for at in numbers]
-        found = [f for f in folders if not any(p.startswith(f"{f}/") for p in found)] + found
+        numbers = [
+            number for number in _batch_numbers(root.lost_found(job)) if number > record.reported
+        ]
+        folders = [_batch_folder(root, job, number) for number in numbers]
+        moved_paths = [
+            f for f in folders if not any(p.startswith(f"{f}/") for p in moved_paths)
+        ] + moved_paths
         reported = max([record.reported, *numbers])
-        _store(checkpoints, Record(order, files.id, [], reported))
-        return found
+        _write_state(checkpoints, ProjectionState(order, files.id, [], reported))
+        return moved_paths
 
 
-def _pass(
+def _run_pass(
     checkpoints: Checkpoints, root: Root, job: str, known: list[str], files: Files, *, scan: bool
 ) -> list[str]:
     drafts = checkpoints.path / "projecting"
@@ -113,18 +121,18 @@ def _pass(
         scan = True
     except FileExistsError:
         pass
-    batch = _batch(root, job, max(_batches(root.lost_found(job)), default=0) + 1)
+    batch = _batch_folder(root, job, max(_batch_numbers(root.lost_found(job)), default=0) + 1)
     with (
-        folder_io.opened(None, drafts) as drafts_fd,
-        folder_io.opened(None, workspace) as workspace_fd,
+        folder_io.open_folder(None, drafts) as drafts_fd,
+        folder_io.open_folder(None, workspace) as workspace_fd,
     ):
         checkout = Checkout(checkpoints.store, drafts_fd, root.path / batch)
         trees = [bytes.fromhex(tree) for tree in known]
-        checkout.folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
-    return [f"{batch}/{path}" for path in checkout.found]
+        checkout.update_folder(workspace_fd, (), trees, bytes.fromhex(files.id), scan=scan)
+    return [f"{batch}/{path}" for path in checkout.moved_paths]
 
 
-def _batches(folder: Path) -> list[int]:
+def _batch_numbers(folder: Path) -> list[int]:
     """The numbers in a job's lost+found, in order: each pass that finds strays has its own."""
     try:
         return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
@@ -132,7 +140,7 @@ def _batches(folder: Path) -> list[int]:
         return []
 
 
-def _batch(root: Root, job: str, number: int) -> str:
+def _batch_folder(root: Root, job: str, number: int) -> str:
     return f"{root.lost_found(job).relative_to(root.path)}/{number:04}"
 
 
@@ -140,7 +148,7 @@ def _record_path(checkpoints: Checkpoints) -> Path:
     return checkpoints.path / "projected.json"
 
 
-def _store(checkpoints: Checkpoints, record: Record) -> None:
+def _write_state(checkpoints: Checkpoints, record: ProjectionState) -> None:
     path = _record_path(checkpoints)
     draft = path.with_suffix(".new")  # one writer at a time: we hold the lock
     draft.write_text(json.dumps(asdict(record)))

@@ -6,23 +6,23 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from activities.checkpoints.journal import logs
+from activities.checkpoints.journal import journal_files
 from activities.checkpoints.pack_writer import PackWriter
 from activities.checkpoints.records import HEAD, read_records
 
-MOST_PACKS = 50
+MAX_PACKS = 50
 """Each push stages what is new as a pack; git looks through all of them."""
-LEFT_SECONDS = 600
+STALE_SECONDS = 600
 """A folder that nobody touched for so long belongs to a process that is gone."""
 
 
-class Outgoing:
+class PushStaging:
     """The objects of one repository's journal as packs of this process. For one thread."""
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
-        self._place = repository / "outgoing" / secrets.token_hex(6)
-        self._read: dict[str, int] = {}
+        self._folder = repository / "outgoing" / secrets.token_hex(6)
+        self._read_offsets: dict[str, int] = {}
         """Up to where each file of the journal is staged."""
         self._packs = 0
 
@@ -31,42 +31,42 @@ class Outgoing:
 
         What is not in it is in the repository's own packs, into which the journal was moved.
         """
-        files = logs(self._repository / "journal")
-        gone = self._read.keys() - {file.name for file in files}
-        if gone or self._packs >= MOST_PACKS or not self._place.exists():
-            self._begin()
-        writer = PackWriter(self._place)
+        files = journal_files(self._repository / "journal")
+        gone = self._read_offsets.keys() - {file.name for file in files}
+        if gone or self._packs >= MAX_PACKS or not self._folder.exists():
+            self._start_over()
+        writer = PackWriter(self._folder)
         try:
-            read = {file.name: self._add(file, writer) for file in files}
+            read = {file.name: self._add_records(file, writer) for file in files}
             writer.finish()
         except OSError:
-            writer.drop()
+            writer.discard()
             raise
         # Not before the pack is whole: what found no room comes again with the next one.
-        self._read.update(read)
+        self._read_offsets.update(read)
         self._packs += bool(writer.ids)
-        return self._place
+        return self._folder
 
-    def _add(self, file: Path, writer: PackWriter) -> int:
+    def _add_records(self, file: Path, writer: PackWriter) -> int:
         """Add what a file of the journal has got since; up to where it need not be read again."""
-        end, sound = self._read.get(file.name, 0), True
+        end, sound = self._read_offsets.get(file.name, 0), True
         with suppress(FileNotFoundError):
-            for at, record in read_records(file, end):
+            for offset, record in read_records(file, end):
                 # It may still be on its way, on a mounted volume: looked at again.
                 sound = sound and record.is_sound
                 if record.is_sound:
                     writer.add(record)
                 if sound:
-                    end = at + HEAD.size + len(record.data)
+                    end = offset + HEAD.size + len(record.data)
         return end
 
-    def _begin(self) -> None:
-        self._read.clear()
+    def _start_over(self) -> None:
+        self._read_offsets.clear()
         self._packs = 0
-        old = time.time() - LEFT_SECONDS
-        for place in self._place.parent.glob("*"):
+        old = time.time() - STALE_SECONDS
+        for place in self._folder.parent.glob("*"):
             with suppress(FileNotFoundError):
-                if place == self._place or (place / "pack").stat().st_mtime < old:
+                if place == self._folder or (place / "pack").stat().st_mtime < old:
                     shutil.rmtree(place, ignore_errors=True)
-        self._place = self._place.with_name(secrets.token_hex(6))
-        self._place.mkdir(parents=True)
+        self._folder = self._folder.with_name(secrets.token_hex(6))
+        self._folder.mkdir(parents=True)

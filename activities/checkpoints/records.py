@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from activities.checkpoints.locks import named
+from activities.checkpoints.locks import path_in_errors
 
 HEAD = struct.Struct(">BQ20s")
 COMMIT, TREE, BLOB = 1, 2, 3  # as in a pack
 _NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
 
 
-class Record(NamedTuple):
+class JournalRecord(NamedTuple):
     """One object; `id`: 20 bytes."""
 
     kind: int
@@ -22,7 +22,7 @@ class Record(NamedTuple):
     data: bytes
 
     @classmethod
-    def create(cls, kind: int, data: bytes) -> "Record":
+    def create(cls, kind: int, data: bytes) -> "JournalRecord":
         """A new object."""
         return cls(kind, _object_id(kind, data), data)
 
@@ -32,38 +32,38 @@ class Record(NamedTuple):
         return _object_id(self.kind, self.data) == self.id
 
     @property
-    def packed(self) -> tuple[bytes, bytes]:
+    def encoded_parts(self) -> tuple[bytes, bytes]:
         """What is written, in two parts so that a large content is not copied."""
         return HEAD.pack(self.kind, len(self.data), self.id), self.data
 
 
-def unpacked(stored: bytes) -> Record | None:
-    """The inverse of `packed`; None for what is no record."""
+def decode_record(stored: bytes) -> JournalRecord | None:
+    """The inverse of `encoded_parts`; None for what is no record."""
     if len(stored) < HEAD.size:
         return None
     kind, length, oid = HEAD.unpack_from(stored)
     if kind not in _NAMES or length != len(stored) - HEAD.size:
         return None
-    return Record(kind, oid, stored[HEAD.size :])
+    return JournalRecord(kind, oid, stored[HEAD.size :])
 
 
-def read_records(path: Path, start: int = 0) -> Iterator[tuple[int, Record]]:
+def read_records(path: Path, start: int = 0) -> Iterator[tuple[int, JournalRecord]]:
     """The records of a file from an offset on, each with its own; they may be unsound.
 
     Ends before one that is cut short, or at what is no record.
     """
-    with path.open("rb") as file, named(path):
+    with path.open("rb") as file, path_in_errors(path):
         size = os.fstat(file.fileno()).st_size
-        at = file.seek(start)
+        offset = file.seek(start)
         while len(head := file.read(HEAD.size)) == HEAD.size:
             kind, length, oid = HEAD.unpack(head)
-            if kind not in _NAMES or at + HEAD.size + length > size:
+            if kind not in _NAMES or offset + HEAD.size + length > size:
                 return
             data = file.read(length)
             if len(data) < length:
                 return
-            yield at, Record(kind, oid, data)
-            at += HEAD.size + length
+            yield offset, JournalRecord(kind, oid, data)
+            offset += HEAD.size + length
 
 
 def _object_id(kind: int, data: bytes) -> bytes:

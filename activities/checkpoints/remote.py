@@ -19,22 +19,22 @@ from pathlib import Path
 
 import pygit2
 
-from activities.checkpoints.errors import RemoteAway
-from activities.checkpoints.git import git
-from activities.checkpoints.locks import locked, sync
-from activities.checkpoints.owner import Mark, take_mark
+from activities.checkpoints.errors import RemoteUnavailable
+from activities.checkpoints.git import run_git
+from activities.checkpoints.locks import file_lock, fsync_path
+from activities.checkpoints.owner import OwnerMark, record_owner
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import folder_name
 
 LOCK_SECONDS = 60
 OWNER_SECONDS = 20
-MOST_PACKS = 60
+MAX_PACKS = 60
 """Each fetch brings one; so many wait for the next phase end at most."""
-_HERE = "refs/longhaul/"
+_LOCAL_REFS = "refs/longhaul/"
 """Refs of ours that say what the remote had: git then fetches only what is new since."""
 
 
-def refs_of(job: str) -> str:
+def ref_prefix(job: str) -> str:
     """What the names of a job's refs begin with."""
     name = folder_name(job).replace(".", "%2E")
     if len(name.encode()) > 200:
@@ -42,82 +42,84 @@ def refs_of(job: str) -> str:
     return f"refs/longhaul/jobs/{name}/"
 
 
-def push(
+def push_refs(
     url: str,
     job: str,
     repository: Path,
     objects: Path,
-    moved: dict[str, str],
-    made: dict[str, str],
+    moved_refs: dict[str, str],
+    new_refs: dict[str, str],
 ) -> None:
     """Push commits to the job's refs; with them goes all that they were made from.
 
     Args:
         objects: Where git finds what the repository's own packs lack.
-        moved: Commits by name of the ref, which is made, or moved there from wherever it was.
-        made: The same, but a ref that points elsewhere is left as it is.
+        moved_refs: Commits by name of the ref, which is made, or moved there from wherever it was.
+        new_refs: The same, but a ref that points elsewhere is left as it is.
 
     Raises:
-        NoGit, RemoteAway.
+        GitNotInstalled, RemoteUnavailable.
     """
-    prefix = refs_of(job)
-    specs = [f"+{commit}:{prefix}{name}" for name, commit in moved.items()]
-    specs += [f"{commit}:{prefix}{name}" for name, commit in made.items() if name not in moved]
+    prefix = ref_prefix(job)
+    specs = [f"+{commit}:{prefix}{name}" for name, commit in moved_refs.items()]
+    specs += [
+        f"{commit}:{prefix}{name}" for name, commit in new_refs.items() if name not in moved_refs
+    ]
     try:
-        git(repository, "push", "--porcelain", "--no-verify", url, *specs, objects=objects)
-    except RemoteAway as away:
-        refused = [line.split("\t") for line in away.told.splitlines() if line.startswith("!\t")]
-        left = {f":{prefix}{name}" for name in made.keys() - moved.keys()}
+        run_git(repository, "push", "--porcelain", "--no-verify", url, *specs, objects=objects)
+    except RemoteUnavailable as away:
+        rejected = [line.split("\t") for line in away.told.splitlines() if line.startswith("!\t")]
+        new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
         # A ref that points elsewhere is not even sent; what the remote itself refused comes again.
-        whys = [
+        reasons = [
             why
-            for _, spec, why in refused
-            if why.startswith("[remote") or not spec.endswith(tuple(left))
+            for _, spec, why in rejected
+            if why.startswith("[remote") or not spec.endswith(tuple(new_specs))
         ]
-        if whys:
-            raise RemoteAway(f"{whys[0]} {away}", away.told) from None
-        if not refused:
+        if reasons:
+            raise RemoteUnavailable(f"{reasons[0]} {away}", away.told) from None
+        if not rejected:
             raise
 
 
-def owner_at(url: str, job: str) -> str | None:
+def remote_owner(url: str, job: str) -> str | None:
     """First run id of the workflow whose job of that id is in the remote, None if there is none.
 
     Raises:
-        NoGit, RemoteAway.
+        GitNotInstalled, RemoteUnavailable.
     """
-    prefix = f"{refs_of(job)}owner/"
-    told = git(None, "ls-remote", url, f"{prefix}*", seconds=OWNER_SECONDS)
-    owners = [line.partition("\t")[2] for line in told.splitlines()]
+    prefix = f"{ref_prefix(job)}owner/"
+    output = run_git(None, "ls-remote", url, f"{prefix}*", seconds=OWNER_SECONDS)
+    owners = [line.partition("\t")[2] for line in output.splitlines()]
     return next((ref.removeprefix(prefix) for ref in owners if ref.startswith(prefix)), None)
 
 
-def fetch(url: str, job: str, checkpoints: Checkpoints, *, anew: bool = False) -> None:
+def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = False) -> None:
     """Bring all that the remote has of the job into its repository.
 
     What comes is seen only when it is whole; a kill leaves a draft that the next one sweeps.
 
     Args:
-        anew: Fetch also what should be here: for a repository that lost something.
+        refetch: Fetch also what should be here: for a repository that lost something.
 
     Raises:
-        NoGit, RemoteAway, OSError.
+        GitNotInstalled, RemoteUnavailable, OSError.
     """
     path = checkpoints.path
-    with locked(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
+    with file_lock(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
         draft = path / "incoming"
         shutil.rmtree(draft, ignore_errors=True)
         try:
             pygit2.init_repository(str(draft), bare=True).free()
-            if not anew:
+            if not refetch:
                 (draft / "objects" / "info" / "alternates").write_text("../../objects\n")
-            wanted = f"+{refs_of(job)}*:{_HERE}*"
-            git(draft, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", url, wanted)
+            refspec = f"+{ref_prefix(job)}*:{_LOCAL_REFS}*"
+            run_git(draft, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", url, refspec)
             _take_packs(draft, path)
             _take_refs(draft, checkpoints, job)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-    if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MOST_PACKS:
+    if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MAX_PACKS:
         with suppress(TimeoutError):
             checkpoints.pack(wait=0)
 
@@ -129,30 +131,30 @@ def _take_packs(draft: Path, path: Path) -> None:
     place = path / "objects" / "pack"
     place.mkdir(exist_ok=True)
     # A packer sweeps indexes that have no pack yet.
-    with locked(path / "longhaul-pack.lock", seconds=LOCK_SECONDS):
+    with file_lock(path / "longhaul-pack.lock", seconds=LOCK_SECONDS):
         for pack in packs:
             for part in (pack.with_suffix(".idx"), pack):
-                sync(part)
+                fsync_path(part)
                 part.rename(place / part.name)
-        sync(place)
+        fsync_path(place)
 
 
 def _take_refs(draft: Path, checkpoints: Checkpoints, job: str) -> None:
     repo = pygit2.Repository(str(draft))
     for ref in repo.listall_references():
-        name, commit = ref.removeprefix(_HERE), _target(repo, ref)
+        name, commit = ref.removeprefix(_LOCAL_REFS), _ref_target(repo, ref)
         kind, _, rest = name.partition("/")
         if kind == "owner":
-            take_mark(checkpoints.path, Mark(chain=rest, job=job))
+            record_owner(checkpoints.path, OwnerMark(chain=rest, job=job))
         elif kind in ("tags", "runs") and commit:
             here = f"refs/{name}" if kind == "tags" else ref
             # Each costs a wait for the disk, and most are as they were.
-            if _target(checkpoints.store.git, here) != commit:
-                checkpoints.point(here, commit)
+            if _ref_target(checkpoints.store.git, here) != commit:
+                checkpoints.set_ref(here, commit)
     repo.free()
 
 
-def _target(repo: pygit2.Repository, ref: str) -> str | None:
+def _ref_target(repo: pygit2.Repository, ref: str) -> str | None:
     with suppress(KeyError, ValueError, pygit2.GitError):
         return str(repo.lookup_reference(ref).target)
     return None

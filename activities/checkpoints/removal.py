@@ -10,7 +10,7 @@ from pathlib import Path
 from activities.checkpoints.paths import MAX_DEPTH
 
 
-def remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
     """Removes what is at a path: a link itself, not what it leads to. Nothing there is fine.
 
     Others may remove the same at the same time. Raises OSError when something stays.
@@ -18,13 +18,13 @@ def remove(path: Path) -> None:
     while os.path.lexists(path):
         with suppress(FileNotFoundError):  # somebody else was faster
             if path.is_dir() and not path.is_symlink():
-                unlock(path)
+                make_removable(path)
                 shutil.rmtree(path)
             else:
                 path.unlink()
 
 
-def unlock(folder: Path) -> None:
+def make_removable(folder: Path) -> None:
     """Makes a folder, and every folder in it, one that can be emptied; others may remove it
     meanwhile.
 
@@ -36,12 +36,12 @@ def unlock(folder: Path) -> None:
     tops = [folder]
     for top in tops:
         with suppress(FileNotFoundError):
-            for at, names, _, fd in os.fwalk(top):
-                is_deep = len(Path(at).parts) - len(top.parts) >= MAX_DEPTH
+            for parent, names, _, fd in os.fwalk(top):
+                is_deep = len(Path(parent).parts) - len(top.parts) >= MAX_DEPTH
                 for name in names:
                     with suppress(FileNotFoundError):
-                        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-                        if stat.S_ISLNK(found.st_mode):
+                        status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                        if stat.S_ISLNK(status.st_mode):
                             continue
                         os.chmod(name, 0o700, dir_fd=fd)
                         if is_deep:

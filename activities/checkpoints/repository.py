@@ -12,13 +12,13 @@ import pygit2
 from pygit2.enums import ConfigLevel
 
 from activities.checkpoints import sharded_tree
-from activities.checkpoints.atomic_folder import drafted
+from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
-from activities.checkpoints.locks import locked, named, sync
-from activities.checkpoints.objects import Store
-from activities.checkpoints.packs import WAIT_SECONDS, mend_indexes, pack
-from activities.checkpoints.records import COMMIT, Record
+from activities.checkpoints.locks import file_lock, fsync_path, path_in_errors
+from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.packs import WAIT_SECONDS, mend_indexes, pack_journal
+from activities.checkpoints.records import COMMIT, JournalRecord
 from activities.checkpoints.root import Root
 
 HANDLES_PER_THREAD = 64
@@ -41,7 +41,7 @@ class LogEntry:
     """One checkpoint: commit id, epoch seconds UTC, message, tree id."""
 
     id: str
-    at: int
+    timestamp: int
     message: str
     tree: str
 
@@ -51,14 +51,14 @@ class Checkpoints:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.store = Store(path)
+        self.store = ObjectStore(path)
 
     @classmethod
     def create(cls, root: Root, job: str) -> "Checkpoints":
         """The job's repository, made if need be; a kill or a race harms nothing."""
         path = root.repository(job)
         if not path.exists():
-            with drafted(path) as draft:
+            with atomic_folder(path) as draft:
                 repo = pygit2.init_repository(str(draft), bare=True)
                 # Nothing refers to most commits but Temporal's history, which git cannot see: a
                 # well-meant `git gc` must not throw them away.
@@ -70,49 +70,49 @@ class Checkpoints:
                 # A large one is compared with the next in size, not with ten.
                 repo.config["pack.windowMemory"] = "1m"
                 repo.free()
-            sync(path.parent)
+            fsync_path(path.parent)
         return cls(path)
 
     def files(self, tree: str, *, limit: int = MAX_FILE_BYTES) -> Files:
         """The files of a tree of this repository."""
         return Files(self.store, tree, limit=limit)
 
-    def commit(self, tree_id: str, parents: list[str], message: str, at: int) -> str:
-        """Stores a commit and returns its id; moves no ref. `at`: epoch seconds UTC.
+    def commit(self, tree_id: str, parents: list[str], message: str, timestamp: int) -> str:
+        """Stores a commit and returns its id; moves no ref. `timestamp`: epoch seconds UTC.
 
         The same arguments give the same commit. With it goes, in one write, all that was made for
         it. Raises CheckpointMissing for a tree or parent that is not there, OSError.
         """
         for needed in (tree_id, *parents):
             self.store.require(bytes.fromhex(needed))
-        who = f"longhaul <longhaul@localhost> {at} +0000"
+        who = f"longhaul <longhaul@localhost> {timestamp} +0000"
         head = [f"tree {tree_id}", *(f"parent {parent}" for parent in parents)]
         head += [f"author {who}", f"committer {who}"]
         text = message.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
         data = "\n".join(head).encode() + b"\n\n" + text
-        commit = self.store.write(Record.create(COMMIT, data))
+        commit = self.store.write(JournalRecord.create(COMMIT, data))
         self.store.flush()
         return commit.hex()
 
-    def tree_of(self, commit: str) -> str:
+    def tree_id(self, commit: str) -> str:
         """The tree id of a commit. Raises CheckpointMissing."""
-        return self._parsed(commit)[0].tree
+        return self._read_commit(commit)[0].tree
 
-    def holds(self, commit: str) -> bool:
+    def has_commit(self, commit: str) -> bool:
         """Whether the commit itself is there."""
         try:
-            self.tree_of(commit)
+            self.tree_id(commit)
         except CheckpointMissing:
             return False
         return True
 
-    def is_whole(self, commit: str) -> bool:
+    def is_intact(self, commit: str) -> bool:
         """Whether a checkpoint and every file in it can be read: what a lost or failing disk or a
         power cut took shows here.
         """
-        return any(self.whole([commit]))
+        return any(self.intact_commits([commit]))
 
-    def whole(self, commits: Iterable[str]) -> Iterator[str]:
+    def intact_commits(self, commits: Iterable[str]) -> Iterator[str]:
         """Those of some checkpoints that are whole, in their order.
 
         A file that several have is read once, and indexes that are lost are made anew once.
@@ -120,19 +120,19 @@ class Checkpoints:
         read: set[str] = set()
         is_mended = False
         for commit in commits:
-            found = self._is_whole(commit, read)
-            if not found and not is_mended and self.path.is_dir():
+            intact = self._check_intact(commit, read)
+            if not intact and not is_mended and self.path.is_dir():
                 # A pack that lost its index still has all that was in it.
-                found = mend_indexes(self.path) and self._is_whole(commit, read)
+                intact = mend_indexes(self.path) and self._check_intact(commit, read)
                 is_mended = True
-            if found:
+            if intact:
                 yield commit
 
-    def _is_whole(self, commit: str, read: set[str]) -> bool:
-        sharded_tree.forget()
+    def _check_intact(self, commit: str, read: set[str]) -> bool:
+        sharded_tree.clear_cache()
         try:
-            self.store.forget()
-            for entry in self.files(self.tree_of(commit)).walk():
+            self.store.reload()
+            for entry in self.files(self.tree_id(commit)).walk():
                 if entry.kind != "folder" and entry.id not in read:
                     # A header alone tells nothing of damage: a step that needs the file would
                     # find it missing, and the job go back to where it stands, for ever.
@@ -147,20 +147,20 @@ class Checkpoints:
 
         Raises CheckpointMissing for the commit itself; a history that breaks off later is short.
         """
-        entry, parent = self._parsed(commit)
-        story = [entry]
-        while parent and len(story) < limit:
+        entry, parent = self._read_commit(commit)
+        history = [entry]
+        while parent and len(history) < limit:
             try:
-                entry, parent = self._parsed(parent)
+                entry, parent = self._read_commit(parent)
             except CheckpointMissing:
                 break
-            story.append(entry)
-        return story
+            history.append(entry)
+        return history
 
-    def breaks_off(self, commit: str) -> bool:
+    def lacks_parent(self, commit: str) -> bool:
         """Whether what a checkpoint followed is not here. Raises CheckpointMissing for itself."""
-        _, parent = self._parsed(commit)
-        return parent is not None and not self.holds(parent)
+        _, parent = self._read_commit(commit)
+        return parent is not None and not self.has_commit(parent)
 
     def tag(self, name: str, commit: str) -> None:
         """Points `refs/tags/<name>` at a commit, in place of what it pointed at; fsynced.
@@ -169,56 +169,56 @@ class Checkpoints:
         """
         if not pygit2.reference_is_valid_name(f"refs/tags/{name}"):
             raise ValueError(f"{name!r} cannot be the name of a tag.")
-        self.point(f"refs/tags/{name}", commit)
+        self.set_ref(f"refs/tags/{name}", commit)
 
-    def point(self, name: str, commit: str) -> None:
+    def set_ref(self, name: str, commit: str) -> None:
         """The same for any ref whose name git takes. Raises CheckpointMissing."""
-        self._parsed(commit)
+        self._read_commit(commit)
         ref = self.path / name
         with ExitStack() as stack:
             # Held so long only by a process that is frozen. What follows is whole without it: the
             # lock spares two writers the trouble of taking each other's draft away.
             with suppress(TimeoutError):
-                stack.enter_context(locked(self.path / "longhaul-refs.lock", seconds=2))
+                stack.enter_context(file_lock(self.path / "longhaul-refs.lock", seconds=2))
             ref.parent.mkdir(parents=True, exist_ok=True)
             # Every writer holds our lock, which died with its holder: git's own is left over.
             lock = ref.with_name(f"{ref.name}.lock")
             lock.unlink(missing_ok=True)
-            with named(lock):
+            with path_in_errors(lock):
                 lock.write_text(f"{commit}\n")
-            sync(lock)
+            fsync_path(lock)
             lock.rename(ref)
-            sync(ref.parent)
+            fsync_path(ref.parent)
 
     def tags(self) -> dict[str, str]:
         """Commit ids by tag name, sorted by name; a tag that is damaged is left out.
 
         Raises CheckpointMissing, OSError.
         """
-        found = {}
+        commits = {}
         prefix = "refs/tags/"
         # What may not be read libgit2 leaves out without a word.
         with suppress(FileNotFoundError):
-            for folder, _, names in os.walk(self.path / prefix, onerror=_raised):
+            for folder, _, names in os.walk(self.path / prefix, onerror=_raise_error):
                 for name in names:
                     with suppress(FileNotFoundError):
                         Path(folder, name).read_bytes()
         for ref in sorted(self.store.git.listall_references()):
             if ref.startswith(prefix) and not ref.endswith(".lock"):
                 with suppress(KeyError, ValueError, pygit2.GitError):
-                    found[ref.removeprefix(prefix)] = str(
+                    commits[ref.removeprefix(prefix)] = str(
                         self.store.git.lookup_reference(ref).target
                     )
-        return found
+        return commits
 
     def pack(self, *, wait: float = WAIT_SECONDS) -> None:
-        """Packs the journal; see `packing.pack`.
+        """Packs the journal; see `pack_journal`.
 
         What another packer keeps from being packed is on the disk (fsync) all the same.
         """
         self.store.flush()
         try:
-            pack(self.path, wait=wait)
+            pack_journal(self.path, wait=wait)
         except TimeoutError:
             self.store.journal.sync()
             raise
@@ -229,7 +229,7 @@ class Checkpoints:
         """Whether so much waits in the journal that it is time for a pack."""
         return self.store.journal.is_full
 
-    def _parsed(self, commit: str) -> tuple[LogEntry, str | None]:
+    def _read_commit(self, commit: str) -> tuple[LogEntry, str | None]:
         """A commit and its first parent."""
         try:
             # From the disk: a repository that was lost shows at the next step.
@@ -243,20 +243,20 @@ class Checkpoints:
             fields.setdefault(key, value)
         if "tree" not in fields or "committer" not in fields:
             raise CheckpointMissing(commit, f"{commit} is not a checkpoint.")
-        at = int(fields["committer"].split()[-2])
-        return LogEntry(commit, at, message, fields["tree"]), fields.get("parent")
+        timestamp = int(fields["committer"].split()[-2])
+        return LogEntry(commit, timestamp, message, fields["tree"]), fields.get("parent")
 
 
-def _raised(error: OSError) -> None:
+def _raise_error(error: OSError) -> None:
     raise error
 
 
-class _Handles(threading.local):
+class _HandleCache(threading.local):
     def __init__(self) -> None:
         self.by_path: OrderedDict[tuple[Path, int], Checkpoints] = OrderedDict()
 
 
-_handles = _Handles()
+_handles = _HandleCache()
 
 
 def open_checkpoints(root: Root, job: str, *, create: bool = False) -> Checkpoints:

@@ -21,8 +21,8 @@ def folder_name(job: str) -> str:
     its sha1 (so does the empty one), which no other id's name contains.
     """
     name = "".join(
-        char if char.isalnum() or char in "-_" or (char == "." and at) else _percent(char)
-        for at, char in enumerate(job)
+        char if char.isalnum() or char in "-_" or (char == "." and index) else _percent_escape(char)
+        for index, char in enumerate(job)
     )
     if name and len(name.encode()) <= MAX_FOLDER_BYTES:
         return name
@@ -30,7 +30,7 @@ def folder_name(job: str) -> str:
     return f"{name.encode()[:150].decode(errors='ignore')}%h{digest}"
 
 
-def _percent(char: str) -> str:
+def _percent_escape(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
@@ -50,7 +50,7 @@ class Root:
             if create:
                 (path / ".longhaul" / "checkpoints").mkdir(parents=True, exist_ok=True)
                 _write_id(marker)
-            found = marker.read_text()
+            root_id = marker.read_text()
         except FileNotFoundError:
             raise RootError(
                 f"{path} is not a workspaces root; start a worker on it once or set "
@@ -58,11 +58,11 @@ class Root:
             ) from None
         except OSError as error:
             raise RootError(f"The workspaces root {path} cannot be used: {error}.") from None
-        if not re.fullmatch(r"[0-9a-f]{12}\n?", found):
+        if not re.fullmatch(r"[0-9a-f]{12}\n?", root_id):
             raise RootError(f"{marker} is damaged: restore its 12 hex digits from a backup.")
         if create and not (os.access(marker.parent, os.W_OK) and os.access(path, os.W_OK)):
             raise RootError(f"The workspaces root {path} is not writable; change its mode.")
-        return cls(path, found.strip())
+        return cls(path, root_id.strip())
 
     def workspace(self, job: str) -> Path:
         """The folder a person looks at."""
@@ -70,7 +70,7 @@ class Root:
 
     def repository(self, job: str) -> Path:
         """The job's bare git repository."""
-        return _repository(self.path, job)
+        return _repository_path(self.path, job)
 
     def lost_found(self, job: str) -> Path:
         """Where files found in the workspace and in no tree go."""
@@ -83,7 +83,7 @@ class Root:
 
 
 @lru_cache(maxsize=4096)
-def _repository(root: Path, job: str) -> Path:
+def _repository_path(root: Path, job: str) -> Path:
     # Asked for several times in every step, and slow to put together.
     return root / ".longhaul" / "checkpoints" / f"{folder_name(job)}.git"
 

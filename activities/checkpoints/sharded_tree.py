@@ -12,157 +12,161 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from activities.checkpoints.cache import Cache
-from activities.checkpoints.objects import EMPTY_TREE, Store
+from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 
 FLAT_LIMIT = 256
 FILE, EXECUTABLE, LINK, FOLDER = 0o100644, 0o100755, 0o120000, 0o40000
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 
 
-class Raw(NamedTuple):
+class TreeEntry(NamedTuple):
     """A tree entry: git mode and object id (20 bytes)."""
 
     mode: int
     id: bytes
 
 
-Node = dict[bytes, Raw]  # by escaped entry name
+Node = dict[bytes, TreeEntry]  # by escaped entry name
 
 
-_parsed: Cache[bytes, Node] = Cache(200_000, len)  # entries: some 40 MB
+_node_cache: Cache[bytes, Node] = Cache(200_000, len)  # entries: some 40 MB
 """Trees as they were read or written last, by id."""
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Read every tree anew from now on: for whoever asks whether it is still there."""
-    _parsed.forget()
+    _node_cache.clear()
 
 
-def get(store: Store, folder: bytes, name: bytes) -> Raw | None:
+def get_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | None:
     """The entry of that escaped name, or None."""
-    node = _load(store, folder)
+    node = _load_node(store, folder)
     depth = 0
-    while _count(node) is not None:
-        bucket = node.get(b"%s" + _digit(name, depth))
+    while _entry_count(node) is not None:
+        bucket = node.get(b"%s" + _hash_digit(name, depth))
         if bucket is None:
             return None
-        node = _load(store, bucket.id)
+        node = _load_node(store, bucket.id)
         depth += 1
     return node.get(name)
 
 
-def put(store: Store, folder: bytes, name: bytes, raw: Raw | None) -> bytes:
+def put_entry(store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None) -> bytes:
     """The folder with that entry set, or without it for None. Returns the new folder's id."""
-    return _put(store, folder, name, raw, 0)[0]
+    return _put_in_node(store, folder, name, raw, 0)[0]
 
 
-def build(store: Store, entries: Node, depth: int = 0) -> bytes:
+def build_tree(store: ObjectStore, entries: Node, depth: int = 0) -> bytes:
     """The id of a folder with these entries, made at once."""
     if len(entries) <= FLAT_LIMIT:
-        return _store(store, entries)
-    node = {b"%%n%d" % len(entries): Raw(FILE, store.write_blob(b""))}
-    for digit, below in _split(entries, depth).items():
-        node[b"%s" + digit] = Raw(FOLDER, build(store, below, depth + 1))
-    return _store(store, node)
+        return _store_node(store, entries)
+    node = {b"%%n%d" % len(entries): TreeEntry(FILE, store.write_blob(b""))}
+    for digit, below in _split_by_digit(entries, depth).items():
+        node[b"%s" + digit] = TreeEntry(FOLDER, build_tree(store, below, depth + 1))
+    return _store_node(store, node)
 
 
-def entries(store: Store, folder: bytes) -> Node:
+def list_entries(store: ObjectStore, folder: bytes) -> Node:
     """All entries of a folder by escaped name, in no order."""
-    node = _load(store, folder)
-    if _count(node) is None:
+    node = _load_node(store, folder)
+    if _entry_count(node) is None:
         return dict(node)
     return {
         name: raw
-        for bucket in _buckets(node).values()
-        for name, raw in entries(store, bucket.id).items()
+        for bucket in _bucket_entries(node).values()
+        for name, raw in list_entries(store, bucket.id).items()
     }
 
 
-def parsed(tree: bytes) -> Node:
+def parse_tree(tree: bytes) -> Node:
     """The entries of a single git tree as it is stored: buckets and markers among them."""
-    return {name: Raw(int(mode, 8), oid) for mode, name, oid in _ENTRY.findall(tree)}
+    return {name: TreeEntry(int(mode, 8), oid) for mode, name, oid in _ENTRY.findall(tree)}
 
 
-def differences(
-    store: Store, old: bytes, new: bytes
-) -> Iterator[tuple[bytes, Raw | None, Raw | None]]:
+def diff_entries(
+    store: ObjectStore, old: bytes, new: bytes
+) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
     """(escaped name, old, new) of the entries of one folder that differ, in no order."""
-    return _differences(store, old, new, 0)
+    return _diff_nodes(store, old, new, 0)
 
 
-def _differences(
-    store: Store, old: bytes | Node, new: bytes | Node, depth: int
-) -> Iterator[tuple[bytes, Raw | None, Raw | None]]:
+def _diff_nodes(
+    store: ObjectStore, old: bytes | Node, new: bytes | Node, depth: int
+) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
     if old == new:
         return
-    before, after = (_load(store, side) if isinstance(side, bytes) else side for side in (old, new))
-    if _count(before) is None and _count(after) is None:
+    before, after = (
+        _load_node(store, side) if isinstance(side, bytes) else side for side in (old, new)
+    )
+    if _entry_count(before) is None and _entry_count(after) is None:
         for name in before.keys() | after.keys():
             if before.get(name) != after.get(name):
                 yield name, before.get(name), after.get(name)
         return
-    olds, news = _sides(before, depth), _sides(after, depth)
+    olds, news = _child_nodes(before, depth), _child_nodes(after, depth)
     for digit in olds.keys() | news.keys():
-        yield from _differences(
+        yield from _diff_nodes(
             store, olds.get(digit, EMPTY_TREE), news.get(digit, EMPTY_TREE), depth + 1
         )
 
 
-def _sides(node: Node, depth: int) -> dict[bytes, bytes | Node]:
-    if _count(node) is None:
-        return dict(_split(node, depth))
-    return {digit: raw.id for digit, raw in _buckets(node).items()}
+def _child_nodes(node: Node, depth: int) -> dict[bytes, bytes | Node]:
+    if _entry_count(node) is None:
+        return dict(_split_by_digit(node, depth))
+    return {digit: raw.id for digit, raw in _bucket_entries(node).items()}
 
 
-def _put(
-    store: Store, folder: bytes, name: bytes, raw: Raw | None, depth: int
+def _put_in_node(
+    store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None, depth: int
 ) -> tuple[bytes, int]:
     """The new node and by how much its count of entries changed."""
-    node = dict(_load(store, folder))
-    total = _count(node)
+    node = dict(_load_node(store, folder))
+    total = _entry_count(node)
     if total is None:
         before = len(node)
         if raw is None:
             node.pop(name, None)
         else:
             node[name] = raw
-        return build(store, node, depth), len(node) - before
-    key = b"%s" + _digit(name, depth)
-    below, change = _put(store, node.get(key, Raw(FOLDER, EMPTY_TREE)).id, name, raw, depth + 1)
+        return build_tree(store, node, depth), len(node) - before
+    key = b"%s" + _hash_digit(name, depth)
+    below, change = _put_in_node(
+        store, node.get(key, TreeEntry(FOLDER, EMPTY_TREE)).id, name, raw, depth + 1
+    )
     node.pop(key, None)
     if below != EMPTY_TREE:
-        node[key] = Raw(FOLDER, below)
+        node[key] = TreeEntry(FOLDER, below)
     if total + change <= FLAT_LIMIT:
         flat: Node = {}
-        for bucket in _buckets(node).values():
-            flat |= entries(store, bucket.id)
-        return _store(store, flat), change
+        for bucket in _bucket_entries(node).values():
+            flat |= list_entries(store, bucket.id)
+        return _store_node(store, flat), change
     node[b"%%n%d" % (total + change)] = node.pop(b"%%n%d" % total)
-    return _store(store, node), change
+    return _store_node(store, node), change
 
 
-def _load(store: Store, folder: bytes) -> Node:
+def _load_node(store: ObjectStore, folder: bytes) -> Node:
     """The entries of one tree, shared: whoever changes them copies them first."""
     if folder == EMPTY_TREE:
         return {}
-    if (node := _parsed.get(folder)) is not None:
+    if (node := _node_cache.get(folder)) is not None:
         return node
-    return _parsed.keep(folder, parsed(store.read(folder)))
+    return _node_cache.put(folder, parse_tree(store.read(folder)))
 
 
-def _store(store: Store, node: Node) -> bytes:
+def _store_node(store: ObjectStore, node: Node) -> bytes:
     # Git sorts a folder as if its name ended in a slash.
     ordered = sorted(
         [(name + b"/" if raw.mode == FOLDER else name, name, raw) for name, raw in node.items()]
     )
     parts = [b"%o %b\0%b" % (raw.mode, name, raw.id) for _, name, raw in ordered]
     tree = store.write_tree(b"".join(parts))
-    if _parsed.get(tree) is None:
-        _parsed.keep(tree, {name: raw for _, name, raw in ordered})
+    if _node_cache.get(tree) is None:
+        _node_cache.put(tree, {name: raw for _, name, raw in ordered})
     return tree
 
 
-def _count(node: Node) -> int | None:
+def _entry_count(node: Node) -> int | None:
     """The count in a sharded node's marker, None for a flat one."""
     # In a sharded node the marker sorts first; dictionaries here may have been changed since.
     for name in node:
@@ -173,16 +177,16 @@ def _count(node: Node) -> int | None:
     return None
 
 
-def _buckets(node: Node) -> Node:
+def _bucket_entries(node: Node) -> Node:
     return {name[2:]: raw for name, raw in node.items() if name.startswith(b"%s")}
 
 
-def _split(node: Node, depth: int) -> dict[bytes, Node]:
+def _split_by_digit(node: Node, depth: int) -> dict[bytes, Node]:
     parts: dict[bytes, Node] = {}
     for name, raw in node.items():
-        parts.setdefault(_digit(name, depth), {})[name] = raw
+        parts.setdefault(_hash_digit(name, depth), {})[name] = raw
     return parts
 
 
-def _digit(name: bytes, depth: int) -> bytes:
+def _hash_digit(name: bytes, depth: int) -> bytes:
     return hashlib.sha1(name).hexdigest()[depth].encode()

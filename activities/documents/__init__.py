@@ -4,40 +4,40 @@ from activities.documents.bounded import extract_bounded, read_bounded
 from activities.documents.pages import (
     DocumentError,
     Page,
+    find_page,
     name_unread_pages,
-    page_of,
-    parse,
-    render,
+    parse_pages,
+    render_pages,
     section_at,
 )
 from activities.documents.quotes import (
     FoldedPage,
     contains_quote,
     is_short,
+    matching_passage,
     nearest_passage,
     pages_with_quote,
-    passage_of,
 )
-from activities.documents.reading_result import Quality, Reading
-from activities.documents.text import extract
+from activities.documents.reading_result import Quality, ReadingResult
+from activities.documents.text import extract_pages
 
 __all__ = [
     "DocumentError",
     "FoldedPage",
     "Page",
     "Quality",
-    "Reading",
+    "ReadingResult",
     "contains_quote",
-    "extract",
     "extract_bounded",
+    "extract_pages",
+    "find_page",
     "is_short",
+    "matching_passage",
     "name_unread_pages",
     "nearest_passage",
-    "page_of",
     "pages_with_quote",
-    "parse",
-    "passage_of",
+    "parse_pages",
     "read_bounded",
-    "render",
+    "render_pages",
     "section_at",
 ]

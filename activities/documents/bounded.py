@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from activities.documents.pages import DocumentError, Page
-from activities.documents.reading_result import Quality, Reading
-from activities.documents.text import read_document, sniff
+from activities.documents.reading_result import Quality, ReadingResult
+from activities.documents.text import detect_kind, read_document
 from activities.runtime.child_process import run_child
 
 _CHILD = Path(__file__).resolve().with_name("child.py")
@@ -39,14 +39,14 @@ def read_bounded(
     seconds: float = 120,
     memory_mb: int = 2048,
     heartbeat: Callable[[], None] | None = None,
-) -> Reading:
+) -> ReadingResult:
     """`read_document`, in a child process with at most `seconds` and `memory_mb` of address space.
 
     `heartbeat` is called about four times a second. Whatever it raises, or is raised in the
     calling thread, kills the child and goes on up. Raises `DocumentError` as `read_document` does,
     and also when the child ran out of time or memory or crashed.
     """
-    if len(data) < _IN_PROCESS_BYTES and sniff(name, data) == "text":
+    if len(data) < _IN_PROCESS_BYTES and detect_kind(name, data) == "text":
         return read_document(name, data)
     arguments = [name, str(math.ceil(seconds)), str(memory_mb)]
     child = run_child(_CHILD, arguments, data, seconds, heartbeat)
@@ -56,11 +56,11 @@ def read_bounded(
             f"{name}: reading it took more than {seconds:g} s and was stopped; split the file"
         )
     # PDFium ends itself without a word when it gets no memory; a damaged heap would be named.
-    if child.was_too_big or (child.crash == "SIGABRT" and not child.stderr.strip()):
+    if child.was_too_big or (child.crash_signal == "SIGABRT" and not child.stderr.strip()):
         raise DocumentError(too_big)
-    if child.crash:
+    if child.crash_signal:
         raise DocumentError(
-            f"{name}: reading it crashed the parser ({child.crash}); "
+            f"{name}: reading it crashed the parser ({child.crash_signal}); "
             "save it anew from the program it comes from, or as another format"
         )
     if child.status != 0:
@@ -73,12 +73,12 @@ def read_bounded(
         raise DocumentError(too_big)
     if "error" in answer:
         raise DocumentError(answer["error"])
-    return _reading(answer["reading"])
+    return _parse_reading(answer["reading"])
 
 
-def _reading(answer: dict[str, Any]) -> Reading:
+def _parse_reading(answer: dict[str, Any]) -> ReadingResult:
     pages = [
         Page(**{**page, "links": [(address, words) for address, words in page["links"]]})
         for page in answer["pages"]
     ]
-    return Reading(**{**answer, "pages": pages, "quality": Quality(**answer["quality"])})
+    return ReadingResult(**{**answer, "pages": pages, "quality": Quality(**answer["quality"])})

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import ModuleType
 
 _GRACE_SECONDS = 5
-MOST_CHARACTERS = 100_000_000
+MAX_CHARACTERS = 100_000_000
 """Of all pages; the parent holds them whole."""
 
 
-def _limit(seconds: int, memory_mb: int) -> None:
+def _limit_resources(seconds: int, memory_mb: int) -> None:
     memory = memory_mb * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
@@ -30,13 +30,13 @@ def _limit(seconds: int, memory_mb: int) -> None:
     signal.alarm(seconds + _GRACE_SECONDS)
 
 
-def _leave_empty(name: str, folder: Path) -> None:
+def _register_empty_package(name: str, folder: Path) -> None:
     package = ModuleType(name)
     package.__path__ = [str(folder)]
     sys.modules[name] = package
 
 
-def _answer(name: str, data: bytes) -> dict[str, object]:
+def _build_answer(name: str, data: bytes) -> dict[str, object]:
     from activities.documents.pages import DocumentError  # noqa: PLC0415
     from activities.documents.text import read_document  # noqa: PLC0415
 
@@ -44,22 +44,22 @@ def _answer(name: str, data: bytes) -> dict[str, object]:
         reading = read_document(name, data)
     except DocumentError as error:
         return {"error": str(error)}
-    if (found := sum(len(page.text) for page in reading.pages)) > MOST_CHARACTERS:
+    if (characters := sum(len(page.text) for page in reading.pages)) > MAX_CHARACTERS:
         return {
-            "error": f"{name}: it has {found:,} characters of text, and at most "
-            f"{MOST_CHARACTERS:,} are read; split the file"
+            "error": f"{name}: it has {characters:,} characters of text, and at most "
+            f"{MAX_CHARACTERS:,} are read; split the file"
         }
     return {"reading": asdict(reading)}
 
 
 def _main(name: str, seconds: int, memory_mb: int) -> None:
-    _limit(seconds, memory_mb)
+    _limit_resources(seconds, memory_mb)
     here = Path(__file__).resolve().parent
-    _leave_empty("activities", here.parent)
-    _leave_empty("activities.documents", here)
-    _leave_empty("protocol", here.parents[1] / "protocol")
+    _register_empty_package("activities", here.parent)
+    _register_empty_package("activities.documents", here)
+    _register_empty_package("protocol", here.parents[1] / "protocol")
     try:
-        answer = _answer(name, sys.stdin.buffer.read())
+        answer = _build_answer(name, sys.stdin.buffer.read())
     except MemoryError:
         answer = {"memory": True}
     json.dump(answer, sys.stdout)

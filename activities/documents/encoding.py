@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 
 CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -27,37 +27,41 @@ _CODECS = {
     "big5": "big5hkscs",
     "x-user-defined": "cp1252",
 }
-_LOOKED_AT = 4096
+_DECLARATION_BYTES = 4096
 """Bytes in which a declaration is looked for."""
-_GUESSED_FROM = 1_000_000
+_DETECTION_BYTES = 1_000_000
 """Bytes."""
 
 
 def decode_text(data: bytes) -> tuple[str, str]:
     """The text, and the encoding it was taken for if that is a guess."""
-    if declared := _XML_DECLARED.match(data[:_LOOKED_AT]):
-        return _as_declared(data, declared[1].decode("ascii"))
-    return _undeclared(data)
+    if declared := _XML_DECLARED.match(data[:_DECLARATION_BYTES]):
+        return _decode_declared(data, declared[1].decode("ascii"))
+    return _decode_undeclared(data)
 
 
 def decode_html(data: bytes) -> tuple[str, str]:
     """As `decode_text`. Old pages declare an encoding; newer ones are UTF-8 anyhow."""
-    declared = _HTML_DECLARED.search(data[:_LOOKED_AT])
-    return _as_declared(data, declared[1].decode("ascii") if declared else "")
+    declared = _HTML_DECLARED.search(data[:_DECLARATION_BYTES])
+    return _decode_declared(data, declared[1].decode("ascii") if declared else "")
 
 
-def _as_declared(data: bytes, label: str) -> tuple[str, str]:
-    if encoding := wide(data):
+def _decode_declared(data: bytes, label: str) -> tuple[str, str]:
+    if encoding := utf16_encoding(data):
         return data.decode(encoding, errors="replace"), ""
     if is_utf8(data):
         return data.decode("utf-8-sig"), ""
     # What stands here to be read is no UTF-16, whatever it says.
-    known = _codec(label) if label and not label.lower().startswith("utf-16") else None
-    return (plain(data.decode(known, errors="replace")), "") if known else _undeclared(data)
+    known = _python_codec(label) if label and not label.lower().startswith("utf-16") else None
+    return (
+        (replace_surrogates(data.decode(known, errors="replace")), "")
+        if known
+        else _decode_undeclared(data)
+    )
 
 
-def _undeclared(data: bytes) -> tuple[str, str]:
-    if encoding := wide(data):
+def _decode_undeclared(data: bytes) -> tuple[str, str]:
+    if encoding := utf16_encoding(data):
         return data.decode(encoding, errors="replace"), ""
     if is_utf8(data):
         return data.decode("utf-8-sig"), ""
@@ -69,25 +73,31 @@ def _undeclared(data: bytes) -> tuple[str, str]:
         return text, ""
     import chardetng_py  # noqa: PLC0415
 
-    label = chardetng_py.detect(data[:_GUESSED_FROM]).lower()
-    return plain(data.decode(_codec(label) or "cp1252", errors="replace")), label
+    label = chardetng_py.detect(data[:_DETECTION_BYTES]).lower()
+    return replace_surrogates(
+        data.decode(_python_codec(label) or "cp1252", errors="replace")
+    ), label
 
 
-def decoded(data: bytes, label: str) -> str:
+def decode_labelled(data: bytes, label: str) -> str:
     """The text by the label of its encoding; by a guess where there is no such label."""
-    known = _codec(label)
-    return plain(data.decode(known, errors="replace")) if known else _undeclared(data)[0]
+    known = _python_codec(label)
+    return (
+        replace_surrogates(data.decode(known, errors="replace"))
+        if known
+        else _decode_undeclared(data)[0]
+    )
 
 
-def _codec(label: str) -> str | None:
+def _python_codec(label: str) -> str | None:
     """Python's codec for a label, or None if browsers know no such label."""
     import webencodings  # noqa: PLC0415
 
-    found = webencodings.lookup(label)
-    return None if found is None else _CODECS.get(found.name, found.codec_info.name)
+    encoding = webencodings.lookup(label)
+    return None if encoding is None else _CODECS.get(encoding.name, encoding.codec_info.name)
 
 
-def wide(data: bytes) -> str:
+def utf16_encoding(data: bytes) -> str:
     """The encoding of text in two bytes a letter; empty for any other. Without the mark at its
     beginning it is known by the zeros, of which the simple letters have one each, on one side."""
     if data.startswith(_UTF16):

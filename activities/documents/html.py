@@ -11,9 +11,9 @@ from lxml import etree, html
 
 from activities.documents.encoding import decode_html
 from activities.documents.formulas import linear_mathml
-from activities.documents.numbering import ends_sentence, in_format, is_note_number
-from activities.documents.pages import DocumentError, Page, in_mark
-from activities.documents.reading_result import Reading
+from activities.documents.numbering import ends_sentence, format_number, is_note_number
+from activities.documents.pages import DocumentError, Page, mark_text
+from activities.documents.reading_result import ReadingResult
 
 _DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "datalist"}
 _BLOCKS = {
@@ -31,28 +31,28 @@ _CLASS_RULE = re.compile(r"([^{}]{1,500})\{([^{}]{0,2000})\}")
 _CLASS = re.compile(r"(?:^|,)\s*[\w]*\.([\w-]+)\s*(?=,|$)")
 _NO_VALUE = {"hidden", "password", "submit", "button", "image", "reset", "file"}
 _LIST_FORMATS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
-MOST_LINKS = 1000
-MOST_ADDRESS = 500
+MAX_LINKS = 1000
+MAX_ADDRESS_CHARACTERS = 500
 """Characters; longer ones carry data and not a place."""
-MOST_WORDS = 100
+MAX_LINK_TEXT = 100
 
 
-def read(name: str, data: bytes) -> Reading:
+def read_html(name: str, data: bytes) -> ReadingResult:
     """Blocks divided by empty lines, the cells of a table row by ` | `."""
     if not data.strip():
-        return Reading([Page(1, "")])
+        return ReadingResult([Page(1, "")])
     text, guess = decode_html(data)
-    root = _parsed(name, text)
-    walk = _Walk(_struck_classes(root))
-    walk.through(root)
+    root = _parse_root(name, text)
+    walk = _HtmlWalker(_struck_classes(root))
+    walk.walk_tree(root)
     pages = [
-        Page(number, part, _links(root) if number == 1 else [], sections=titles)
-        for number, (part, titles) in enumerate(walk.parts(), 1)
+        Page(number, part, _collect_links(root) if number == 1 else [], sections=titles)
+        for number, (part, titles) in enumerate(walk.text_parts(), 1)
     ]
-    return Reading(pages, guess, {"struck": walk.struck} if walk.struck else {})
+    return ReadingResult(pages, guess, {"struck": walk.struck} if walk.struck else {})
 
 
-def _parsed(name: str, text: str) -> html.HtmlElement:
+def _parse_root(name: str, text: str) -> html.HtmlElement:
     # Without `huge_tree` what lies deeper than 256 elements is left out, and tags that are never
     # closed lie in one another.
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
@@ -62,7 +62,7 @@ def _parsed(name: str, text: str) -> html.HtmlElement:
     return root
 
 
-class _Walk:
+class _HtmlWalker:
     """One pass over the elements."""
 
     def __init__(self, struck_classes: set[str]) -> None:
@@ -75,29 +75,29 @@ class _Walk:
         self._begins_item = False
         """Whether a list's mark or number waits for the first words of its item."""
 
-    def parts(self) -> list[tuple[str, list[str]]]:
+    def text_parts(self) -> list[tuple[str, list[str]]]:
         """The text of each part, and the headings in it."""
-        return [(_tidy("".join(texts)), titles) for texts, titles in self._parts]
+        return [(_tidy_text("".join(texts)), titles) for texts, titles in self._parts]
 
-    def through(self, root: html.HtmlElement) -> None:
+    def walk_tree(self, root: html.HtmlElement) -> None:
         walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
         for event, node in walk:
             tag = node.tag if isinstance(node.tag, str) else ""
             if event == "start":
-                if self._is_left_out(node, tag):
+                if self._is_omitted(node, tag):
                     walk.skip_subtree()
                 else:
-                    self._start(node, tag)
+                    self._start_element(node, tag)
                     if tag in ("math", "select", "textarea"):
                         walk.skip_subtree()
             else:
-                self._end(node, tag)
+                self._end_element(node, tag)
 
     @property
-    def _texts(self) -> list[str]:
+    def _current_texts(self) -> list[str]:
         return self._parts[-1][0]
 
-    def _is_left_out(self, node: html.HtmlElement, tag: str) -> bool:
+    def _is_omitted(self, node: html.HtmlElement, tag: str) -> bool:
         style = node.get("style", "")
         struck = tag in _VOID or bool(style and _STRUCK.search(style))
         if not struck and self._struck_classes:
@@ -107,58 +107,58 @@ class _Walk:
         hidden = node.get("hidden") is not None or bool(style and _HIDDEN.search(style))
         return struck or hidden or tag in _DROPPED
 
-    def _start(self, node: html.HtmlElement, tag: str) -> None:
+    def _start_element(self, node: html.HtmlElement, tag: str) -> None:
         if tag in _HEADINGS:
             if not self._is_headings_only:
                 self._parts.append(([], []))
                 self._is_headings_only = True
-            self._heading_start = len(self._texts)
+            self._heading_start = len(self._current_texts)
         if not (self._begins_item and tag in _BLOCKS):
-            self._put(_before(tag))
+            self._append_text(_separator_before(tag))
         if tag == "li":
             mark = self._item_mark(node)
-            self._put(mark)
+            self._append_text(mark)
             self._begins_item = bool(mark)
         elif _is_note_mark(node, tag):
             self._join_note_number()
         elif tag == "math":
-            self._add(linear_mathml(node))
+            self._add_content(linear_mathml(node))
         elif tag == "select":
-            self._add(", ".join(_chosen(node)))
+            self._add_content(", ".join(_selected_options(node)))
         elif tag == "input":
-            self._add(_value(node))
+            self._add_content(_field_value(node))
         if tag not in ("math", "select"):
-            self._flow(node.text, node)
+            self._add_flow_text(node.text, node)
 
-    def _end(self, node: html.HtmlElement, tag: str) -> None:
+    def _end_element(self, node: html.HtmlElement, tag: str) -> None:
         if tag in _HEADINGS and self._heading_start is not None:
             # Made by programs, for a link to the heading.
-            words = "".join(self._texts[self._heading_start :]).rstrip("¶# \n")
-            if title := in_mark(words):
+            words = "".join(self._current_texts[self._heading_start :]).rstrip("¶# \n")
+            if title := mark_text(words):
                 self._parts[-1][1].append(title)
             self._heading_start = None
         if tag == "li":
             self._begins_item = False
-        self._put("\n\n" if tag in _BLOCKS and not self._begins_item else "")
-        self._flow(node.tail, node.getparent())
+        self._append_text("\n\n" if tag in _BLOCKS and not self._begins_item else "")
+        self._add_flow_text(node.tail, node.getparent())
 
-    def _flow(self, text: str | None, holder: html.HtmlElement | None) -> None:
+    def _add_flow_text(self, text: str | None, holder: html.HtmlElement | None) -> None:
         if not text:
             return
         if not _is_preformatted(holder):
             text = re.sub(r"\s+", " ", text)
             # Where something is left out, the spaces on both its sides meet.
-            if text[0] == " " and self._texts and self._texts[-1][-1] == " ":
+            if text[0] == " " and self._current_texts and self._current_texts[-1][-1] == " ":
                 text = text[1:]
-        self._add(text)
+        self._add_content(text)
 
-    def _put(self, text: str) -> None:
+    def _append_text(self, text: str) -> None:
         # Empty ones would have to be gone over to find what stands before.
         if text:
-            self._texts.append(text)
+            self._current_texts.append(text)
 
-    def _add(self, text: str) -> None:
-        self._put(text)
+    def _add_content(self, text: str) -> None:
+        self._append_text(text)
         if text.strip():
             self._begins_item = False
             if self._heading_start is None:
@@ -166,10 +166,10 @@ class _Walk:
 
     def _join_note_number(self) -> None:
         """Let the number of a note, which comes next, stand right behind the sentence before it."""
-        texts = self._texts
+        texts = self._current_texts
         if texts and texts[-1][-1].isdigit():
             # It would pass for the last digit.
-            self._put("^")
+            self._append_text("^")
             return
         last = next((n for n in reversed(range(len(texts))) if texts[n] != " "), None)
         if last is not None and ends_sentence(texts[last]):
@@ -186,10 +186,10 @@ class _Walk:
         is_reversed = parent.get("reversed") is not None
         if parent not in self._next_numbers:
             first = len(parent.findall("li")) if is_reversed else 1
-            self._next_numbers[parent] = _whole(parent.get("start"), first)
-        number = _whole(item.get("value"), self._next_numbers[parent])
+            self._next_numbers[parent] = _parse_integer(parent.get("start"), first)
+        number = _parse_integer(item.get("value"), self._next_numbers[parent])
         self._next_numbers[parent] = number + (-1 if is_reversed else 1)
-        return f"{in_format(number, _LIST_FORMATS.get(parent.get('type', ''), 'decimal'))}. "
+        return f"{format_number(number, _LIST_FORMATS.get(parent.get('type', ''), 'decimal'))}. "
 
 
 def _is_note_mark(node: html.HtmlElement, tag: str) -> bool:
@@ -211,23 +211,23 @@ def _struck_classes(root: html.HtmlElement) -> set[str]:
     }
 
 
-def _links(root: html.HtmlElement) -> list[tuple[str, str]]:
+def _collect_links(root: html.HtmlElement) -> list[tuple[str, str]]:
     """The first addresses that a page leads to, relative to its own, each with its words."""
     base = next((node.get("href") for node in root.iter("base") if node.get("href")), "")
-    found: dict[str, str] = {}
+    links: dict[str, str] = {}
     for node in root.iter("a"):
         address = (node.get("href") or "").strip()
-        if not address or address.startswith("#") or len(address) > MOST_ADDRESS:
+        if not address or address.startswith("#") or len(address) > MAX_ADDRESS_CHARACTERS:
             continue
         with suppress(ValueError):
             address = urljoin(base, address)
-        found.setdefault(address, " ".join(node.text_content().split())[:MOST_WORDS])
-        if len(found) == MOST_LINKS:
+        links.setdefault(address, " ".join(node.text_content().split())[:MAX_LINK_TEXT])
+        if len(links) == MAX_LINKS:
             break
-    return list(found.items())
+    return list(links.items())
 
 
-def _before(tag: str) -> str:
+def _separator_before(tag: str) -> str:
     if tag in _BLOCKS:
         return "\n\n"
     if tag in _CELLS:
@@ -235,11 +235,11 @@ def _before(tag: str) -> str:
     return "\n" if tag == "br" else ""
 
 
-def _whole(text: str | None, otherwise: int) -> int:
+def _parse_integer(text: str | None, otherwise: int) -> int:
     return int(text) if text and re.fullmatch(r"-?\d{1,9}", text.strip()) else otherwise
 
 
-def _chosen(select: html.HtmlElement) -> list[str]:
+def _selected_options(select: html.HtmlElement) -> list[str]:
     options = list(select.iter("option"))
     chosen = [option for option in options if option.get("selected") is not None]
     if not chosen and select.get("multiple") is None:
@@ -247,7 +247,7 @@ def _chosen(select: html.HtmlElement) -> list[str]:
     return [" ".join(option.text_content().split()) for option in chosen]
 
 
-def _value(field: html.HtmlElement) -> str:
+def _field_value(field: html.HtmlElement) -> str:
     kind = field.get("type", "text").lower()
     if kind in ("checkbox", "radio"):
         return "[x] " if field.get("checked") is not None else "[ ] "
@@ -260,7 +260,7 @@ def _is_preformatted(holder: html.HtmlElement | None) -> bool:
     )
 
 
-def _tidy(text: str) -> str:
+def _tidy_text(text: str) -> str:
     lines = (line.rstrip() for line in text.split("\n"))
     # A row starts with the mark of its first cell; outside of <pre> the rest is one space.
     trimmed = (re.sub(r"^ ?(?:\| )+|^ (?=\S)", "", line) for line in lines)

@@ -15,23 +15,23 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from activities.checkpoints import Files, PathRefused, Root, parse
-from activities.documents import DocumentError, Quality, read_bounded, render
+from activities.checkpoints import Files, PathRefused, Root, parse_path
+from activities.documents import DocumentError, Quality, read_bounded, render_pages
 from activities.documents.text import needs_text_beside
-from activities.job.kept_results import KeptResults
-from activities.runtime.http_encoding import ACCEPTED, Unpacking
-from config.schema.agent import Problem
+from activities.job.result_cache import ResultCache
+from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder
+from config.schema.agent import ConfigError
 from protocol.text import one_line
 
 STAGED = "staged:"
 """Prefix of documents that `starter.py` put below the workspaces root."""
 FETCH_SECONDS = 60
-MOST_DOUBTS = 50
+MAX_DOUBTS = 50
 """Documents that a result names for how they were read."""
 
 
 @dataclass(frozen=True)
-class Document:
+class InputDocument:
     """An input document with its text, page marks kept, and how well it was read."""
 
     name: str
@@ -63,86 +63,86 @@ def read_documents(
     root: Root,
     sources: list[str],
     limit: int,
-    taken: Iterable[str] = (),
-    kept: KeptResults | None = None,
-) -> list[Document]:
+    used_names: Iterable[str] = (),
+    cache: ResultCache | None = None,
+) -> list[InputDocument]:
     """Read and extract every document, or none.
 
     Args:
         root: Where staged documents are.
         sources: Paths the worker can read, `staged:` names, http(s) addresses.
         limit: Largest document, in bytes.
-        taken: Names in `documents/` that are in use.
-        kept: Where a project keeps the texts of documents, by content: each is extracted once.
+        used_names: Names in `documents/` that are in use.
+        cache: Where a project keeps the texts of documents, by content: each is extracted once.
 
     Raises:
-        Problem: one line that names the document and what is wrong with it.
+        ConfigError: one line that names the document and what is wrong with it.
     """
-    documents: list[Document] = []
+    documents: list[InputDocument] = []
     for source in sources:
-        name, data = _read(root, source, limit)
-        name = _unused(name, {*taken, *(document.name for document in documents)})
+        name, data = _read_source(root, source, limit)
+        name = _unused_name(name, {*used_names, *(document.name for document in documents)})
         try:
-            parse(f"documents/{text_beside(name)}")
+            parse_path(f"documents/{text_beside(name)}")
         except PathRefused as error:
-            raise Problem(f"document {source}: its name cannot be used. {error}") from None
+            raise ConfigError(f"document {source}: its name cannot be used. {error}") from None
         try:
-            documents.append(Document(name, data, *_text(name, data, kept)))
+            documents.append(InputDocument(name, data, *_read_text(name, data, cache)))
         except DocumentError as error:
-            raise Problem(f"document {source}: {error}") from None
+            raise ConfigError(f"document {source}: {error}") from None
     return documents
 
 
-def _text(name: str, data: bytes, kept: KeptResults | None) -> tuple[str, Quality]:
-    if kept is None:
-        return _extracted(name, data)
+def _read_text(name: str, data: bytes, cache: ResultCache | None) -> tuple[str, Quality]:
+    if cache is None:
+        return _extract_text(name, data)
     # By the ending too, which says how the content is read.
     read_as = f"{PurePosixPath(name).suffix.lower()}\n".encode()
     key = f"reading-{hashlib.sha256(read_as + data).hexdigest()}"
-    if (found := kept.find(key)) is not None:
-        kept_text = json.loads(found)
+    if (stored := cache.find(key)) is not None:
+        kept_text = json.loads(stored)
         return kept_text["text"], Quality(**kept_text["quality"])
-    text, quality = _extracted(name, data)
-    kept.keep(key, json.dumps({"text": text, "quality": asdict(quality)}).encode())
+    text, quality = _extract_text(name, data)
+    cache.put(key, json.dumps({"text": text, "quality": asdict(quality)}).encode())
     return text, quality
 
 
-def _extracted(name: str, data: bytes) -> tuple[str, Quality]:
+def _extract_text(name: str, data: bytes) -> tuple[str, Quality]:
     reading = read_bounded(name, data)
-    return render(reading.pages), reading.quality
+    return render_pages(reading.pages), reading.quality
 
 
-def _read(root: Root, source: str, limit: int) -> tuple[str, bytes]:
+def _read_source(root: Root, source: str, limit: int) -> tuple[str, bytes]:
     if source.startswith(("http://", "https://")):
-        return _fetch(source, limit)
+        return _fetch_document(source, limit)
     if source.startswith(STAGED):
         parts = PurePosixPath(source.removeprefix(STAGED)).parts
         if not parts or ".." in parts or PurePosixPath(*parts).is_absolute():
-            raise Problem(f"document {source}: not a staged document")
+            raise ConfigError(f"document {source}: not a staged document")
         path = root.staged.joinpath(*parts)
     else:
         path = Path(source)
     try:
-        data = _file(path, limit + 1)
+        data = _read_regular_file(path, limit + 1)
     except OSError as error:
         if source.startswith(STAGED) and isinstance(error, FileNotFoundError):
-            raise Problem(
+            raise ConfigError(
                 f"document {source}: not below the worker's workspaces root {root.path}; start the "
                 "job where LONGHAUL_WORKSPACES names that folder"
             ) from None
-        raise Problem(
+        raise ConfigError(
             f"document {source}: the worker cannot read it ({error.strerror or error})"
         ) from None
     except ValueError as error:
-        raise Problem(f"document {source}: not a path ({error})") from None
+        raise ConfigError(f"document {source}: not a path ({error})") from None
     if data is None:
-        raise Problem(f"document {source}: not a regular file")
+        raise ConfigError(f"document {source}: not a regular file")
     if len(data) > limit:
-        raise Problem(f"document {source}: larger than {limit:,} bytes")
+        raise ConfigError(f"document {source}: larger than {limit:,} bytes")
     return path.name, data
 
 
-def _file(path: Path, most: int) -> bytes | None:
+def _read_regular_file(path: Path, most: int) -> bytes | None:
     """The first `most` bytes of a regular file; None for anything else, which may have no end."""
     # Without O_NONBLOCK, opening a FIFO waits for somebody to write into it.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -150,29 +150,29 @@ def _file(path: Path, most: int) -> bytes | None:
         return file.read(most) if stat.S_ISREG(os.fstat(handle).st_mode) else None
 
 
-def _fetch(address: str, limit: int) -> tuple[str, bytes]:
+def _fetch_document(address: str, limit: int) -> tuple[str, bytes]:
     data = bytearray()
     deadline = time.monotonic() + FETCH_SECONDS
     try:
         with httpx2.stream(
-            "GET", address, headers=ACCEPTED, timeout=FETCH_SECONDS, follow_redirects=True
+            "GET", address, headers=ACCEPT_HEADERS, timeout=FETCH_SECONDS, follow_redirects=True
         ) as response:
             response.raise_for_status()
-            body = Unpacking(response.headers.get_list("content-encoding", split_commas=True))
+            body = BodyDecoder(response.headers.get_list("content-encoding", split_commas=True))
             for raw in response.iter_raw():
-                for piece in body.pieces(raw):
+                for piece in body.decode_pieces(raw):
                     data += piece
                     if len(data) > limit:
-                        raise Problem(f"document {address}: larger than {limit:,} bytes")
+                        raise ConfigError(f"document {address}: larger than {limit:,} bytes")
                 # The client's own time-out is for each read: a drip would go on for ever.
                 if time.monotonic() > deadline:
-                    raise Problem(f"document {address}: took over {FETCH_SECONDS} s to fetch")
-            body.end()
+                    raise ConfigError(f"document {address}: took over {FETCH_SECONDS} s to fetch")
+            body.check_complete()
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        if isinstance(error, Problem):
+        if isinstance(error, ConfigError):
             raise
-        told = one_line(str(error), 300)
-        raise Problem(f"document {address}: cannot be fetched ({told})") from None
+        reason = one_line(str(error), 300)
+        raise ConfigError(f"document {address}: cannot be fetched ({reason})") from None
     return _name_in(address), bytes(data)
 
 
@@ -192,7 +192,7 @@ def quality_beside(name: str) -> str:
     return f"{name}.reading.json"
 
 
-def doubts(files: Files) -> list[str]:
+def reading_warnings(files: Files) -> list[str]:
     """What is to be said of how the documents of a workspace were read, a line for each."""
     if files.entry("documents") is None:
         return []
@@ -204,19 +204,19 @@ def doubts(files: Files) -> list[str]:
         if entry.path.endswith(ending) and files.entry(entry.path.removesuffix(ending))
     ]
     lines = []
-    for entry in records[:MOST_DOUBTS]:
-        quality = Quality.from_json(files.content(entry).decode())
+    for entry in records[:MAX_DOUBTS]:
+        quality = Quality.from_json(files.read_entry(entry).decode())
         lines.append(one_line(f"{entry.path.removesuffix(ending)}: {quality}", 400))
-    more = len(records) - MOST_DOUBTS
+    more = len(records) - MAX_DOUBTS
     return [*lines, f"and {more} more documents were not read well"] if more > 0 else lines
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, used_names: set[str]) -> str:
     """A second document of the same name gets a number; so does one named as what stands beside
     another."""
-    beside = {said(other) for other in taken for said in (text_beside, quality_beside)}
+    beside = {name_of(other) for other in used_names for name_of in (text_beside, quality_beside)}
     candidate, number = name, 2
-    while candidate in taken | beside or not taken.isdisjoint(
+    while candidate in used_names | beside or not used_names.isdisjoint(
         (text_beside(candidate), quality_beside(candidate))
     ):
         path = PurePosixPath(name)

@@ -7,11 +7,11 @@ _ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 _BULLETS = {"bullet", "none"}
 _NOTE_NUMBER = re.compile(r"\s*\d{1,3}\s*")
 _SENTENCE_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019\u00bb)]? *$")
-MOST = 9999
+MAX_FORMATTED_NUMBER = 9999
 """Above it a number is shown in figures, whatever the format."""
 
 
-def in_format(number: int, kind: str) -> str:
+def format_number(number: int, kind: str) -> str:
     """A number in one of Word's formats; in figures for those that are not known here.
 
     Args:
@@ -19,23 +19,23 @@ def in_format(number: int, kind: str) -> str:
     """
     if kind in _BULLETS:
         return ""
-    if not 0 < number <= MOST:
+    if not 0 < number <= MAX_FORMATTED_NUMBER:
         return str(number)
     if kind in ("lowerLetter", "upperLetter"):
         # After z comes aa, then bb.
         letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
         return letters.upper() if kind == "upperLetter" else letters
     if kind in ("lowerRoman", "upperRoman"):
-        roman = _roman(number)
+        roman = _roman_numeral(number)
         return roman.upper() if kind == "upperRoman" else roman
     if kind == "decimalZero":
         return f"{number:02d}"
     if kind == "ordinal":
-        return f"{number}{_ordinal(number)}"
+        return f"{number}{_ordinal_suffix(number)}"
     return str(number)
 
 
-def _roman(number: int) -> str:
+def _roman_numeral(number: int) -> str:
     text = ""
     for value, letters in _ROMAN:
         text += letters * (number // value)
@@ -43,7 +43,7 @@ def _roman(number: int) -> str:
     return text
 
 
-def _ordinal(number: int) -> str:
+def _ordinal_suffix(number: int) -> str:
     if number % 100 in (11, 12, 13):
         return "th"
     return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

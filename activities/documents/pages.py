@@ -11,11 +11,11 @@ _PARTS = r"((?:; (?:label|section) [^;\[\]\n]*)*)"
 _MARK = re.compile(rf"\[page ([0-9]+){_PARTS}\]")
 _ESCAPED = re.compile(rf"\\*\[page [0-9]+{_PARTS}\]")
 _NOT_IN_MARKS = str.maketrans({";": ",", "[": "(", "]": ")"})
-MOST_SECTIONS = 12
+MAX_SECTIONS = 12
 """Named in the mark of a page."""
 _MORE = "…"
 """Stands for the sections that are not named."""
-MOST_TITLE = 100
+MAX_TITLE_CHARACTERS = 100
 """Characters of a label or of a section's title in a mark."""
 
 
@@ -35,11 +35,11 @@ class Page:
 
     @property
     def unread(self) -> bool:
-        """Whether the document has a text here that could not be had (`not_read`)."""
+        """Whether the document has a text here that could not be had (`unread_text`)."""
         return self.text.startswith(_NOT_READ) and "\n" not in self.text
 
 
-def not_read(why: str) -> str:
+def unread_text(why: str) -> str:
     """What stands on a page that a parser failed on, so that nobody takes it for a blank one."""
     return f"{_NOT_READ}{why})"
 
@@ -58,30 +58,30 @@ class DocumentError(Invalid):
     which document, what is wrong with it and what to do."""
 
 
-def render(pages: Iterable[Page]) -> str:
+def render_pages(pages: Iterable[Page]) -> str:
     """One text with a line `[page 3]` before each page, or `[page 3; label iii; section 1 Scope]`.
-    A line of a page that looks like such a mark gets a backslash before it. `parse` gives exactly
-    the same pages back."""
-    return "".join(f"{_mark(page)}\n{_escape(page.text)}\n" for page in pages)
+    A line of a page that looks like such a mark gets a backslash before it. `parse_pages` gives
+    exactly the same pages back."""
+    return "".join(f"{_page_mark(page)}\n{_escape_marks(page.text)}\n" for page in pages)
 
 
-def _mark(page: Page) -> str:
+def _page_mark(page: Page) -> str:
     parts = [f"label {page.label}"] if page.label else []
-    parts += [f"section {title}" for title in page.sections[:MOST_SECTIONS]]
-    if page.sections[MOST_SECTIONS:]:
+    parts += [f"section {title}" for title in page.sections[:MAX_SECTIONS]]
+    if page.sections[MAX_SECTIONS:]:
         parts.append(f"section {_MORE}")
     return f"[{'; '.join([f'page {page.number}', *parts])}]"
 
 
-def in_mark(title: str) -> str:
+def mark_text(title: str) -> str:
     """A label or title as it can stand in the mark of a page: one line, bounded, no `;[]`."""
     words = " ".join(title.translate(_NOT_IN_MARKS).split())
-    return words if len(words) <= MOST_TITLE else words[: MOST_TITLE - 1] + "…"
+    return words if len(words) <= MAX_TITLE_CHARACTERS else words[: MAX_TITLE_CHARACTERS - 1] + "…"
 
 
-def parse(text: str) -> list[Page]:
-    """The pages of a text made by `render`. Raises `DocumentError` if it does not begin with a
-    page mark."""
+def parse_pages(text: str) -> list[Page]:
+    """The pages of a text made by `render_pages`. Raises `DocumentError` if it does not begin
+    with a page mark."""
     if not text:
         return []
     pages: list[tuple[int, str, list[str]]] = []
@@ -92,20 +92,20 @@ def parse(text: str) -> list[Page]:
             raise DocumentError("the text kept for the document has no page marks; extract it anew")
         else:
             pages[-1][2].append(line[1:] if _ESCAPED.fullmatch(line) else line)
-    return [_page(number, parts, "\n".join(lines)) for number, parts, lines in pages]
+    return [_parse_page(number, parts, "\n".join(lines)) for number, parts, lines in pages]
 
 
-def _page(number: int, parts: str, text: str) -> Page:
+def _parse_page(number: int, parts: str, text: str) -> Page:
     named = [part.partition(" ")[::2] for part in parts.split("; ")[1:]]
     label = next((value for name, value in named if name == "label"), "")
     return Page(number, text, label=label, sections=[v for name, v in named if name == "section"])
 
 
-def _escape(text: str) -> str:
+def _escape_marks(text: str) -> str:
     return "\n".join("\\" + line if _ESCAPED.fullmatch(line) else line for line in text.split("\n"))
 
 
-def page_of(pages: Iterable[Page], number: int) -> Page:
+def find_page(pages: Iterable[Page], number: int) -> Page:
     """The page with that number. Raises `DocumentError` naming the numbers there are, and if the
     page could not be read: what stands there instead is not the document's."""
     there = list(pages)

@@ -20,30 +20,30 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from activities.documents.pages import DocumentError, Page, in_mark, not_read
+from activities.documents.pages import DocumentError, Page, mark_text, unread_text
 from activities.documents.pdf_lines import (
     Box,
     Line,
-    joined_words,
-    paragraphs,
+    count_words,
+    join_divided_words,
+    separate_paragraphs,
     spaced_line,
-    vocabulary,
     with_raised_numbers,
 )
-from activities.documents.reading_result import Reading
+from activities.documents.reading_result import ReadingResult
 
-MOST_PAGES = 20_000
-MOST_ENTRIES = 20_000
+MAX_PAGES = 20_000
+MAX_OUTLINE_ENTRIES = 20_000
 """Of the outline."""
-MOST_ANNOTATIONS = 5_000
+MAX_ANNOTATIONS = 5_000
 """Of a page."""
 PICTURE_SHARE = 0.4
 """Of the page's area: what a picture covers on a page that is taken for a scan."""
-THIN = 2.0
+MAX_RULE_HEIGHT = 2.0
 """Points: a line that may strike out is thinner."""
-MOST_OBJECTS, MOST_RULES = 20_000, 500
+MAX_OBJECTS, MAX_RULES = 20_000, 500
 """Of a page on which lines are looked for that strike out."""
-MOST_DOUBTED = 100
+MAX_BLANK_PAGES_CHECKED = 100
 """Pages without anything on them that are looked at again."""
 
 _WIDGET, _STRIKE_OUT = pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_STRIKEOUT
@@ -58,7 +58,7 @@ _NUMBER = (
 
 
 @dataclass(slots=True)
-class _Page:
+class _PageContent:
     lines: list[Line] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unread: str = ""
@@ -66,48 +66,48 @@ class _Page:
     struck: int = 0
 
 
-def read(name: str, data: bytes) -> Reading:
+def read_pdf(name: str, data: bytes) -> ReadingResult:
     """The pages of a PDF.
 
     Raises:
         DocumentError: it is encrypted, broken, or has too many pages.
     """
-    document = _opened(name, data)
+    document = _open_document(name, data)
     count = len(document)
-    if count > MOST_PAGES:
+    if count > MAX_PAGES:
         raise DocumentError(
-            f"{name}: it has {count:,} pages, and at most {MOST_PAGES:,} are read; split the file"
+            f"{name}: it has {count:,} pages, and at most {MAX_PAGES:,} are read; split the file"
         )
-    found = [_page(document, number) for number in range(count)]
-    _doubt(data, found)
-    if not any(page.lines or page.notes for page in found):
-        pictures = sum(bool(page.unread) for page in found)
-        if pictures and not (why := _failure(found)):
+    contents = [_read_page(document, number) for number in range(count)]
+    _check_blank_pages(data, contents)
+    if not any(page.lines or page.notes for page in contents):
+        pictures = sum(bool(page.unread) for page in contents)
+        if pictures and not (why := _first_failure(contents)):
             raise DocumentError(
                 f"{name}: no text in it: a scan, {pictures} of {count} pages are pictures; "
                 "run text recognition (OCR) over it first"
             )
         if pictures:
             raise DocumentError(f"{name}: the file is broken ({why}); get an intact copy")
-    words = vocabulary(line for page in found for line in page.lines)
-    sections = _sections(document)
+    words = count_words(line for page in contents for line in page.lines)
+    sections = _outline_sections(document)
     pages: list[Page] = []
     current = ""
-    for number, page in enumerate(found, 1):
-        text = page.unread or _text(page, words)
-        begun = [in_mark(title) for title in _numbered(sections.get(number, []), text)]
-        if begun and _begins_with(text, begun[0]):
-            touched = begun
+    for number, page in enumerate(contents, 1):
+        text = page.unread or _page_text(page, words)
+        new_sections = [mark_text(title) for title in _add_numbers(sections.get(number, []), text)]
+        if new_sections and _begins_with(text, new_sections[0]):
+            touched = new_sections
         else:
-            touched = [current, *begun] if current else begun
-        current = begun[-1] if begun else current
-        label = _label(document, number)
+            touched = [current, *new_sections] if current else new_sections
+        current = new_sections[-1] if new_sections else current
+        label = _page_label(document, number)
         pages.append(Page(number, text, label=label, sections=touched))
-    struck = sum(page.struck for page in found)
-    return Reading(pages, left_out={"struck": struck} if struck else {})
+    struck = sum(page.struck for page in contents)
+    return ReadingResult(pages, omitted_passages={"struck": struck} if struck else {})
 
 
-def _opened(name: str, data: bytes) -> Any:
+def _open_document(name: str, data: bytes) -> Any:
     try:
         # Most "protected" PDFs forbid printing only and open with the empty password.
         document = pypdfium2.PdfDocument(data)
@@ -124,29 +124,29 @@ def _opened(name: str, data: bytes) -> Any:
     return document
 
 
-def _page(document: Any, number: int) -> _Page:
+def _read_page(document: Any, number: int) -> _PageContent:
     try:
         page = document[number]
     except pypdfium2.PdfiumError:
-        return _Page(unread=not_read("the file is broken here"))
+        return _PageContent(unread=unread_text("the file is broken here"))
     try:
-        marks = _annotations(page)
-        found = _Page(notes=marks.notes)
+        marks = _read_annotations(page)
+        content = _PageContent(notes=marks.notes)
         if marks.is_drawn:
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]
-        found.lines = with_raised_numbers(list(_lines(page, found, marks.struck)))
-        _add_values(marks.values, found)
-        if not found.lines and not found.notes:
-            _look_at_pictures(page, found)
-        return found
+        content.lines = with_raised_numbers(list(_read_lines(page, content, marks.struck)))
+        _add_values(marks.values, content)
+        if not content.lines and not content.notes:
+            _detect_scan(page, content)
+        return content
     finally:
         page.close()
 
 
 @dataclass(slots=True)
-class _Marks:
+class _PageAnnotations:
     """What lies on a page."""
 
     notes: list[str] = field(default_factory=list)
@@ -157,9 +157,9 @@ class _Marks:
     """Whether a part of it is itself text on the page."""
 
 
-def _annotations(page: Any) -> _Marks:
-    marks = _Marks()
-    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MOST_ANNOTATIONS)):
+def _read_annotations(page: Any) -> _PageAnnotations:
+    marks = _PageAnnotations()
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
         mark = pdfium.FPDFPage_GetAnnot(page, number)
         if not mark:
             continue
@@ -168,18 +168,18 @@ def _annotations(page: Any) -> _Marks:
             if pdfium.FPDFAnnot_GetFlags(mark) & _HIDDEN:
                 continue
             marks.is_drawn = marks.is_drawn or kind in _DRAWN
-            if kind == _WIDGET and _entry(mark, "FT") != "Btn":
-                marks.values.append(_entry(mark, "V"))
+            if kind == _WIDGET and _annotation_string(mark, "FT") != "Btn":
+                marks.values.append(_annotation_string(mark, "V"))
             if kind == _STRIKE_OUT:
-                marks.struck += _quads(mark)
-            if kind not in _WITHOUT_NOTE and (note := _entry(mark, "Contents").strip()):
+                marks.struck += _strike_out_boxes(mark)
+            if kind not in _WITHOUT_NOTE and (note := _annotation_string(mark, "Contents").strip()):
                 marks.notes.append(note)
         finally:
             pdfium.FPDFPage_CloseAnnot(mark)
     return marks
 
 
-def _entry(mark: Any, key: str) -> str:
+def _annotation_string(mark: Any, key: str) -> str:
     size = pdfium.FPDFAnnot_GetStringValue(mark, key.encode(), None, 0)
     if size <= 2:
         return ""
@@ -190,7 +190,7 @@ def _entry(mark: Any, key: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _quads(mark: Any) -> list[Box]:
+def _strike_out_boxes(mark: Any) -> list[Box]:
     boxes = []
     for number in range(min(pdfium.FPDFAnnot_CountAttachmentPoints(mark), 1000)):
         quad = pdfium.FS_QUADPOINTSF()
@@ -201,34 +201,34 @@ def _quads(mark: Any) -> list[Box]:
     return boxes
 
 
-def _add_values(values: list[str], found: _Page) -> None:
+def _add_values(values: list[str], content: _PageContent) -> None:
     """Values that no appearance shows, as files have them that a program filled in."""
-    there = " ".join(" ".join(line.text for line in found.lines).split())
+    there = " ".join(" ".join(line.text for line in content.lines).split())
     for value in values:
         words = " ".join(value.split())
         # The fields of a form that has no kind of its own say that they are off, too.
         if words and words != "Off" and words not in there:
-            found.lines += [Line(""), *(Line(line) for line in value.split("\n"))]
+            content.lines += [Line(""), *(Line(line) for line in value.split("\n"))]
 
 
-def _lines(page: Any, found: _Page, struck: list[Box]) -> Iterator[Line]:
+def _read_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iterator[Line]:
     text_page = page.get_textpage()
     try:
-        text, boxes = _characters(text_page)
+        text, boxes = _read_characters(text_page)
     finally:
         text_page.close()
     if not text.strip():
         return
-    gone = _struck(text, boxes, struck) if struck else set()
-    gone |= _ruled_out(text, boxes, _rules(page))
-    found.struck = sum(place - 1 not in gone for place in gone)
+    gone = _struck_characters(text, boxes, struck) if struck else set()
+    gone |= _ruled_out(text, boxes, _thin_lines(page))
+    content.struck = sum(place - 1 not in gone for place in gone)
     # PDFium puts a mark for a hyphen at a line end, and no line end behind it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
         places = [place for place in range(*line.span()) if text[place] not in "\r\n"]
         yield spaced_line(text, boxes, [place for place in places if place not in gone])
 
 
-def _characters(text_page: Any) -> tuple[str, list[Box]]:
+def _read_characters(text_page: Any) -> tuple[str, list[Box]]:
     count = text_page.count_chars()
     text = text_page.get_text_range() if count else ""
     if len(text) != count:  # with letters beyond 16 bits, or some that stand for nothing
@@ -243,7 +243,7 @@ def _characters(text_page: Any) -> tuple[str, list[Box]]:
     return text, boxes
 
 
-def _struck(text: str, boxes: list[Box], struck: list[Box]) -> set[int]:
+def _struck_characters(text: str, boxes: list[Box], struck: list[Box]) -> set[int]:
     gone = set()
     for place, box in enumerate(boxes):
         across, up = (box.left + box.right) / 2, (box.bottom + box.top) / 2
@@ -254,16 +254,16 @@ def _struck(text: str, boxes: list[Box], struck: list[Box]) -> set[int]:
     return gone
 
 
-def _rules(page: Any) -> list[Box]:
+def _thin_lines(page: Any) -> list[Box]:
     """Thin lines that lie on the page."""
-    if pdfium.FPDFPage_CountObjects(page) > MOST_OBJECTS:
+    if pdfium.FPDFPage_CountObjects(page) > MAX_OBJECTS:
         return []
-    found = []
+    rules = []
     for thing in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=2):
         rule = Box(*(thing.get_bounds()[side] for side in (0, 2, 1, 3)))
-        if rule.height < THIN and rule.right - rule.left > 2 * THIN:
-            found.append(rule)
-    return found if len(found) <= MOST_RULES else []
+        if rule.height < MAX_RULE_HEIGHT and rule.right - rule.left > 2 * MAX_RULE_HEIGHT:
+            rules.append(rule)
+    return rules if len(rules) <= MAX_RULES else []
 
 
 def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
@@ -291,55 +291,57 @@ def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
     return gone
 
 
-def _look_at_pictures(page: Any, found: _Page) -> None:
+def _detect_scan(page: Any, content: _PageContent) -> None:
     width, height = page.get_size()
     covered = 0.0
-    found.blank = True
+    content.blank = True
     for thing in page.get_objects(max_depth=3):
-        found.blank = False
+        content.blank = False
         if thing.type == pdfium.FPDF_PAGEOBJ_IMAGE:
             left, bottom, right, top = thing.get_bounds()
             covered += max(0.0, right - left) * max(0.0, top - bottom)
     if covered > PICTURE_SHARE * width * height:
         why = "a picture without text, as of a scan; it needs text recognition (OCR)"
-        found.unread = not_read(why)
+        content.unread = unread_text(why)
 
 
-def _doubt(data: bytes, found: list[_Page]) -> None:
+def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
     """Pages on which PDFium finds nothing, looked at again: it gives a page whose content cannot
     be unpacked as an empty one."""
-    doubted = [number for number, page in enumerate(found) if page.blank][:MOST_DOUBTED]
+    doubted = [number for number, page in enumerate(contents) if page.blank][
+        :MAX_BLANK_PAGES_CHECKED
+    ]
     if not doubted:
         return
     import pypdf  # noqa: PLC0415
 
-    told = _Log()
+    handler = _FirstWarning()
     log = logging.getLogger("pypdf")
-    log.addHandler(told)
+    log.addHandler(handler)
     try:
         reader = pypdf.PdfReader(BytesIO(data))
         if reader.is_encrypted:
             reader.decrypt("")
         for number in doubted:
-            told.first = ""
+            handler.first = ""
             try:
                 content = reader.pages[number].get_contents()
-                if content is not None and not content.get_data().strip() and told.first:
-                    found[number].unread = not_read(told.first)
+                if content is not None and not content.get_data().strip() and handler.first:
+                    contents[number].unread = unread_text(handler.first)
             except MemoryError:
                 raise
             except Exception as error:  # whatever a parser raises that is fed with foreign bytes
-                found[number].unread = not_read(_one_line(error))
+                contents[number].unread = unread_text(_one_line(error))
     except MemoryError:
         raise
     except Exception:
         # There is no second look at a file that only PDFium can open.
         return
     finally:
-        log.removeHandler(told)
+        log.removeHandler(handler)
 
 
-class _Log(logging.Handler):
+class _FirstWarning(logging.Handler):
     """What pypdf logs first."""
 
     def __init__(self) -> None:
@@ -350,9 +352,9 @@ class _Log(logging.Handler):
         self.first = self.first or _one_line(record.getMessage())
 
 
-def _failure(found: list[_Page]) -> str:
-    whole = next((page.unread for page in found if page.unread and page.blank), "")
-    return whole.partition(": ")[2].rstrip(")")
+def _first_failure(contents: list[_PageContent]) -> str:
+    failure = next((page.unread for page in contents if page.unread and page.blank), "")
+    return failure.partition(": ")[2].rstrip(")")
 
 
 def _one_line(error: object) -> str:
@@ -360,46 +362,46 @@ def _one_line(error: object) -> str:
     return words if len(words) <= 160 else words[:157] + "..."
 
 
-def _text(page: _Page, words: Counter[str]) -> str:
-    lines = joined_words(paragraphs(page.lines), words)
+def _page_text(page: _PageContent, words: Counter[str]) -> str:
+    lines = join_divided_words(separate_paragraphs(page.lines), words)
     text = "\n".join(lines).replace("\ufffe", "-").replace("\x02", "-").replace("\u00ad", "-")
     notes = [f"[Note: {note}]" for note in page.notes]
     return "\n\n".join([text, *notes] if text else notes)
 
 
-def _label(document: Any, number: int) -> str:
-    label = in_mark(str(document.get_page_label(number - 1)))
+def _page_label(document: Any, number: int) -> str:
+    label = mark_text(str(document.get_page_label(number - 1)))
     return "" if label == str(number) else label
 
 
-def _sections(document: Any) -> dict[int, list[str]]:
+def _outline_sections(document: Any) -> dict[int, list[str]]:
     """The titles of the outline by the page that they begin on."""
-    begun: dict[int, list[str]] = {}
+    sections: dict[int, list[str]] = {}
     try:
         for count, entry in enumerate(document.get_toc()):
-            if count >= MOST_ENTRIES:
+            if count >= MAX_OUTLINE_ENTRIES:
                 break
             place = entry.get_dest()
             page = place.get_index() if place else None
             title = " ".join(entry.get_title().split())
             if page is not None and title:
-                begun.setdefault(page + 1, []).append(title)
+                sections.setdefault(page + 1, []).append(title)
     except pypdfium2.PdfiumError:
-        return begun
-    return begun
+        return sections
+    return sections
 
 
-def _numbered(titles: list[str], text: str) -> list[str]:
+def _add_numbers(titles: list[str], text: str) -> list[str]:
     """Titles as the page has them, with the numbers before them that outlines leave out."""
     numbered, start = [], 0
     for title in titles:
         words = r"\s+".join(map(re.escape, title.split()[:30]))
         heading = re.compile(rf"^[ \t]*({_NUMBER}\s+)?{words}", re.MULTILINE)
-        found = heading.search(text, start)
+        match = heading.search(text, start)
         has_number = re.match(rf"{_NUMBER}\s", title)
-        number = found[1].strip() if found and found[1] and not has_number else ""
+        number = match[1].strip() if match and match[1] and not has_number else ""
         numbered.append(f"{number} {title}" if number else title)
-        start = found.end() if found else start
+        start = match.end() if match else start
     return numbered
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from activities.documents.bidi import is_right_to_left, logical
+from activities.documents.bidi import is_right_to_left, reading_order
 
-MOST_TURNED = 2_000
+MAX_REORDERED_LETTERS = 2_000
 """Letters of a line that is put in the order of reading."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _NUMBER = re.compile(r"\s*\d{1,3}(?:\s+|$)")
@@ -70,14 +70,16 @@ def spaced_line(text: str, boxes: list[Box], places: list[int]) -> Line:
         first = boxes[drawn[0]]
         tallest = max(drawn, key=lambda place: boxes[place].height)
         box = Box(first.left, boxes[drawn[-1]].right, boxes[tallest].bottom, boxes[tallest].top)
-    if 0 < len(drawn) <= MOST_TURNED and is_right_to_left(text[places[0] : places[-1] + 1]):
+    if 0 < len(drawn) <= MAX_REORDERED_LETTERS and is_right_to_left(
+        text[places[0] : places[-1] + 1]
+    ):
         return Line(_right_to_left(text, boxes, drawn), box)
     return Line("".join(parts), box)
 
 
 def _right_to_left(text: str, boxes: list[Box], drawn: list[int]) -> str:
     spaces = {number for number, place in enumerate(drawn) if place and text[place - 1].isspace()}
-    return logical(
+    return reading_order(
         [text[place] for place in drawn],
         lambda number: boxes[drawn[number]].left,
         lambda number: boxes[drawn[number]].right,
@@ -153,7 +155,7 @@ def _is_note_mark(mark: Box, beside: float, words: Box) -> bool:
     return near and _is_raised(words, mark) and mark.bottom < words.top
 
 
-def vocabulary(lines: Iterable[Line]) -> Counter[str]:
+def count_words(lines: Iterable[Line]) -> Counter[str]:
     """How often each word is in the document; halves of divided words are none."""
     words: Counter[str] = Counter()
     is_divided = False
@@ -164,7 +166,7 @@ def vocabulary(lines: Iterable[Line]) -> Counter[str]:
     return words
 
 
-def paragraphs(lines: list[Line]) -> list[str]:
+def separate_paragraphs(lines: list[Line]) -> list[str]:
     """The lines, an empty one where the next is further below than lines mostly are."""
     steps = [
         upper.box.bottom - lower.box.bottom
@@ -186,7 +188,7 @@ def paragraphs(lines: list[Line]) -> list[str]:
     return texts
 
 
-def joined_words(lines: list[str], words: Counter[str]) -> list[str]:
+def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
     """The lines with the rest of a word divided at a line end on the line where it begins."""
     joined: list[str] = []
     for line in lines:
@@ -202,14 +204,14 @@ def joined_words(lines: list[str], words: Counter[str]) -> list[str]:
     return joined
 
 
-def _is_one_word(left: str, right: str, mark: str, words: Counter[str]) -> bool:
+def _is_one_word(first_half: str, second_half: str, mark: str, words: Counter[str]) -> bool:
     if mark == "\u00ad":
         return True
-    one, two = (left + right).lower(), f"{left}-{right}".lower()
-    if words[one] or words[two]:
-        return words[one] >= words[two]
-    if right[0].isupper():
+    joined, hyphenated = (first_half + second_half).lower(), f"{first_half}-{second_half}".lower()
+    if words[joined] or words[hyphenated]:
+        return words[joined] >= words[hyphenated]
+    if second_half[0].isupper():
         return False
     # Two words of the document that are nowhere one are more likely written with the hyphen.
-    both = words[left.lower()] > 1 and words[right.lower()] > 1
-    return not (both and len(left) > 2 and len(right) > 2)
+    both = words[first_half.lower()] > 1 and words[second_half.lower()] > 1
+    return not (both and len(first_half) > 2 and len(second_half) > 2)

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from activities.documents.pages import Page
-from activities.documents.reading_result import Quality, Reading
+from activities.documents.reading_result import Quality, ReadingResult
 
-MOST_NUMBERS = 20
+MAX_NUMBERS = 20
 """Page numbers in a sentence."""
 _LEAST_LETTERS = 120
 """A page with fewer is not judged by its words."""
@@ -47,7 +47,7 @@ _COMMON_IN = (
 _COMMON = frozenset(_COMMON_IN.split())
 
 
-def examine(reading: Reading, *, by_language: bool = True) -> Quality:
+def assess_quality(reading: ReadingResult, *, by_language: bool = True) -> Quality:
     """How well a document was read.
 
     Args:
@@ -56,25 +56,27 @@ def examine(reading: Reading, *, by_language: bool = True) -> Quality:
     """
     suspects: dict[str, list[int]] = {}
     for page in reading.pages:
-        for kind in _suspicions(page):
+        for kind in _page_suspicions(page):
             suspects.setdefault(kind, []).append(page.number)
-    warnings = [f"{_SAID[kind]}: {_listed(numbers)}." for kind, numbers in suspects.items()]
+    warnings = [f"{_WARNINGS[kind]}: {_list_pages(numbers)}." for kind, numbers in suspects.items()]
     known = not by_language or _speaks_a_language(reading.pages)
     if not known:
         warnings.append("Hardly a common word of any known language is in the text.")
-    if reading.guessed:
-        warnings.append(f"It declares no encoding; it was taken for {reading.guessed}, a guess.")
-    for kind, count in reading.left_out.items():
+    if reading.guessed_encoding:
+        warnings.append(
+            f"It declares no encoding; it was taken for {reading.guessed_encoding}, a guess."
+        )
+    for kind, count in reading.omitted_passages.items():
         passages = "passage is" if count == 1 else "passages are"
         warnings.append(f"{count} {kind} {passages} left out of the text.")
-    numbers = sorted({number for found in suspects.values() for number in found})
+    numbers = sorted({number for page_numbers in suspects.values() for number in page_numbers})
     # A cover is often a picture.
     covers = {1, len(reading.pages)} & set(suspects.get("unread", []))
     badly = not known or len(set(numbers) - covers) > _BAD_SHARE * len(reading.pages)
     return Quality(warnings, numbers, badly)
 
 
-_SAID = {
+_WARNINGS = {
     "unread": "Could not be read",
     "runs": "Words run together",
     "torn": "Words are torn into letters",
@@ -83,26 +85,26 @@ _SAID = {
 }
 
 
-def _suspicions(page: Page) -> list[str]:
+def _page_suspicions(page: Page) -> list[str]:
     if page.unread:
         return ["unread"]
     text = page.text
     shown = sum(not letter.isspace() for letter in text)
-    found = []
+    suspicions = []
     if shown and sum(map(_stands_for_nothing, text)) > max(2, _UNKNOWN * shown):
-        found.append("unknown")
+        suspicions.append("unknown")
     words = _WORD.findall(text)
     letters = sum(map(len, words))
     if letters < _LEAST_LETTERS:
-        return found
-    spaced = [word for word in words if _script(word[0]) not in _UNSPACED]
+        return suspicions
+    spaced = [word for word in words if _letter_script(word[0]) not in _UNSPACED]
     if sum(len(word) for word in spaced if len(word) >= _LONG_RUN) > _RUNS * letters:
-        found.append("runs")
+        suspicions.append("runs")
     if len(_TORN_WORD.findall(text)) > _TORN * len(words):
-        found.append("torn")
+        suspicions.append("torn")
     if sum(map(_is_mixed, spaced)) > _MIXED * len(words):
-        found.append("mixed")
-    return found
+        suspicions.append("mixed")
+    return suspicions
 
 
 _UNSPACED = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "HANGUL"}
@@ -117,14 +119,14 @@ _CONTROL = frozenset(map(chr, set(range(32)) - set(b"\t\n\v\f\r")))
 
 
 @lru_cache(maxsize=4096)
-def _script(letter: str) -> str:
+def _letter_script(letter: str) -> str:
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
 def _is_mixed(word: str) -> bool:
     if word.isascii():
         return False
-    return len({_script(letter) for letter in word} & _MIXING) > 1
+    return len({_letter_script(letter) for letter in word} & _MIXING) > 1
 
 
 def _speaks_a_language(pages: Iterable[Page]) -> bool:
@@ -134,7 +136,7 @@ def _speaks_a_language(pages: Iterable[Page]) -> bool:
     for page in pages:
         if not page.unread:
             words.update(word.lower() for word in _WORD.findall(page.text))
-    listed = {word: count for word, count in words.items() if _script(word[0]) in _LISTED}
+    listed = {word: count for word, count in words.items() if _letter_script(word[0]) in _LISTED}
     total = sum(listed.values())
     letters = sum(len(word) * count for word, count in words.items())
     if (
@@ -148,7 +150,7 @@ def _speaks_a_language(pages: Iterable[Page]) -> bool:
 _LISTED = {"LATIN", "CYRILLIC", "GREEK"}
 
 
-def _listed(numbers: list[int]) -> str:
-    more = len(numbers) - MOST_NUMBERS
-    shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (f" and {more} more" if more > 0 else "")
+def _list_pages(numbers: list[int]) -> str:
+    more = len(numbers) - MAX_NUMBERS
+    shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (f" and {more} more" if more > 0 else "")
     return f"page{'s'[: len(numbers) - 1]} {shown}"

@@ -15,11 +15,11 @@ from activities.documents.line_ends import fold
 from activities.documents.pages import Page
 
 MIN_QUOTE = 12
-LEAST_ALIKE = 0.5
+MIN_LIKENESS = 0.5
 """Share of a quote's words from which a passage is near enough to be shown."""
-MOST_COMPARED = 5
+MAX_COMPARED_PAGES = 5
 """Pages of which the words are compared one by one."""
-SHOWN = 300
+MAX_SHOWN_CHARACTERS = 300
 
 _SHAPES = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u2039\u203a\u0060\u00b4", "'"),
@@ -53,44 +53,44 @@ class FoldedPage:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._folded = _Folded(text)
+        self._folded = _FoldedText(text)
 
-    def spans(self, quote: str) -> list[Span]:
+    def find_spans(self, quote: str) -> list[Span]:
         """Where the quote stands, whole words and in this order, as often as it does."""
-        sought = _Folded(quote)
+        sought = _FoldedText(quote)
         if not sought.letters:
             return []
         length = len(sought.letters)
-        return [Span(at, at + length) for at in self._folded.places(sought)]
+        return [Span(start, start + length) for start in self._folded.find_starts(sought)]
 
-    def passage(self, quote: str) -> str | None:
+    def find_passage(self, quote: str) -> str | None:
         """The words of the page that the quote gives, on one line; None if it is not there.
 
         A quote of fewer than 12 characters must be a whole line, cell of a table or page: a word
         or two out of a sentence prove nothing.
         """
-        sought = _Folded(quote)
-        if sought.short:
-            return _whole_line(self._text, sought)
-        at = next(self._folded.places(sought), None)
-        if at is None:
+        sought = _FoldedText(quote)
+        if sought.is_short:
+            return _matching_line(self._text, sought)
+        start = next(self._folded.find_starts(sought), None)
+        if start is None:
             return None
-        return fold(self._folded.cut(at, at + len(sought.letters)))
+        return fold(self._folded.original_text(start, start + len(sought.letters)))
 
 
-def passage_of(page_text: str, quote: str) -> str | None:
-    """As `FoldedPage.passage`, for a single quote."""
-    return FoldedPage(page_text).passage(quote)
+def matching_passage(page_text: str, quote: str) -> str | None:
+    """As `FoldedPage.find_passage`, for a single quote."""
+    return FoldedPage(page_text).find_passage(quote)
 
 
 def contains_quote(page_text: str, quote: str) -> bool:
     """Whether the quote stands on the page."""
-    return passage_of(page_text, quote) is not None
+    return matching_passage(page_text, quote) is not None
 
 
 def is_short(quote: str) -> bool:
     """Whether the quote counts only where it is the whole of something."""
-    return _Folded(quote).short
+    return _FoldedText(quote).is_short
 
 
 def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
@@ -100,20 +100,20 @@ def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
 
 def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None:
     """Page and words of the passage most like the quote; None when nothing is like it."""
-    sought = _words(quote)
+    sought = _lower_words(quote)
     if not sought:
         return None
-    wanted = set(sought)
+    sought_words = set(sought)
     ranked = sorted(
-        ((len(wanted.intersection(_words(page.text))), page) for page in pages),
+        ((len(sought_words.intersection(_lower_words(page.text))), page) for page in pages),
         key=lambda entry: (-entry[0], entry[1].number),
     )
     best: tuple[float, int, str] | None = None
-    for count, page in ranked[:MOST_COMPARED]:
-        if count < LEAST_ALIKE * len(wanted):
+    for count, page in ranked[:MAX_COMPARED_PAGES]:
+        if count < MIN_LIKENESS * len(sought_words):
             break
         share, passage = _most_alike(page.text, sought)
-        if share >= LEAST_ALIKE and (best is None or share > best[0]):
+        if share >= MIN_LIKENESS and (best is None or share > best[0]):
             best = (share, page.number, passage)
     return best and (best[1], best[2])
 
@@ -134,24 +134,24 @@ def _most_alike(text: str, sought: list[str]) -> tuple[float, str]:
     while end < len(text) and not text[end].isspace():
         end += 1
     share = sum(block.size for block in same) / len(sought)
-    return share, fold(text[places[first].start() : end])[:SHOWN]
+    return share, fold(text[places[first].start() : end])[:MAX_SHOWN_CHARACTERS]
 
 
-def _words(text: str) -> list[str]:
+def _lower_words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def _whole_line(page_text: str, sought: "_Folded") -> str | None:
+def _matching_line(page_text: str, sought: "_FoldedText") -> str | None:
     lines = page_text.split("\n")
     parts = [page_text, *lines, *(cell for line in lines for cell in line.split(" | "))]
     # What is much longer cannot be the same without its layout.
     for part in parts:
-        if len(part.strip()) < 4 * MIN_QUOTE and _Folded(part).is_(sought):
+        if len(part.strip()) < 4 * MIN_QUOTE and _FoldedText(part).equals(sought):
             return fold(part)
     return None
 
 
-class _Folded:
+class _FoldedText:
     """A text without its layout: no white space but between digits, compatible characters taken
     apart. Hyphens are taken out and remembered by place; one at a line end may belong to the word
     or not, so it agrees with every reading."""
@@ -180,30 +180,30 @@ class _Folded:
                     letters.append(" ")
                     places.append(place)
             space = False
-            plain = _SHAPES.get(char) or (char if char.isascii() else _apart(char))
+            plain = _SHAPES.get(char) or (char if char.isascii() else _decompose_letter(char))
             letters += plain
             places += [place] * len(plain)
         self.letters = "".join(letters)
         self._places = places
 
     @property
-    def short(self) -> bool:
+    def is_short(self) -> bool:
         return len(" ".join(self._text.split())) < MIN_QUOTE
 
-    def is_(self, quote: "_Folded") -> bool:
+    def equals(self, quote: "_FoldedText") -> bool:
         same = quote.letters == self.letters
-        return same and bool(self.letters) and self._agrees(quote, 0)
+        return same and bool(self.letters) and self._hyphens_agree(quote, 0)
 
-    def places(self, quote: "_Folded") -> Iterator[int]:
+    def find_starts(self, quote: "_FoldedText") -> Iterator[int]:
         """Where the letters of the quote begin, each time that they stand there."""
         sought = quote.letters
-        at = self.letters.find(sought) if sought else -1
-        while at >= 0:
-            if self._whole_words(at, at + len(sought)) and self._agrees(quote, at):
-                yield at
-            at = self.letters.find(sought, at + 1)
+        start = self.letters.find(sought) if sought else -1
+        while start >= 0:
+            if self._whole_words(start, start + len(sought)) and self._hyphens_agree(quote, start):
+                yield start
+            start = self.letters.find(sought, start + 1)
 
-    def cut(self, start: int, end: int) -> str:
+    def original_text(self, start: int, end: int) -> str:
         """What of the text these letters stand for."""
         last = self._places[end - 1] + 1
         # Marks that are set on the last letter, and are letters of their own here.
@@ -211,9 +211,9 @@ class _Folded:
             last += 1
         return self._text[self._places[start] : last]
 
-    def _agrees(self, quote: "_Folded", at: int) -> bool:
-        inside = range(at + 1, at + len(quote.letters))
-        theirs = {place + at: ends for place, ends in quote.hyphens.items()}
+    def _hyphens_agree(self, quote: "_FoldedText", start: int) -> bool:
+        inside = range(start + 1, start + len(quote.letters))
+        theirs = {place + start: ends for place, ends in quote.hyphens.items()}
         return all(
             self.hyphens.get(place) or theirs.get(place)
             for place in self.hyphens.keys() ^ theirs.keys()
@@ -224,31 +224,38 @@ class _Folded:
         # "able to be read" is not said by a page that says "unable to be read".
         return not (self._within_word(start) or self._within_word(end))
 
-    def _within_word(self, at: int) -> bool:
-        if at <= 0 or at >= len(self.letters):
+    def _within_word(self, position: int) -> bool:
+        if position <= 0 or position >= len(self.letters):
             return False
-        if unicodedata.combining(self.letters[at]):
+        if unicodedata.combining(self.letters[position]):
             return True
-        first, last = self._places[at - 1], self._places[at]
+        first, last = self._places[position - 1], self._places[position]
         if first == last:
-            return self.letters[at - 1] != " "
+            return self.letters[position - 1] != " "
         between = self._text[first + 1 : last]
-        if self.hyphens.get(at) is False or (at not in self.hyphens and _SPACE.search(between)):
+        if self.hyphens.get(position) is False or (
+            position not in self.hyphens and _SPACE.search(between)
+        ):
             return False
-        before, after = self.letters[max(0, at - 2) : at], self.letters[at : at + 2]
+        before, after = (
+            self.letters[max(0, position - 2) : position],
+            self.letters[position : position + 2],
+        )
         # "500 EUR" is not said by a page that says "1,500 EUR".
         if _POINT_IN_NUMBER.search(before + after):
             return True
-        left, right = before[-1], after[0]
-        return (left.isdigit() and right.isdigit()) or (_cased(left) and _cased(right))
+        letter_before, letter_after = before[-1], after[0]
+        return (letter_before.isdigit() and letter_after.isdigit()) or (
+            _is_cased(letter_before) and _is_cased(letter_after)
+        )
 
 
-def _apart(char: str) -> str:
+def _decompose_letter(char: str) -> str:
     """A ligature as its letters, an accented letter as the letter and its accent."""
     apart = unicodedata.normalize("NFKD", char)
     return "".join(_SHAPES.get(each, each) for each in apart if not each.isspace())
 
 
-def _cased(letter: str) -> bool:
+def _is_cased(letter: str) -> bool:
     # Scripts without capitals (Chinese, Thai) put no spaces between words either.
     return letter.lower() != letter.upper()

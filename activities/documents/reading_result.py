@@ -16,7 +16,7 @@ class Quality:
     """Sentences for people and the model, each about one thing."""
     pages: list[int] = field(default_factory=list)
     """Pages that look broken or could not be read."""
-    badly: bool = False
+    is_unreliable: bool = False
     """Whether so much is broken that nothing complete can be said of the document."""
 
     def __bool__(self) -> bool:
@@ -38,12 +38,12 @@ class Quality:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingResult:
     """The pages of a document, with what the reader knows and the text does not show."""
 
     pages: list[Page]
-    guessed: str = ""
+    guessed_encoding: str = ""
     """The encoding that a text was taken for that declares none."""
-    left_out: dict[str, int] = field(default_factory=dict)
+    omitted_passages: dict[str, int] = field(default_factory=dict)
     """How many passages are not in the text because the document shows them as void, by kind."""
     quality: Quality = field(default_factory=Quality)

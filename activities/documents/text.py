@@ -12,20 +12,20 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
 
-from activities.documents.encoding import CONTROL, decode_text, is_utf8, wide
-from activities.documents.pages import DocumentError, Page, in_mark
-from activities.documents.quality import examine
-from activities.documents.reading_result import Reading
-from activities.text.plain import plain
+from activities.documents.encoding import CONTROL, decode_text, is_utf8, utf16_encoding
+from activities.documents.pages import DocumentError, Page, mark_text
+from activities.documents.quality import assess_quality
+from activities.documents.reading_result import ReadingResult
+from activities.text.plain import replace_surrogates
 
-Kind = Literal["pdf", "docx", "html", "text"]
+DocumentKind = Literal["pdf", "docx", "html", "text"]
 
 _HTML_START = re.compile(
     # Never taken back, so that many comments cost no more than their bytes.
     rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?>.*?-->))*+(?:<!doctype\s+html|<html)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_KNOWN_BY_NAME: dict[str, Kind] = {
+_KNOWN_BY_NAME: dict[str, DocumentKind] = {
     ".html": "html",
     ".htm": "html",
     ".xhtml": "html",
@@ -33,7 +33,7 @@ _KNOWN_BY_NAME: dict[str, Kind] = {
     ".docx": "docx",
 }
 # Formats that are recognised only to say what to do about them.
-_REFUSED = {
+_UNSUPPORTED_FORMATS = {
     b"\xd0\xcf\x11\xe0": "an old Office file or one with a password: save it as unprotected .docx",
     b"{\\rtf": "an RTF file: save it as .docx or PDF",
     b"\x89PNG": "a picture: convert it to text (OCR) first",
@@ -45,25 +45,25 @@ _MARKDOWN = {".md", ".markdown"}
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
 
 
-def extract(name: str, data: bytes) -> list[Page]:
+def extract_pages(name: str, data: bytes) -> list[Page]:
     """The pages of `read_document`."""
     return read_document(name, data).pages
 
 
-def read_document(name: str, data: bytes) -> Reading:
+def read_document(name: str, data: bytes) -> ReadingResult:
     """The pages of the document `data`, in order, numbered from 1 as in the file.
 
     `name` is used in messages and, where the content leaves a doubt, for its extension. HTML has a
     part for each heading instead of pages; Markdown and text without form feeds have one page.
     Blank pages are kept, so that numbers stay true; so are those of a PDF that cannot be read,
-    beside others that can (`not_read`). Raises `DocumentError` for a type that is not known, a
+    beside others that can (`unread_text`). Raises `DocumentError` for a type that is not known, a
     file that is broken or encrypted, and a document with no text at all.
     """
     if not data.strip():
         raise DocumentError(f"{name}: no text in it: the file is empty")
-    kind = sniff(name, data)
+    kind = detect_kind(name, data)
     try:
-        found = _READERS[kind](name, data)
+        reading = _READERS[kind](name, data)
     except (DocumentError, MemoryError):
         raise
     except RecursionError as error:
@@ -76,7 +76,7 @@ def read_document(name: str, data: bytes) -> Reading:
         raise DocumentError(
             f"{name}: the file is broken ({_one_line(error)}); get an intact copy"
         ) from error
-    pages = [replace(page, text=_clean(page.text)) for page in found.pages]
+    pages = [replace(page, text=_clean_text(page.text)) for page in reading.pages]
     if not any(page.text.strip() for page in pages):
         raise DocumentError(
             f"{name}: no text in it (empty, or filled by scripts in a browser); "
@@ -85,23 +85,23 @@ def read_document(name: str, data: bytes) -> Reading:
             else f"{name}: no text in it (empty, or a scan); "
             "run text recognition (OCR) over it first"
         )
-    found = replace(found, pages=pages)
-    may_mistake_letters = kind == "pdf" or bool(found.guessed)
-    return replace(found, quality=examine(found, by_language=may_mistake_letters))
+    reading = replace(reading, pages=pages)
+    may_mistake_letters = kind == "pdf" or bool(reading.guessed_encoding)
+    return replace(reading, quality=assess_quality(reading, by_language=may_mistake_letters))
 
 
 def needs_text_beside(name: str, data: bytes) -> bool:
     """Whether a document cannot be read as it is: all but text in UTF-8."""
-    return sniff(name, data) != "text" or not is_utf8(data)
+    return detect_kind(name, data) != "text" or not is_utf8(data)
 
 
-def sniff(name: str, data: bytes) -> Kind:
+def detect_kind(name: str, data: bytes) -> DocumentKind:
     """Which reader the document needs, by a look at its first bytes and then at its extension."""
     if b"%PDF-" in data[:1024]:
         return "pdf"
     if data.startswith(b"PK\x03\x04"):
         return "docx"
-    for magic, advice in _REFUSED.items():
+    for magic, advice in _UNSUPPORTED_FORMATS.items():
         if data.startswith(magic):
             raise DocumentError(f"{name}: this is {advice}")
     if _HTML_START.match(data[:4096]):
@@ -111,46 +111,46 @@ def sniff(name: str, data: bytes) -> Kind:
         raise DocumentError(
             f"{name}: the file is broken (not a {by_name.upper()} inside); get an intact copy"
         )
-    if not wide(data) and data[:8192].translate(None, CONTROL) != data[:8192]:
+    if not utf16_encoding(data) and data[:8192].translate(None, CONTROL) != data[:8192]:
         raise DocumentError(
             f"{name}: unknown type (binary); PDF, DOCX, HTML, Markdown and text can be read"
         )
     return "html" if by_name == "html" else "text"
 
 
-def _pdf(name: str, data: bytes) -> Reading:
+def _read_pdf(name: str, data: bytes) -> ReadingResult:
     from activities.documents import pdf  # noqa: PLC0415
 
-    return pdf.read(name, data)
+    return pdf.read_pdf(name, data)
 
 
-def _docx(name: str, data: bytes) -> Reading:
+def _read_docx(name: str, data: bytes) -> ReadingResult:
     from activities.documents import word  # noqa: PLC0415
 
-    return word.read(name, data)
+    return word.read_word(name, data)
 
 
-def _html(name: str, data: bytes) -> Reading:
+def _read_html(name: str, data: bytes) -> ReadingResult:
     from activities.documents import html  # noqa: PLC0415
 
-    return html.read(name, data)
+    return html.read_html(name, data)
 
 
-def _text(name: str, data: bytes) -> Reading:
+def _read_text(name: str, data: bytes) -> ReadingResult:
     text, guess = decode_text(data)
     pages = []
     for number, part in enumerate(text.split("\f"), 1):
-        titles = [in_mark(title) for title in _MARKDOWN_HEADING.findall(part)]
+        titles = [mark_text(title) for title in _MARKDOWN_HEADING.findall(part)]
         sections = titles if PurePath(name).suffix.lower() in _MARKDOWN else []
         pages.append(Page(number, part, sections=sections))
-    return Reading(pages, guess)
+    return ReadingResult(pages, guess)
 
 
-_READERS: dict[Kind, Callable[[str, bytes], Reading]] = {
-    "pdf": _pdf,
-    "docx": _docx,
-    "html": _html,
-    "text": _text,
+_READERS: dict[DocumentKind, Callable[[str, bytes], ReadingResult]] = {
+    "pdf": _read_pdf,
+    "docx": _read_docx,
+    "html": _read_html,
+    "text": _read_text,
 }
 
 
@@ -166,10 +166,10 @@ _LIGATURES = str.maketrans(
 )
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     # Broken character maps give lone surrogates, which no file can hold.
     text = (
-        plain(text)
+        replace_surrogates(text)
         .translate(_LIGATURES)
         .replace("\r\n", "\n")
         .replace("\r", "\n")

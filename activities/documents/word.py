@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from lxml.etree import _Element
 
 from activities.documents.formulas import linear_omml
-from activities.documents.numbering import ends_sentence, in_format, is_note_number
-from activities.documents.pages import Page, in_mark
-from activities.documents.reading_result import Reading
+from activities.documents.numbering import ends_sentence, format_number, is_note_number
+from activities.documents.pages import Page, mark_text
+from activities.documents.reading_result import ReadingResult
 from activities.documents.symbols import as_unicode
 from activities.documents.word_package import WordPackage, open_package, qn
-from activities.documents.word_styles import Lists, Styles, is_on
+from activities.documents.word_styles import ListNumbering, Styles, is_on
 
 _P, _TBL, _TR, _TC = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
 _CHARACTERS = {
@@ -46,50 +46,52 @@ _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _SAME_PAGE = {"continuous", "nextColumn"}
 
 
-def read(name: str, data: bytes) -> Reading:
+def read_word(name: str, data: bytes) -> ReadingResult:
     """Paragraphs and table rows are divided by empty lines, notes stand at the foot of pages.
 
     Raises:
         DocumentError: it is no Word document.
     """
     package = open_package(name, data)
-    walk = _walked(package, by_headings=False)
+    walk = _walk_body(package, by_headings=False)
     if len(walk.pages) == 1:
         # Nothing says where pages begin, as in what programs other than Word write.
-        walk = _walked(package, by_headings=True)
-    return Reading(walk.finished(), left_out=dict(walk.context.left_out))
+        walk = _walk_body(package, by_headings=True)
+    return ReadingResult(walk.finish_pages(), omitted_passages=dict(walk.context.omitted_passages))
 
 
-def _walked(package: WordPackage, *, by_headings: bool) -> _Walk:
-    walk = _Walk(_Context(package), _section_starts(package.body), by_headings=by_headings)
-    walk.blocks(package.body)
+def _walk_body(package: WordPackage, *, by_headings: bool) -> _WordWalker:
+    walk = _WordWalker(
+        _DocumentContext(package), _section_starts(package.body), by_headings=by_headings
+    )
+    walk.read_blocks(package.body)
     return walk
 
 
-class _Context:
+class _DocumentContext:
     """What all parts of a document share: styles, counters, notes, what was left out."""
 
     def __init__(self, package: WordPackage) -> None:
         self.styles = Styles(package.styles)
-        self.lists = Lists(package.numbering, self.styles)
-        self.left_out: Counter[str] = Counter()
+        self.lists = ListNumbering(package.numbering, self.styles)
+        self.omitted_passages: Counter[str] = Counter()
         self.formats = package.note_formats
         self._notes = package.notes
         self._counts: Counter[str] = Counter()
 
-    def note(self, kind: str, key: str) -> tuple[str, _Element | None]:
+    def next_note(self, kind: str, key: str) -> tuple[str, _Element | None]:
         """The mark of the next note, and what it says."""
         self._counts[kind] += 1
-        mark = in_format(self._counts[kind], self.formats[kind])
+        mark = format_number(self._counts[kind], self.formats[kind])
         return mark, self._notes[kind].get(key)
 
 
-class _Walk:
+class _WordWalker:
     """One pass over the body: blocks of text are put on pages as breaks are met."""
 
     def __init__(
         self,
-        context: _Context,
+        context: _DocumentContext,
         sections: Iterator[bool],
         *,
         cell: bool = False,
@@ -102,7 +104,7 @@ class _Walk:
         self._sections = sections
         self.pages: list[list[str]] = [[]]
         self.titles: list[list[str]] = [[]]
-        self.feet: list[list[str]] = [[]]
+        self.footnotes: list[list[str]] = [[]]
         """Footnotes of each page."""
         self.endnotes: list[str] = []
         self._line: list[str] = []
@@ -112,31 +114,31 @@ class _Walk:
         self._paragraph_style: str | None = None
         self._void = ""  # why the run before is left out
 
-    def finished(self) -> list[Page]:
+    def finish_pages(self) -> list[Page]:
         """The pages, with notes at their feet and endnotes on the last."""
-        self.feet[-1] += self.endnotes
+        self.footnotes[-1] += self.endnotes
         pages, current = [], ""
         for number, blocks in enumerate(self.pages, 1):
             titles = self.titles[number - 1]
-            heads_page = bool(titles and blocks and in_mark(blocks[0]) == titles[0])
+            heads_page = bool(titles and blocks and mark_text(blocks[0]) == titles[0])
             touched = titles if heads_page or not current else [current, *titles]
             current = titles[-1] if titles else current
-            text = "\n\n".join([*blocks, *self.feet[number - 1]])
+            text = "\n\n".join([*blocks, *self.footnotes[number - 1]])
             pages.append(Page(number, text, sections=touched))
         return pages
 
-    def blocks(self, parent: _Element) -> None:
+    def read_blocks(self, parent: _Element) -> None:
         for child in parent:
             if child.tag == _P:
-                self._paragraph(child)
+                self._read_paragraph(child)
             elif child.tag == _TBL:
-                self._table(child)
+                self._read_table(child)
             elif child.tag in _DELETED:
                 self._leave_out("deleted", child)
             elif isinstance(child.tag, str) and child.tag not in _SKIPPED:
-                self.blocks(child)
+                self.read_blocks(child)
 
-    def _paragraph(self, paragraph: _Element) -> None:
+    def _read_paragraph(self, paragraph: _Element) -> None:
         properties = paragraph.find(qn("w:pPr"))
         styles = self.context.styles
         if styles.starts_a_page(properties):
@@ -144,23 +146,23 @@ class _Walk:
         is_heading = styles.is_heading(properties)
         if self._by_headings and is_heading and len(self.pages[-1]) > len(self.titles[-1]):
             self._end_page()
-        self._paragraph_style = styles.of_paragraph(properties)
+        self._paragraph_style = styles.paragraph_style(properties)
         self._void = ""
-        begun = len(self._line)
-        self._inline(paragraph)
+        line_start = len(self._line)
+        self._read_inline(paragraph)
         is_shown = bool("".join(self._line).strip())
         if is_shown or not _is_deleted(properties):
-            number = self.context.lists.number(properties)
+            number = self.context.lists.next_number(properties)
             if number and is_shown:
                 # A page break may have put the beginning on the page before.
-                self._line.insert(min(begun, len(self._line)), number)
-        title = in_mark("".join(self._line)) if is_heading else ""
+                self._line.insert(min(line_start, len(self._line)), number)
+        title = mark_text("".join(self._line)) if is_heading else ""
         self._end_block()
         if title:
             self.titles[-1].append(title)
         boxes, self._boxes = self._boxes, []
         for box in boxes:
-            self.blocks(box)
+            self.read_blocks(box)
         if (
             properties is not None
             and properties.find(qn("w:sectPr")) is not None
@@ -168,42 +170,42 @@ class _Walk:
         ):
             self._new_page(even_if_empty=False)
 
-    def _inline(self, parent: _Element) -> None:
+    def _read_inline(self, parent: _Element) -> None:
         for child in parent:
             tag = child.tag
             if tag == qn("w:r"):
-                self._run(child)
+                self._read_run(child)
             elif tag in _DELETED:
                 self._leave_out("deleted", child)
             elif tag == qn("w:t"):
-                self._text(as_unicode(child.text or "", _font(child)))
+                self._add_text(as_unicode(child.text or "", _font_name(child)))
             elif tag == qn("w:sym"):
-                self._text(_symbol(child))
+                self._add_text(_symbol_text(child))
             elif tag in _NOTES:
-                self._note(_NOTES[tag], child)
+                self._add_note(_NOTES[tag], child)
             elif tag == qn("w:fldChar"):
-                self._text(_form_value(child))
+                self._add_text(_form_value(child))
             elif tag == qn("m:oMath"):
-                self._text(linear_omml(child))
+                self._add_text(linear_omml(child))
             elif tag in _CHARACTERS:
-                self._text(_CHARACTERS[tag])
+                self._add_text(_CHARACTERS[tag])
             elif tag == qn("w:br"):
                 if child.get(qn("w:type")) == "page":
                     self._new_page(even_if_empty=True)
                 else:
-                    self._text("\n")
+                    self._add_text("\n")
             elif tag == qn("w:lastRenderedPageBreak"):
-                self._rendered()
+                self._end_rendered_page()
             elif tag in _PICTURES:
                 self._used, self._explicit = True, False
                 self._boxes.extend(_text_boxes(child))
             elif tag == f"{_COMPATIBILITY}AlternateContent":
                 # The alternatives say the same thing twice.
-                self._inline(child[0])
+                self._read_inline(child[0])
             elif isinstance(tag, str) and tag not in _SKIPPED:
                 if tag == qn("w:hyperlink") and _is_note_mark(child):
                     self._join_note_number()
-                self._inline(child)
+                self._read_inline(child)
 
     def _join_note_number(self) -> None:
         """Let the number of a note, which comes next, stand right behind the sentence before it."""
@@ -211,37 +213,37 @@ class _Walk:
         if ends_sentence(before):
             self._line = [before.rstrip(" ")]
 
-    def _run(self, run: _Element) -> None:
-        void = self.context.styles.void(run.find(qn("w:rPr")), self._paragraph_style)
+    def _read_run(self, run: _Element) -> None:
+        void = self.context.styles.omission_reason(run.find(qn("w:rPr")), self._paragraph_style)
         if not void:
             self._void = ""
-            self._inline(run)
+            self._read_inline(run)
         elif any(text.text for text in run.iter(qn("w:t"))):
             # Neighbours that are void for the same reason are one passage.
-            self.context.left_out[void] += self._void != void
+            self.context.omitted_passages[void] += self._void != void
             self._void = void
 
     def _leave_out(self, why: str, part: _Element) -> None:
         texts = part.iter(qn("w:t"), qn("w:delText"))
         if any((text.text or "").strip() for text in texts):
-            self.context.left_out[why] += 1
+            self.context.omitted_passages[why] += 1
 
-    def _note(self, kind: str, reference: _Element) -> None:
-        mark, note = self.context.note(kind, reference.get(qn("w:id"), ""))
+    def _add_note(self, kind: str, reference: _Element) -> None:
+        mark, note = self.context.next_note(kind, reference.get(qn("w:id"), ""))
         shown = f"[{mark}]"
         if not is_on(reference.get(qn("w:customMarkFollows"), "0")):
-            self._text(shown)
+            self._add_text(shown)
         if note is None or self._is_note:
             # A note of a note may lead back to it.
             return
-        walk = _Walk(self.context, iter(()), cell=True, note=True)
-        walk.blocks(note)
+        walk = _WordWalker(self.context, iter(()), cell=True, note=True)
+        walk.read_blocks(note)
         text = "\n".join(text for page in walk.pages for text in page)
         if text:
-            notes = self.feet[-1] if kind == "footnote" else self.endnotes
+            notes = self.footnotes[-1] if kind == "footnote" else self.endnotes
             notes.append(f"{shown} {text}")
 
-    def _table(self, table: _Element) -> None:
+    def _read_table(self, table: _Element) -> None:
         for row in table.iterchildren(_TR, qn("w:sdt"), qn("w:ins")):
             if row.find(f"{qn('w:trPr')}/{qn('w:del')}") is not None:
                 self._leave_out("deleted", row)
@@ -250,26 +252,26 @@ class _Walk:
             for cell in row.iter(_TC):
                 if next(cell.iterancestors(_TC), None) is not next(row.iterancestors(_TC), None):
                     continue  # of a table within a cell: the cell's own walk reads it
-                walk = _Walk(self.context, iter(()), cell=True, note=self._is_note)
-                walk.blocks(cell)
+                walk = _WordWalker(self.context, iter(()), cell=True, note=self._is_note)
+                walk.read_blocks(cell)
                 cells.append(walk.pages)
-                notes += [note for page in walk.feet for note in page]
+                notes += [note for page in walk.footnotes for note in page]
                 self.endnotes += walk.endnotes
                 self.titles[-1] += [title for page in walk.titles for title in page]
             # Each cell of a row that is cut by a page end has its own trace of that one break.
-            before = max((_leading(found) for found in cells), default=0)
-            total = max((len(found) - 1 for found in cells), default=0)
+            before = max((_leading_empty_pages(pages) for pages in cells), default=0)
+            total = max((len(pages) - 1 for pages in cells), default=0)
             for _ in range(before):
-                self._rendered()
-            texts = [" ".join(text for page in found for text in page) for found in cells]
+                self._end_rendered_page()
+            texts = [" ".join(text for page in pages for text in page) for pages in cells]
             if any(texts):
-                self._text(" | ".join(texts).rstrip(" |"))
+                self._add_text(" | ".join(texts).rstrip(" |"))
                 self._end_block()
-            self.feet[-1] += notes
+            self.footnotes[-1] += notes
             for _ in range(total - before):
-                self._rendered()
+                self._end_rendered_page()
 
-    def _text(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         self._line.append(text)
         if text.strip():
             self._used, self._explicit = True, False
@@ -287,7 +289,7 @@ class _Walk:
             self._end_page()
         self._used, self._explicit = False, True
 
-    def _rendered(self) -> None:
+    def _end_rendered_page(self) -> None:
         if self._explicit:
             self._explicit = False
             return
@@ -296,16 +298,16 @@ class _Walk:
 
     def _end_page(self) -> None:
         self._end_block()
-        for lists in (self.pages, self.titles, self.feet):
+        for lists in (self.pages, self.titles, self.footnotes):
             lists.append([])
 
 
-def _font(text: _Element) -> str:
+def _font_name(text: _Element) -> str:
     fonts = text.getparent().find(f"{qn('w:rPr')}/{qn('w:rFonts')}")
     return "" if fonts is None else fonts.get(qn("w:ascii"), "")
 
 
-def _symbol(symbol: _Element) -> str:
+def _symbol_text(symbol: _Element) -> str:
     code = symbol.get(qn("w:char"), "")
     if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
         return ""
@@ -346,8 +348,8 @@ def _form_value(field: _Element) -> str:
     return entries[0] if entries else ""
 
 
-def _leading(found: list[list[str]]) -> int:
-    return next((number for number, page in enumerate(found) if page), 0)
+def _leading_empty_pages(pages: list[list[str]]) -> int:
+    return next((number for number, page in enumerate(pages) if page), 0)
 
 
 def _text_boxes(picture: _Element) -> list[_Element]:

@@ -56,18 +56,18 @@ def open_package(name: str, data: bytes) -> WordPackage:
     """Raises `DocumentError` for what is no Word document, with what it is."""
     try:
         with ZipFile(BytesIO(data)) as archive:
-            return _opened(name, archive)
+            return _read_package(name, archive)
     except BadZipFile as error:
         raise DocumentError(f"{name}: the file is broken ({error}); get an intact copy") from error
 
 
-def _opened(name: str, archive: ZipFile) -> WordPackage:
+def _read_package(name: str, archive: ZipFile) -> WordPackage:
     members = set(archive.namelist())
-    main = _related(archive, members, "").get("officeDocument", "word/document.xml")
+    main = _related_parts(archive, members, "").get("officeDocument", "word/document.xml")
     if main not in members:
         what = next((what for part, what in _OTHERS.items() if part in members), _ARCHIVE)
         raise DocumentError(f"{name}: this is {what}")
-    root = _parsed(archive, main)
+    root = _parse_member(archive, main)
     if root.tag != qn("w:document"):
         what = next((what for part, what in _OTHERS.items() if part in members), "")
         raise DocumentError(
@@ -78,38 +78,38 @@ def _opened(name: str, archive: ZipFile) -> WordPackage:
     body = root.find(qn("w:body"))
     if body is None:
         raise DocumentError(f"{name}: the file is broken (no body); get an intact copy")
-    related = _related(archive, members, main)
+    related = _related_parts(archive, members, main)
 
-    def part(kind: str) -> _Element | None:
+    def read_part(kind: str) -> _Element | None:
         member = related.get(kind)
-        return _parsed(archive, member) if member in members else None
+        return _parse_member(archive, member) if member in members else None
 
-    found = WordPackage(body, part("styles"), part("numbering"))
-    settings = part("settings")
+    package = WordPackage(body, read_part("styles"), read_part("numbering"))
+    settings = read_part("settings")
     for kind, usual in (("footnote", "decimal"), ("endnote", "lowerRoman")):
-        holder = part(f"{kind}s")
+        holder = read_part(f"{kind}s")
         notes = [] if holder is None else holder.iterchildren(qn(f"w:{kind}"))
-        found.notes[kind] = {note.get(qn("w:id"), ""): note for note in notes}
-        found.note_formats[kind] = _note_format((root, settings), kind) or usual
-    return found
+        package.notes[kind] = {note.get(qn("w:id"), ""): note for note in notes}
+        package.note_formats[kind] = _note_format((root, settings), kind) or usual
+    return package
 
 
-def _related(archive: ZipFile, members: set[str], part: str) -> dict[str, str]:
+def _related_parts(archive: ZipFile, members: set[str], part: str) -> dict[str, str]:
     """The parts that a part (or, without a name, the package) is related to, by kind."""
     folder, base = posixpath.split(part)
     member = posixpath.join(folder, "_rels", f"{base}.rels")
     if member not in members:
         return {}
-    found: dict[str, str] = {}
-    for relation in _parsed(archive, member).iter(_RELATIONSHIP):
+    related: dict[str, str] = {}
+    for relation in _parse_member(archive, member).iter(_RELATIONSHIP):
         if relation.get("TargetMode") != "External":
             kind = relation.get("Type", "").rpartition("/")[2]
             target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", "")))
-            found.setdefault(kind, target.lstrip("/"))
-    return found
+            related.setdefault(kind, target.lstrip("/"))
+    return related
 
 
-def _parsed(archive: ZipFile, member: str) -> _Element:
+def _parse_member(archive: ZipFile, member: str) -> _Element:
     data = archive.read(member)
     for strict, usual in _STRICT.items():
         data = data.replace(strict, usual)

@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.checkpoints import Files, FilesError, PathRefused
-from activities.guards.fields import changed_field
-from activities.job.conversation import Conversation, carried_out
+from activities.guards.field_changes import changed_field
+from activities.job.conversation import Conversation, executed_tools
 from activities.job.snapshot import Snapshot
-from activities.redaction.secrets import found_in
-from activities.text.plain import lines_of
-from config.patterns import compiled
-from config.schema.guards import Guard, Match, Point
+from activities.redaction.secrets import has_content
+from activities.text.plain import split_lines
+from config.patterns import compile_cached
+from config.schema.guards import Guard, GuardPoint, Match
 from protocol.state import PhaseKind
 from protocol.tools import READ_LINES
 
@@ -26,7 +26,7 @@ PATHS = {"move_file": ("old", "new")}
 class Situation:
     """What a guard sees."""
 
-    point: Point
+    point: GuardPoint
     agent: str
     phase: PhaseKind
     files: Files
@@ -45,7 +45,7 @@ class Situation:
     def from_snapshot(
         cls,
         snapshot: Snapshot,
-        point: Point,
+        point: GuardPoint,
         tool: str = "",
         arguments: dict[str, Any] | None = None,
         text: str = "",
@@ -67,12 +67,12 @@ class Situation:
         )
 
     @property
-    def ran(self) -> frozenset[str]:
+    def tools_run(self) -> frozenset[str]:
         """The tools that were carried out since the current todo began."""
-        return carried_out(self.conversation) if self.conversation else frozenset()
+        return executed_tools(self.conversation) if self.conversation else frozenset()
 
 
-def concerns(guard: Guard, now: Situation) -> dict[str, str] | None:
+def matched_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
     """None if the guard does not; else what the named groups of its argument patterns hold."""
     match = guard.match
     if guard.point != now.point:
@@ -87,19 +87,19 @@ def concerns(guard: Guard, now: Situation) -> dict[str, str] | None:
         and match.phase in (None, now.phase)
     ):
         return None
-    groups = _arguments(match, now)
-    if groups is None or not (_path(match, now) and _content(match, now)):
+    groups = _match_arguments(match, now)
+    if groups is None or not (_matches_path(match, now) and _matches_content(match, now)):
         return None
-    if match.todo is not None and not compiled(match.todo).search(now.todo):
+    if match.todo is not None and not compile_cached(match.todo).search(now.todo):
         return None
-    if match.reads_lines is not None and not _reads(match.reads_lines, now):
+    if match.reads_lines is not None and not _exceeds_lines(match.reads_lines, now):
         return None
     if match.changes and (
         now.after is None or not changed_field(now.files, now.after, match.changes)
     ):
         return None
     # Last, since it reads the conversation.
-    if match.not_ran and any(_one_of(match.not_ran, tool) for tool in now.ran):
+    if match.not_ran and any(_one_of(match.not_ran, tool) for tool in now.tools_run):
         return None
     return groups
 
@@ -108,79 +108,81 @@ def would_concern(guard: Guard, now: Situation) -> bool:
     """Whether a guard of any point would be asked of this call, and is concerned."""
     if guard.point not in ("before_tool", now.tool):
         return False
-    return concerns(guard, replace(now, point=guard.point)) is not None
+    return matched_groups(guard, replace(now, point=guard.point)) is not None
 
 
 def _one_of(patterns: list[str], name: str) -> bool:
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _arguments(match: Match, now: Situation) -> dict[str, str] | None:
+def _match_arguments(match: Match, now: Situation) -> dict[str, str] | None:
     groups: dict[str, str] = {}
     for name, pattern in match.arguments.items():
         if name not in now.arguments:
             return None
-        hit = compiled(pattern).search(str(now.arguments[name]))
+        hit = compile_cached(pattern).search(str(now.arguments[name]))
         if hit is None:
             return None
         groups |= {key: value or "" for key, value in hit.groupdict().items()}
     return groups
 
 
-def _path(match: Match, now: Situation) -> bool:
+def _matches_path(match: Match, now: Situation) -> bool:
     if not match.path:
         return True
     return any(
         _one_of(match.path, path)
         for name in PATHS.get(now.tool, ("path",))
-        if isinstance(given := now.arguments.get(name), str)
-        for path in _spellings(now.files, given)
+        if isinstance(path_argument := now.arguments.get(name), str)
+        for path in _path_spellings(now.files, path_argument)
     )
 
 
-def _spellings(files: Files, path: str) -> Iterator[str]:
+def _path_spellings(files: Files, path: str) -> Iterator[str]:
     """The path as given, without what says nothing, and as its links lead."""
     yield path
     try:
-        yield files.resolved(path)
+        yield files.resolve_links(path)
     except (PathRefused, FilesError):
         return
 
 
-def _content(match: Match, now: Situation) -> bool:
+def _matches_content(match: Match, now: Situation) -> bool:
     if not match.content and match.longer is None:
         return True
-    if match.longer is not None and characters(match, now) <= match.longer:
+    if match.longer is not None and content_length(match, now) <= match.longer:
         return False
-    return not match.content or any(found_in(text, match) for text in _looked_at(match, now))
+    return not match.content or any(
+        has_content(text, match) for text in _examined_texts(match, now)
+    )
 
 
-def characters(match: Match, now: Situation) -> int:
+def content_length(match: Match, now: Situation) -> int:
     """How long the content is."""
-    return sum(map(len, _looked_at(match, now)))
+    return sum(map(len, _examined_texts(match, now)))
 
 
-def _looked_at(match: Match, now: Situation) -> list[str]:
+def _examined_texts(match: Match, now: Situation) -> list[str]:
     if now.point in ("reply", "after_tool"):
         return [now.text]
     # Not the arguments' own names, which are in every call.
-    given = (value for name, value in now.arguments.items() if name not in match.ignoring)
-    return [text for value in given for text in _texts(value)]
+    values = (value for name, value in now.arguments.items() if name not in match.ignoring)
+    return [text for value in values for text in _texts_within(value)]
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts_within(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield key
-            yield from _texts(inner)
+            yield from _texts_within(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _texts(inner)
+            yield from _texts_within(inner)
 
 
-def _reads(lines: int, now: Situation) -> bool:
+def _exceeds_lines(lines: int, now: Situation) -> bool:
     read = lines_read(now)
     return read is not None and read > lines
 
@@ -191,7 +193,7 @@ def lines_read(now: Situation) -> int | None:
         data = now.files.read(str(now.arguments.get("path", "")))
     except (PathRefused, FilesError):
         return None
-    there = len(lines_of(data.decode(errors="replace")))
+    there = len(split_lines(data.decode(errors="replace")))
     if "offset" not in now.arguments and "limit" not in now.arguments:
         return there
     try:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-Word = Literal["allow", "deny", "ask", "rewrite"]
-STRENGTH: dict[Word, int] = {"deny": 3, "ask": 2, "rewrite": 1}
+VoteDecision = Literal["allow", "deny", "ask", "rewrite"]
+STRENGTH: dict[VoteDecision, int] = {"deny": 3, "ask": 2, "rewrite": 1}
 
 
 @dataclass(frozen=True)
 class Vote:
     """What one voter says."""
 
-    word: Word
+    decision: VoteDecision
     reason: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     """For `rewrite`: all of them, as they shall be; for `ask`: the same once it is approved."""
@@ -40,7 +40,7 @@ class Voter:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class VotingOutcome:
     """What came of it."""
 
     arguments: dict[str, Any]
@@ -54,19 +54,19 @@ class Outcome:
     """Whether that is a hook."""
     undecided: bool = False
     """Whether who denies failed itself, and says nothing of the call."""
-    bypassed: str = ""
+    bypassed_guard: str = ""
     """Whose refusal was passed over."""
-    rewritten: tuple[str, ...] = ()
+    rewriters: tuple[str, ...] = ()
     """Who rewrote, in order."""
 
 
-def settle(
+def settle_votes(
     voters: Sequence[Voter],
     arguments: dict[str, Any],
     *,
     approved: bool = False,
     bypass: Sequence[str] = (),
-) -> Outcome:
+) -> VotingOutcome:
     """Ask the voters until none rewrites any more.
 
     Args:
@@ -79,7 +79,7 @@ def settle(
         for costly in (False, True):
             for voter in (voter for voter in voters if voter.costly is costly):
                 vote = voter.ask(arguments)
-                word = vote.word
+                word = vote.decision
                 refuses = word == "deny" or (word == "ask" and not approved)
                 if refuses and voter.name in bypass and passed in ("", voter.name):
                     passed = voter.name
@@ -88,29 +88,29 @@ def settle(
                     word = "rewrite" if vote.arguments else "allow"
                 if word == "allow" or (word == "rewrite" and voter.name in rewritten):
                     continue
-                vote = replace(vote, word=word)
-                if strongest is None or STRENGTH[word] > STRENGTH[strongest[1].word]:
+                vote = replace(vote, decision=word)
+                if strongest is None or STRENGTH[word] > STRENGTH[strongest[1].decision]:
                     strongest = (voter, vote)
                 if word == "deny":
                     break
             # A question to a person is worth asking only if nobody denies.
-            if strongest and strongest[1].word in ("deny", "rewrite"):
+            if strongest and strongest[1].decision in ("deny", "rewrite"):
                 break
         if strongest is None:
             break
         voter, vote = strongest
-        if vote.word == "rewrite":
+        if vote.decision == "rewrite":
             rewritten.append(voter.name)
             arguments = vote.arguments
             continue
-        denies = vote.word == "deny"
-        return Outcome(
+        denies = vote.decision == "deny"
+        return VotingOutcome(
             arguments,
             denied=vote.reason if denies else "",
             asks="" if denies else vote.reason,
             guard=voter.name,
             hook=voter.costly,
             undecided=vote.undecided,
-            rewritten=tuple(rewritten),
+            rewriters=tuple(rewritten),
         )
-    return Outcome(arguments, bypassed=passed, rewritten=tuple(rewritten))
+    return VotingOutcome(arguments, bypassed_guard=passed, rewriters=tuple(rewritten))

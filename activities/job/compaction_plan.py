@@ -22,7 +22,7 @@ ROOM = 0.5
 """Share of the limit that is aimed at when exchanges are folded."""
 
 
-class Piece(NamedTuple):
+class MessageSize(NamedTuple):
     """A message as far as planning cares."""
 
     role: str
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompactionPlan:
     """Message numbers: results below `cleared` are placeholders, all below `folded` summarised."""
 
     cleared: int
@@ -45,9 +45,15 @@ class Plan:
     """Results below `cleared` that are shown all the same."""
 
 
-def plan(
-    pieces: Sequence[Piece], opening: int, present: Plan, fixed: int, limit: int, *, hard: bool
-) -> Plan:
+def plan_compaction(
+    pieces: Sequence[MessageSize],
+    opening: int,
+    present: CompactionPlan,
+    fixed: int,
+    limit: int,
+    *,
+    hard: bool,
+) -> CompactionPlan:
     """What is to be shown from now on.
 
     Args:
@@ -76,9 +82,9 @@ class _Planner:
 
     def __init__(
         self,
-        pieces: Sequence[Piece],
+        pieces: Sequence[MessageSize],
         opening: int,
-        present: Plan,
+        present: CompactionPlan,
         fixed: int,
         limit: int,
         hard: bool,
@@ -93,7 +99,7 @@ class _Planner:
         self._places = [n for n in replies if n > self.start]
         """Where the summarised part may end."""
 
-    def size(self, plan: Plan, folded: int) -> int:
+    def size(self, plan: CompactionPlan, folded: int) -> int:
         """Tokens of the request when the messages before `folded` are summarised."""
         summary = SUMMARY_TOKENS if folded > self.opening else 0
         tokens = 0
@@ -102,7 +108,7 @@ class _Planner:
             tokens += piece.cleared if is_cleared else piece.tokens
         return self.base + summary + tokens
 
-    def clear(self, until: int) -> Plan:
+    def clear(self, until: int) -> CompactionPlan:
         """As few results cleared as are enough, the oldest first, those a todo needs last."""
         cleared = max(self.present.cleared, self.start)
         spared = tuple(n for n in self.present.spared if n >= self.start)
@@ -120,7 +126,7 @@ class _Planner:
             plan = replace(plan, cleared=max(until, cleared), spared=())
         return replace(plan, spared=tuple(sorted(plan.spared)))
 
-    def fold(self, plan: Plan) -> Plan:
+    def fold(self, plan: CompactionPlan) -> CompactionPlan:
         """The plan with as much summarised as leaves room, where clearing is not enough."""
         if not self.hard and self.size(plan, self.start) <= ENOUGH * self.limit:
             return plan
@@ -132,13 +138,13 @@ class _Planner:
         spared = tuple(n for n in plan.spared if n >= folded)
         return replace(plan, cleared=max(plan.cleared, folded), folded=folded, spared=spared)
 
-    def fits(self, plan: Plan) -> bool:
+    def fits(self, plan: CompactionPlan) -> bool:
         """Whether the request is within the limit, with the newest reply as it is."""
         size = self.size(plan, max(plan.folded, self.start))
         return plan.folded <= self.newest and size <= self.limit
 
 
-def _clear_before(pieces: Sequence[Piece]) -> int:
+def _clear_before(pieces: Sequence[MessageSize]) -> int:
     """Number of the oldest result that stays."""
     results = [n for n, piece in enumerate(pieces) if piece.cleared < piece.tokens]
     return results[-KEPT_RESULTS] if len(results) > KEPT_RESULTS else 0

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from activities.job.compaction_plan import SUMMARY_TOKENS
-from activities.text.plain import cut_middle, plain
-from activities.text.tokens import clip, count
+from activities.text.plain import cut_middle, replace_surrogates
+from activities.text.tokens import clip_text, count_tokens
 from protocol.state import Phase, Todo
 
 TEXT_CHARACTERS = 2_000
@@ -21,8 +21,8 @@ TEXT_CHARACTERS = 2_000
 TRANSCRIPT_CHARACTERS = 240_000
 TODO_CHARACTERS = 80
 MAX_PATHS = 60
-OLD = "From an older summary, made before those calls; since then it may have changed:\n\n"
-ASKED = """\
+OLD_SUMMARY = "From an older summary, made before those calls; since then it may have changed:\n\n"
+SUMMARY_PROMPT = """\
 Phase {number} ({kind}): {name}
 
 Open todos:
@@ -37,23 +37,23 @@ Notes so far:
 The conversation to be summarised:
 
 {transcript}"""
-AGAIN = """\
+RETRY_PROMPT = """\
 
 
 Your last summary left out: {missing}. Write it again with these in it."""
 
 
 @dataclass(frozen=True)
-class Must:
+class RequiredMentions:
     """What a summary must mention."""
 
     todos: Sequence[Todo]
     paths: Sequence[str]
 
-    def missing(self, summary: str) -> Must:
+    def missing_from(self, summary: str) -> RequiredMentions:
         """The part of it that the summary leaves out."""
-        return Must(
-            [todo for todo in self.todos if not _mentions(summary, todo)],
+        return RequiredMentions(
+            [todo for todo in self.todos if not _mentions_todo(summary, todo)],
             [path for path in self.paths if path not in summary],
         )
 
@@ -72,64 +72,72 @@ class Must:
         return "\n".join(lines)
 
 
-def must(phase: Phase, changed: list[str]) -> Must:
+def required_mentions(phase: Phase, changed: list[str]) -> RequiredMentions:
     """What a summary of this phase has to mention; of many files the newest.
 
     Args:
         phase: With its todos.
         changed: Paths changed in the phase, the newest last.
     """
-    paths = [plain(path) for path in changed[-MAX_PATHS:]]
-    return Must(phase.open_todos, paths)
+    paths = [replace_surrogates(path) for path in changed[-MAX_PATHS:]]
+    return RequiredMentions(phase.open_todos, paths)
 
 
 def summary_request(
-    phase: Phase, needed: Must, before: str, messages: list[dict[str, Any]], missing: Must | None
+    phase: Phase,
+    required: RequiredMentions,
+    before: str,
+    messages: list[dict[str, Any]],
+    missing: RequiredMentions | None,
 ) -> str:
     """What the summarising model is shown.
 
     Args:
         phase: The running phase.
-        needed: What the summary has to mention.
+        required: What the summary has to mention.
         before: The summary so far, which the new one replaces.
         messages: The exchanges that are folded.
         missing: What a first attempt left out.
     """
-    whole = "\n\n".join(map(transcript_line, messages))
-    transcript = cut_middle(whole, TRANSCRIPT_CHARACTERS, "[TRUNCATED the middle]")
-    return ASKED.format(
+    full_text = "\n\n".join(map(transcript_line, messages))
+    transcript = cut_middle(full_text, TRANSCRIPT_CHARACTERS, "[TRUNCATED the middle]")
+    return SUMMARY_PROMPT.format(
         number=phase.number,
         kind=phase.kind,
         name=phase.name,
-        todos="\n".join(f"- todo {todo.id}: {todo.content}" for todo in needed.todos) or "none",
-        files="\n".join(f"- {path}" for path in needed.paths) or "none",
+        todos="\n".join(f"- todo {todo.id}: {todo.content}" for todo in required.todos) or "none",
+        files="\n".join(f"- {path}" for path in required.paths) or "none",
         before=before or "none",
         transcript=transcript,
-    ) + (AGAIN.format(missing=missing) if missing else "")
+    ) + (RETRY_PROMPT.format(missing=missing) if missing else "")
 
 
 def transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
     """A message of the conversation as a line of a transcript."""
-    text = _begun(str(message.get("content") or ""), limit)
+    text = _clip_start(str(message.get("content") or ""), limit)
     calls = [
-        f"{call['function']['name']}({_begun(call['function']['arguments'], limit)})"
+        f"{call['function']['name']}({_clip_start(call['function']['arguments'], limit)})"
         for call in message.get("tool_calls", [])
     ]
     return f"{message['role']}: " + " ".join([text, *calls]).strip()
 
 
-def _begun(text: str, limit: int) -> str:
+def _clip_start(text: str, limit: int) -> str:
     """Its beginning; where more follows, that is said, or it would pass for the whole."""
     return text if len(text) <= limit else f"{text[:limit]} [TRUNCATED]"
 
 
-def completed(summary: str, needed: Must) -> str:
+def complete_summary(summary: str, required: RequiredMentions) -> str:
     """The summary with what it leaves out written by us, within its bound."""
-    own = clip(needed.missing(summary).text, SUMMARY_TOKENS // 2, "the todo list is below")
-    return _bounded(summary, own)
+    missing_part = clip_text(
+        required.missing_from(summary).text, SUMMARY_TOKENS // 2, "the todo list is below"
+    )
+    return _fit_summary(summary, missing_part)
 
 
-def dropped(before: str, messages: list[dict[str, Any]], needed: Must) -> str:
+def fallback_summary(
+    before: str, messages: list[dict[str, Any]], required: RequiredMentions
+) -> str:
     """What stands for exchanges that no model could summarise: what was called, and no more.
 
     An older summary comes after it and is marked as such: what it says of todos and files was so
@@ -142,25 +150,27 @@ def dropped(before: str, messages: list[dict[str, Any]], needed: Must) -> str:
     ]
     lines = ["Not summarised, since the model was not to be had. The last calls of it:"]
     news = "\n".join([*lines, *(f"- {call}" for call in calls[-20:])])
-    own = "\n\n".join(
+    replacement = "\n\n".join(
         (
-            clip(news, SUMMARY_TOKENS // 3, "search_history finds them"),
-            clip(needed.text, SUMMARY_TOKENS // 3, "the todo list is below"),
+            clip_text(news, SUMMARY_TOKENS // 3, "search_history finds them"),
+            clip_text(required.text, SUMMARY_TOKENS // 3, "the todo list is below"),
         )
     )
-    old = before.removeprefix(OLD).strip()
-    return _bounded(own, f"{OLD}{clip(old, SUMMARY_TOKENS // 4, 'older')}" if old else "")
+    old = before.removeprefix(OLD_SUMMARY).strip()
+    return _fit_summary(
+        replacement, f"{OLD_SUMMARY}{clip_text(old, SUMMARY_TOKENS // 4, 'older')}" if old else ""
+    )
 
 
-def _bounded(text: str, last: str) -> str:
+def _fit_summary(text: str, last: str) -> str:
     """Two parts within the bound of a summary; the first is cut where they exceed it."""
-    room, text = SUMMARY_TOKENS - count(last), text.strip()
-    if count(text) > room:
-        text = clip(text, room - 30, "search_history finds the rest")
+    room, text = SUMMARY_TOKENS - count_tokens(last), text.strip()
+    if count_tokens(text) > room:
+        text = clip_text(text, room - 30, "search_history finds the rest")
     return "\n\n".join(part for part in (text, last) if part)
 
 
-def _mentions(summary: str, todo: Todo) -> bool:
+def _mentions_todo(summary: str, todo: Todo) -> bool:
     if re.search(rf"\btodo\W{{0,3}}{todo.id}\b", summary, re.IGNORECASE):
         return True
     return " ".join(todo.content.split()).casefold() in " ".join(summary.split()).casefold()

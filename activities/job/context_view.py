@@ -19,17 +19,25 @@ from typing import Any
 
 from pydantic import Field
 
-from activities.job.compaction_plan import Piece
-from activities.job.conversation import Conversation, Form, Part, Weights, counts, held, on_wire
-from activities.text.tokens import of_message
+from activities.job.compaction_plan import MessageSize
+from activities.job.conversation import (
+    Conversation,
+    MessageForm,
+    Part,
+    ProviderWeights,
+    to_wire,
+    token_cache,
+    wire_cache,
+)
+from activities.text.tokens import message_tokens
 from protocol.state import Data
 
 OPENING = 2
-SHORT = 200
+SHORT_RESULT = 200
 """Characters up to which a result is left as it is: a placeholder would be no shorter."""
 SAME_AGAIN = frozenset({"list_files", "search_files", "extract_document_text"})
 """Tools that show the same when they are called again: not what read_file shows of their path."""
-GONE = Piece("folded", 0, 0)
+FOLDED_PIECE = MessageSize("folded", 0, 0)
 SUMMARY = """\
 Summary of the earlier part of this phase. What it leaves out, search_history finds.
 
@@ -48,7 +56,7 @@ class Compaction(Data):
     summary: str = Field("", max_length=100_000)
 
 
-class View:
+class ContextView:
     """A conversation as the model sees it."""
 
     def __init__(self, conversation: Conversation, compaction: Compaction) -> None:
@@ -58,11 +66,11 @@ class View:
         self._recent = max(self._start, compaction.cleared)
 
     @property
-    def whole_from(self) -> int:
+    def first_uncleared(self) -> int:
         """Number of the first message that is shown as it is."""
         return self._recent
 
-    def wire(self, form: Form | None = None) -> list[bytes]:
+    def wire_bytes(self, form: MessageForm | None = None) -> list[bytes]:
         """The messages in the form they are sent in, oldest first.
 
         Args:
@@ -70,29 +78,31 @@ class View:
         """
         middle = []
         if self._compaction.summary:
-            summary = on_wire(self._summary)
+            summary = to_wire(self._summary_message)
             middle.append(form.render(summary, b"") if form else summary)
         if self._recent > self._start:
-            middle.append(self._cleared(form))
+            middle.append(self._cleared_bytes(form))
         has_marks = form is not None and form.marks != "none"
         marked = [0, *self._conversation.cache_points()] if has_marks else []
         return [
-            *self._conversation.wire(0, OPENING, form, marked),
+            *self._conversation.wire_bytes(0, OPENING, form, marked),
             *middle,
-            *self._conversation.wire(self._recent, None, form, marked),
+            *self._conversation.wire_bytes(self._recent, None, form, marked),
         ]
 
-    def tokens(self, encoding: str, weights: Weights | None = None) -> int:
+    def count_tokens(self, encoding: str, weights: ProviderWeights | None = None) -> int:
         """Tokens of the same."""
         return (
-            self._conversation.tokens(encoding, 0, OPENING)
+            self._conversation.count_tokens(encoding, 0, OPENING)
             + self._summary_tokens(encoding)
             + self._cleared_tokens(encoding)
             + self._provider_tokens(encoding, weights)
-            + self._conversation.tokens(encoding, self._recent, None, weights)
+            + self._conversation.count_tokens(encoding, self._recent, None, weights)
         )
 
-    def pieces(self, encoding: str, todos: str = "", weights: Weights | None = None) -> list[Piece]:
+    def message_sizes(
+        self, encoding: str, todos: str = "", weights: ProviderWeights | None = None
+    ) -> list[MessageSize]:
         """Every message of the phase as planning sees it; those that were folded are not read.
 
         Args:
@@ -100,76 +110,82 @@ class View:
             todos: What the open todos say, and so which files they name.
             weights: Of what is sent back to the provider beside its messages.
         """
-        folded = [GONE] * (self._start - OPENING)
-        recent = self._pieces(encoding, todos, weights, self._start, len(self._conversation))
-        return [*self._pieces(encoding, todos, weights, 0, OPENING), *folded, *recent]
+        folded = [FOLDED_PIECE] * (self._start - OPENING)
+        recent = self._range_sizes(encoding, todos, weights, self._start, len(self._conversation))
+        return [*self._range_sizes(encoding, todos, weights, 0, OPENING), *folded, *recent]
 
-    def _pieces(
-        self, encoding: str, todos: str, weights: Weights | None, start: int, stop: int
-    ) -> list[Piece]:
+    def _range_sizes(
+        self, encoding: str, todos: str, weights: ProviderWeights | None, start: int, stop: int
+    ) -> list[MessageSize]:
         messages = self._conversation.messages(start, stop)
-        sizes = [self._conversation.tokens(encoding, n, n + 1, weights) for n in range(start, stop)]
+        sizes = [
+            self._conversation.count_tokens(encoding, n, n + 1, weights) for n in range(start, stop)
+        ]
         paths = _read_paths(messages)
         return [
-            Piece(
+            MessageSize(
                 message["role"],
                 size,
-                size if brief is message else of_message(on_wire(brief), encoding),
+                size if brief is message else message_tokens(to_wire(brief), encoding),
                 bool(path := paths.get(message.get("tool_call_id", ""), "")) and path in todos,
             )
-            for message, brief, size in zip(messages, shortened(messages), sizes, strict=True)
+            for message, brief, size in zip(messages, shorten_results(messages), sizes, strict=True)
         ]
 
     @property
-    def _summary(self) -> dict[str, str]:
+    def _summary_message(self) -> dict[str, str]:
         return {"role": "user", "content": SUMMARY.format(summary=self._compaction.summary)}
 
     def _summary_tokens(self, encoding: str) -> int:
         if not (summary := self._compaction.summary):
             return 0
-        found = counts.get(key := (encoding, summary))
-        if found is None:
-            found = counts.keep(key, of_message(on_wire(self._summary), encoding))
-        return found
+        count = token_cache.get(key := (encoding, summary))
+        if count is None:
+            count = token_cache.put(key, message_tokens(to_wire(self._summary_message), encoding))
+        return count
 
-    def _cleared(self, form: Form | None) -> bytes:
+    def _cleared_bytes(self, form: MessageForm | None) -> bytes:
         """The old exchanges, put together once a compaction."""
         form_key = form.key if form else None
-        found = held.get(key := ("cleared", form_key, *self._exceptions, *self._old()))
-        if found is None:
-            messages: Iterable[bytes] = map(on_wire, self._short())
+        joined = wire_cache.get(
+            key := ("cleared", form_key, *self._spared_numbers, *self._old_parts())
+        )
+        if joined is None:
+            messages: Iterable[bytes] = map(to_wire, self._shortened_messages())
             if form:
                 data = self._conversation.provider_bytes(self._start, self._recent)
                 messages = map(form.render, messages, data)
-            found = held.keep(key, b",".join(messages))
-        return found
+            joined = wire_cache.put(key, b",".join(messages))
+        return joined
 
     def _cleared_tokens(self, encoding: str) -> int:
-        found = counts.get(key := (encoding, *self._exceptions, *self._old()))
-        if found is None:
-            total = sum(of_message(on_wire(message), encoding) for message in self._short())
-            found = counts.keep(key, total)
-        return found
+        count = token_cache.get(key := (encoding, *self._spared_numbers, *self._old_parts()))
+        if count is None:
+            total = sum(
+                message_tokens(to_wire(message), encoding) for message in self._shortened_messages()
+            )
+            count = token_cache.put(key, total)
+        return count
 
     @property
-    def _exceptions(self) -> tuple[int, ...]:
+    def _spared_numbers(self) -> tuple[int, ...]:
         """What the old exchanges look like depends on these as well."""
         return (self._compaction.unseen, *self._compaction.spared)
 
-    def _provider_tokens(self, encoding: str, weights: Weights | None) -> int:
+    def _provider_tokens(self, encoding: str, weights: ProviderWeights | None) -> int:
         """Tokens of what is sent back beside the old exchanges."""
         if weights is None or self._recent <= self._start:
             return 0
-        with_it = self._conversation.tokens(encoding, self._start, self._recent, weights)
-        return with_it - self._conversation.tokens(encoding, self._start, self._recent)
+        with_it = self._conversation.count_tokens(encoding, self._start, self._recent, weights)
+        return with_it - self._conversation.count_tokens(encoding, self._start, self._recent)
 
-    def _old(self) -> tuple[Part, ...]:
-        return self._conversation.ids(self._start, self._recent)
+    def _old_parts(self) -> tuple[Part, ...]:
+        return self._conversation.content_ids(self._start, self._recent)
 
-    def _short(self) -> list[dict[str, Any]]:
+    def _shortened_messages(self) -> list[dict[str, Any]]:
         messages = self._conversation.messages(self._start, self._recent)
         spared = [number - self._start for number in self._compaction.spared]
-        return shortened(messages, self._compaction.unseen - self._start, spared)
+        return shorten_results(messages, self._compaction.unseen - self._start, spared)
 
 
 def _read_paths(messages: list[dict[str, Any]]) -> dict[str, str]:
@@ -184,7 +200,7 @@ def _read_paths(messages: list[dict[str, Any]]) -> dict[str, str]:
     return paths
 
 
-def shortened(
+def shorten_results(
     messages: list[dict[str, Any]], unseen: int = -1, spared: Sequence[int] = ()
 ) -> list[dict[str, Any]]:
     """The messages with long results replaced by a line that says where to see them.
@@ -202,24 +218,24 @@ def shortened(
     reply = messages[unseen] if 0 <= unseen < len(messages) else {}
     new = {call["id"] for call in reply.get("tool_calls", [])}
     return [
-        {**message, "content": _placeholder(calls.get(id_, {}), seen=id_ not in new)}
+        {**message, "content": _result_placeholder(calls.get(id_, {}), was_shown=id_ not in new)}
         if place not in spared
         and (id_ := message.get("tool_call_id"))
-        and len(message["content"]) > SHORT
+        and len(message["content"]) > SHORT_RESULT
         else message
         for place, message in enumerate(messages)
     ]
 
 
-def _placeholder(call: dict[str, Any], *, seen: bool) -> str:
+def _result_placeholder(call: dict[str, Any], *, was_shown: bool) -> str:
     name, arguments = call.get("name", ""), call.get("arguments", "")
     again = "search_history"
     if name == "read_file":
         with suppress(ValueError, LookupError, TypeError, RecursionError):
             if path := json.loads(arguments)["path"]:
                 again = f"read_file({json.dumps(path, ensure_ascii=False)})"
-    elif name in SAME_AGAIN and len(arguments) <= SHORT:
+    elif name in SAME_AGAIN and len(arguments) <= SHORT_RESULT:
         again = f"{name}({arguments})"
-    if seen:
+    if was_shown:
         return f"[result cleared to make room; {again} to see it again]"
     return f"[result left out for lack of room, not seen yet; {again} to see it]"

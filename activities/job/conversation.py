@@ -19,9 +19,9 @@ from typing import Any, Protocol
 from activities.checkpoints import Files
 from activities.checkpoints.cache import Cache
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.sharded_tree import FILE, Raw, entries
+from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_entries
 from activities.redaction.credentials import hide_in_json
-from activities.text.tokens import of_message
+from activities.text.tokens import message_tokens
 from protocol.text import one_line
 
 FAN_OUT = 32
@@ -42,13 +42,13 @@ LOOK_BACK = 64
 """Messages in which it is looked for: a bound on what a step costs."""
 
 
-held: Cache[Hashable, bytes] = Cache(64_000_000, len)
+wire_cache: Cache[Hashable, bytes] = Cache(64_000_000, len)
 """Bytes of messages, of those of a shelf or case, joined, and the like."""
-counts: Cache[Hashable, int] = Cache(200_000, lambda _: 1)
+token_cache: Cache[Hashable, int] = Cache(200_000, lambda _: 1)
 """Numbers of tokens by what is counted and encoding."""
 
 PROVIDER = "provider"
-NOTHING = b""
+NO_DATA = b""
 """Stands for the id of what lies beside messages, where nothing does."""
 Node = tuple[bytes, bytes]
 """The id of a message's blob or of a tree of messages, and that of what lies beside."""
@@ -58,7 +58,7 @@ full; how many messages it holds (1, 32 or 1,024); the first of them and the one
 id of what lies beside."""
 
 
-class Form(Protocol):
+class MessageForm(Protocol):
     """How a message is sent to one endpoint and model."""
 
     @property
@@ -80,7 +80,7 @@ class Form(Protocol):
         """A message that no model made, in this form, with such a mark."""
 
 
-class Weights(Protocol):
+class ProviderWeights(Protocol):
     """How much of what lies beside messages is sent to one endpoint and model."""
 
     @property
@@ -101,7 +101,7 @@ class Conversation:
         """Add messages at the end."""
         added = self
         for message in messages:
-            added = added._with(message, added._original_id(message))
+            added = added._with_message(message, added._original_id(message))
         return added
 
     def append_reply(
@@ -114,20 +114,24 @@ class Conversation:
             provider_data: What the provider wants back with it unchanged: `maker` says which
                 endpoint and model that is, and `ids`, if there, its own ids of the calls by ours.
         """
-        return self._with(message, provider_data)
+        return self._with_message(message, provider_data)
 
-    def _with(self, message: dict[str, Any], provider_data: dict[str, Any] | None) -> Conversation:
-        files, place = self.files, _place(len(self))
-        files = files.with_raw(place, Raw(FILE, files.store.write_blob(on_wire(message))))
+    def _with_message(
+        self, message: dict[str, Any], provider_data: dict[str, Any] | None
+    ) -> Conversation:
+        files, place = self.files, _message_path(len(self))
+        files = files.with_tree_entry(
+            place, TreeEntry(FILE, files.store.write_blob(to_wire(message)))
+        )
         if provider_data:
-            blob = files.store.write_blob(on_wire(provider_data))
-            files = files.with_raw((PROVIDER, *place), Raw(FILE, blob))
+            blob = files.store.write_blob(to_wire(provider_data))
+            files = files.with_tree_entry((PROVIDER, *place), TreeEntry(FILE, blob))
         return Conversation(files)
 
     def _original_id(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """What lies beside the result of a call to which the provider gave an id of its own."""
         called = message.get("tool_call_id")
-        if not called or self.files.raw((PROVIDER,)) is None:
+        if not called or self.files.tree_entry((PROVIDER,)) is None:
             return None
         # Results follow their reply, and each has something beside it if the reply has ids.
         for number in reversed(range(len(self))):
@@ -139,7 +143,7 @@ class Conversation:
 
     def provider_data(self, number: int) -> dict[str, Any] | None:
         """What lies beside a message, None if nothing does."""
-        raw = self.files.raw((PROVIDER, *_place(number)))
+        raw = self.files.tree_entry((PROVIDER, *_message_path(number)))
         if raw is None:
             return None
         loaded: dict[str, Any] = json.loads(self.files.store.read(raw.id))
@@ -148,22 +152,22 @@ class Conversation:
     def provider_bytes(self, start: int, stop: int) -> Iterator[bytes]:
         """The bytes of what lies beside each of those messages, empty where nothing does."""
         for number in range(start, stop):
-            raw = self.files.raw((PROVIDER, *_place(number)))
-            yield self.files.store.read(raw.id) if raw else NOTHING
+            raw = self.files.tree_entry((PROVIDER, *_message_path(number)))
+            yield self.files.store.read(raw.id) if raw else NO_DATA
 
     @property
     def without_provider_data(self) -> Files:
         """The messages without what lies beside them."""
-        return self.files.with_raw((PROVIDER,), None)
+        return self.files.with_tree_entry((PROVIDER,), None)
 
     def __len__(self) -> int:
-        return self._starts[-1]
+        return self._start_numbers[-1]
 
-    def wire(
+    def wire_bytes(
         self,
         start: int = 0,
         stop: int | None = None,
-        form: Form | None = None,
+        form: MessageForm | None = None,
         marked: Sequence[int] = (),
     ) -> list[bytes]:
         """Messages as they go on the wire, oldest first: joined by commas, they are the list.
@@ -183,12 +187,14 @@ class Conversation:
         for number in marked if form else ():
             if form and start <= number < end:
                 if start < number:
-                    pieces += [self._sent(part, form) for part in self._parts(start, number)]
-                [one] = self._parts(number, number + 1)
-                pieces.append(form.with_mark(self._sent(one, form)))
+                    pieces += [
+                        self._part_bytes(part, form) for part in self._range_parts(start, number)
+                    ]
+                [single] = self._range_parts(number, number + 1)
+                pieces.append(form.with_mark(self._part_bytes(single, form)))
                 start = number + 1
         if start < end:
-            pieces += [self._sent(part, form) for part in self._parts(start, end)]
+            pieces += [self._part_bytes(part, form) for part in self._range_parts(start, end)]
         return pieces
 
     def cache_points(self) -> list[int]:
@@ -208,15 +214,19 @@ class Conversation:
         return points
 
     def _is_reply(self, number: int) -> bool:
-        return self._read(number).startswith(b'{"role":"assistant"')
+        return self._read_message(number).startswith(b'{"role":"assistant"')
 
-    def stored(self) -> Iterator[bytes]:
+    def stored_messages(self) -> Iterator[bytes]:
         """The messages one by one, oldest first; nothing of it is held in memory."""
         for number in range(len(self)):
-            yield self._read(number)
+            yield self._read_message(number)
 
-    def tokens(
-        self, encoding: str, start: int = 0, stop: int | None = None, weights: Weights | None = None
+    def count_tokens(
+        self,
+        encoding: str,
+        start: int = 0,
+        stop: int | None = None,
+        weights: ProviderWeights | None = None,
     ) -> int:
         """Tokens of those messages; what was counted once is not counted again.
 
@@ -226,23 +236,25 @@ class Conversation:
             stop: Number after the last; None for all.
             weights: For what lies beside them, if that counts.
         """
-        return sum(self._tokens(part, encoding, weights) for part in self._parts(start, stop))
+        return sum(
+            self._part_tokens(part, encoding, weights) for part in self._range_parts(start, stop)
+        )
 
-    def ids(self, start: int, stop: int) -> tuple[Part, ...]:
+    def content_ids(self, start: int, stop: int) -> tuple[Part, ...]:
         """What names those messages by their content."""
-        return tuple(self._parts(start, stop))
+        return tuple(self._range_parts(start, stop))
 
     def messages(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """Those messages, oldest first."""
-        loaded: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(self.wire(start, stop)))
+        loaded: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(self.wire_bytes(start, stop)))
         return loaded
 
     def message(self, index: int) -> dict[str, Any]:
         """One message by its number, from 0."""
-        loaded: dict[str, Any] = json.loads(self._read(index))
+        loaded: dict[str, Any] = json.loads(self._read_message(index))
         return loaded
 
-    def same_result(self, content: str, start: int) -> str:
+    def find_same_result(self, content: str, start: int) -> str:
         """A recent call that had this very result, as `read_file {"path": "a.md"}`; else empty.
 
         Not its id: over the Responses API the model knows its calls by the provider's own.
@@ -253,9 +265,9 @@ class Conversation:
         """
         if len(content) < SAME_FROM:
             return ""
-        ending = on_wire(content)
+        ending = to_wire(content)
         for number in range(len(self) - 1, max(start, len(self) - LOOK_BACK) - 1, -1):
-            if ending in self._read(number):
+            if ending in self._read_message(number):
                 return self._call_text(number)
         return ""
 
@@ -269,7 +281,7 @@ class Conversation:
                     return one_line(f"{function['name']} {function['arguments']}", CALL_CHARACTERS)
         return ""
 
-    def calls(self, step: int) -> list[dict[str, Any]]:
+    def tool_calls(self, step: int) -> list[dict[str, Any]]:
         """The tool calls of the reply made at this step, the newest reply there is.
 
         Raises:
@@ -285,101 +297,105 @@ class Conversation:
         raise LookupError(f"the conversation holds no reply of step {step}")
 
     @cached_property
-    def _whole(self) -> list[tuple[Node, int]]:
+    def _top_nodes(self) -> list[tuple[Node, int]]:
         """The cases and shelves that are full, and the messages of the last shelf, with sizes."""
-        raw = self.files.raw((PROVIDER,))
-        root = bytes.fromhex(self.files.id), raw.id if raw else NOTHING
-        *full, last = self._on(root) or [(EMPTY_TREE, NOTHING)]
+        raw = self.files.tree_entry((PROVIDER,))
+        root = bytes.fromhex(self.files.id), raw.id if raw else NO_DATA
+        *full, last = self._child_nodes(root) or [(EMPTY_TREE, NO_DATA)]
         sizes = [FAN_OUT] * min(len(full), FAN_OUT) + [CASE] * (len(full) - FAN_OUT)
         if len(full) >= FAN_OUT:
-            *shelves, last = self._on(last)
+            *shelves, last = self._child_nodes(last)
             full += shelves
             sizes += [FAN_OUT] * len(shelves)
-        newest = self._on(last)
+        newest = self._child_nodes(last)
         return list(zip(full + newest, sizes + [1] * len(newest), strict=True))
 
     @cached_property
-    def _starts(self) -> list[int]:
+    def _start_numbers(self) -> list[int]:
         """The number of the first message of each of them, and that of all messages."""
-        return list(accumulate((size for _, size in self._whole), initial=0))
+        return list(accumulate((size for _, size in self._top_nodes), initial=0))
 
-    def _on(self, node: Node) -> list[Node]:
+    def _child_nodes(self, node: Node) -> list[Node]:
         """What is in one tree; the names were made so that they sort in the order of messages."""
         tree, beside = node
-        found = sorted(entries(self.files.store, tree).items())
+        children = sorted(list_entries(self.files.store, tree).items())
         if not beside:
-            return [(raw.id, NOTHING) for _, raw in found]
-        others = entries(self.files.store, beside)
+            return [(raw.id, NO_DATA) for _, raw in children]
+        others = list_entries(self.files.store, beside)
         return [
-            (raw.id, others[name].id if name in others else NOTHING)
-            for name, raw in found
+            (raw.id, others[name].id if name in others else NO_DATA)
+            for name, raw in children
             if name != PROVIDER.encode()
         ]
 
-    def _parts(self, start: int, stop: int | None) -> list[Part]:
+    def _range_parts(self, start: int, stop: int | None) -> list[Part]:
         """The pieces of a range."""
-        return _cut(self._whole, self._starts, start, len(self) if stop is None else stop)
+        return _cut_parts(
+            self._top_nodes, self._start_numbers, start, len(self) if stop is None else stop
+        )
 
-    def _within(self, part: Part) -> list[Part]:
+    def _split_part(self, part: Part) -> list[Part]:
         """The pieces of a part of a case or shelf."""
         tree, size, low, high, beside = part
         each = size // FAN_OUT
-        pieces = [(piece, each) for piece in self._on((tree, beside))]
-        return _cut(pieces, range(0, size + 1, each), low, high)
+        pieces = [(piece, each) for piece in self._child_nodes((tree, beside))]
+        return _cut_parts(pieces, range(0, size + 1, each), low, high)
 
-    def _sent(self, part: Part, form: Form | None) -> bytes:
+    def _part_bytes(self, part: Part, form: MessageForm | None) -> bytes:
         if form and form.verbatim and not part[4]:
             form = None
-        found = held.get(key := (part, form.key) if form else part)
-        if found is None:
+        data = wire_cache.get(key := (part, form.key) if form else part)
+        if data is None:
             if part[1] > 1:
-                found = b",".join(self._sent(piece, form) for piece in self._within(part))
+                data = b",".join(self._part_bytes(piece, form) for piece in self._split_part(part))
             else:
-                found = self.files.store.read(part[0])
+                data = self.files.store.read(part[0])
                 if form:
-                    found = form.render(found, self._read_provider(part))
-            held.keep(key, found)
-        return found
+                    data = form.render(data, self._read_provider(part))
+            wire_cache.put(key, data)
+        return data
 
-    def _tokens(self, part: Part, encoding: str, weights: Weights | None) -> int:
+    def _part_tokens(self, part: Part, encoding: str, weights: ProviderWeights | None) -> int:
         if not part[4]:
             weights = None
-        found = counts.get(key := (part, encoding, weights.key if weights else None))
-        if found is None:
+        total = token_cache.get(key := (part, encoding, weights.key if weights else None))
+        if total is None:
             if part[1] > 1:
-                found = sum(self._tokens(piece, encoding, weights) for piece in self._within(part))
+                total = sum(
+                    self._part_tokens(piece, encoding, weights) for piece in self._split_part(part)
+                )
             else:
-                found = of_message(self.files.store.read(part[0]), encoding)
+                total = message_tokens(self.files.store.read(part[0]), encoding)
                 if weights:
-                    found += weights.tokens(self._read_provider(part), encoding)
-            counts.keep(key, found)
-        return found
+                    total += weights.tokens(self._read_provider(part), encoding)
+            token_cache.put(key, total)
+        return total
 
     def _read_provider(self, part: Part) -> bytes:
-        return self.files.store.read(part[4]) if part[4] else NOTHING
+        return self.files.store.read(part[4]) if part[4] else NO_DATA
 
-    def _read(self, number: int) -> bytes:
-        [part] = self._parts(number, number + 1)
+    def _read_message(self, number: int) -> bytes:
+        [part] = self._range_parts(number, number + 1)
         while part[1] > 1:
-            [part] = self._within(part)
+            [part] = self._split_part(part)
         return self.files.store.read(part[0])
 
 
-def _cut(
+def _cut_parts(
     pieces: Sequence[tuple[Node, int]], starts: Sequence[int], start: int, stop: int
 ) -> list[Part]:
     """The parts of pieces that lie between two messages."""
     first, after = bisect_right(starts, start) - 1, bisect_left(starts, stop)
-    parts = [(one, size, 0, size, beside) for (one, beside), size in pieces[first:after]]
+    parts = [(node, size, 0, size, beside) for (node, beside), size in pieces[first:after]]
     if parts:
-        one, size, _, high, beside = parts[0]
-        parts[0] = one, size, start - starts[first], high, beside
-        one, size, low, high, beside = parts[-1]
-        parts[-1] = one, size, low, min(high, stop - starts[after - 1]), beside
+        node, size, _, high, beside = parts[0]
+        parts[0] = node, size, start - starts[first], high, beside
+        node, size, low, high, beside = parts[-1]
+        parts[-1] = node, size, low, min(high, stop - starts[after - 1]), beside
     return parts
 
 
-def _place(number: int) -> tuple[str, ...]:
+def _message_path(number: int) -> tuple[str, ...]:
     shelf, place = divmod(number, FAN_OUT)
     if shelf < FAN_OUT:
         return f"{shelf:04d}", f"{place:02d}"
@@ -387,7 +403,7 @@ def _place(number: int) -> tuple[str, ...]:
     return f"{FAN_OUT - 1 + case:04d}", f"{shelf:02d}", f"{place:02d}"
 
 
-def on_wire(value: Any) -> bytes:
+def to_wire(value: Any) -> bytes:
     """A part of a request in the bytes that are sent.
 
     Files that no tool has shown may hold a credential: they are in the system prompt, and in what
@@ -402,7 +418,7 @@ def call_id(step: int, index: int) -> str:
     return f"s{step}c{index}"
 
 
-ERROR = "Error: "
+ERROR_PREFIX = "Error: "
 """Before the results of calls that failed."""
 
 
@@ -411,28 +427,28 @@ def tool_result(step: int, index: int, content: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id(step, index), "content": content}
 
 
-def carried_out(conversation: Conversation) -> frozenset[str]:
+def executed_tools(conversation: Conversation) -> frozenset[str]:
     """The tools that were carried out since the last todo was completed, refused ones not."""
     fine: set[str] = set()
-    found: set[str] = set()
+    tools: set[str] = set()
     for number in reversed(range(len(conversation))):
         message = conversation.message(number)
-        if message["role"] == "tool" and not str(message["content"]).startswith(ERROR):
+        if message["role"] == "tool" and not str(message["content"]).startswith(ERROR_PREFIX):
             fine.add(message["tool_call_id"])
         names = [c["function"]["name"] for c in message.get("tool_calls", []) if c["id"] in fine]
         if "todo_complete" in names:
             last = len(names) - names[::-1].index("todo_complete")
-            return frozenset(found.union(names[last:]))
-        found.update(names)
-    return frozenset(found)
+            return frozenset(tools.union(names[last:]))
+        tools.update(names)
+    return frozenset(tools)
 
 
-def answered(conversation: Conversation) -> int:
+def count_results(conversation: Conversation) -> int:
     """How many calls of the newest reply have their result."""
-    found = 0
+    count = 0
     for number in reversed(range(len(conversation))):
         role = conversation.message(number)["role"]
         if role == "assistant":
             break
-        found += role == "tool"
-    return found
+        count += role == "tool"
+    return count

@@ -15,22 +15,22 @@ from activities.checkpoints import (
     Checkpoints,
     Root,
     open_checkpoints,
-    project,
+    project_files,
 )
-from activities.job.activity_context import job_id, order
-from activities.job.kept_results import KeptResults
-from activities.job.push import PushedMeanwhile
+from activities.job.activity_context import job_id, scheduled_ms
+from activities.job.push import BackgroundPush
+from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 
 log = logging.getLogger("longhaul.folder")
 
-PATIENCE = 20.0
+PATIENCE_SECONDS = 20.0
 """Seconds to wait for another projection of the folder where it must be up to date."""
 FOLLOW_SECONDS = 1.0
 """A folder lags at most so long behind its job while the model is asked."""
 MAX_REMEMBERED = 10_000
-_packing: set[Path] = set()
+_packing_paths: set[Path] = set()
 """Repositories that this process packs beside the steps of their jobs."""
 
 
@@ -40,14 +40,14 @@ def project_folder(
     commit: str,
     scheduled: int,
     *,
-    whole: bool = False,
-    wait: float = PATIENCE,
+    full: bool = False,
+    wait: float = PATIENCE_SECONDS,
 ) -> list[str]:
     """Bring the job's folder up to a checkpoint's files.
 
     Args:
         scheduled: Server-side order of the asking activity; an older one than the last is ignored.
-        whole: Compare everything, not only what changed since the last time.
+        full: Compare everything, not only what changed since the last time.
         wait: Seconds to wait for another projection of the folder.
 
     Returns:
@@ -57,14 +57,14 @@ def project_folder(
         OSError: the folder cannot be written, or is locked (TimeoutError).
     """
     files = Snapshot.load(checkpoints, commit).files
-    moved = project(checkpoints, root, job_id(), files, scheduled, whole=whole, wait=wait)
-    named = [plain(path) for path in moved]
+    moved = project_files(checkpoints, root, job_id(), files, scheduled, full=full, wait=wait)
+    named = [replace_surrogates(path) for path in moved]
     for path in named:
         log.warning("moved to lost+found: %s", path, extra={"job": job_id()})
     return named
 
 
-class Follower:
+class FolderUpdater:
     """Brings folders up to date in passing, while something else is waited for.
 
     A folder is touched at most once in `FOLLOW_SECONDS`: it costs as much as all else of a step,
@@ -73,41 +73,41 @@ class Follower:
 
     def __init__(self, root: Root) -> None:
         self._root = root
-        self._begun: dict[str, float] = {}
+        self._last_started: dict[str, float] = {}
         """When each job's folder was last begun, by the event loop's clock."""
         self._packing: asyncio.Task[None] | None = None
         """Outlives the step in which it was begun, since it takes as long as dozens of them."""
 
     @asynccontextmanager
-    async def following(self, commit: str) -> AsyncIterator[None]:
+    async def update_meanwhile(self, commit: str) -> AsyncIterator[None]:
         """Bring this job's folder up to the commit while the body runs.
 
         A body that ends before that is due leaves the folder to the next one; a projection that
         was begun is waited for.
         """
-        loop, job, scheduled = asyncio.get_running_loop(), job_id(), order()
-        under_way: list[asyncio.Task[None]] = []
+        loop, job, scheduled = asyncio.get_running_loop(), job_id(), scheduled_ms()
+        running: list[asyncio.Task[None]] = []
 
-        async def follow() -> None:
-            if await asyncio.to_thread(self._follow, commit, scheduled):
+        async def update_folder() -> None:
+            if await asyncio.to_thread(self._update_folder, commit, scheduled):
                 self._pack_beside(job)
 
-        def begin() -> None:
-            self._begun[job] = loop.time()
-            under_way.append(asyncio.create_task(follow()))
+        def start_update() -> None:
+            self._last_started[job] = loop.time()
+            running.append(asyncio.create_task(update_folder()))
 
-        if len(self._begun) > MAX_REMEMBERED:
-            self._begun.clear()
-        due = self._begun.get(job, -FOLLOW_SECONDS) + FOLLOW_SECONDS
-        timer = loop.call_at(due, begin)
+        if len(self._last_started) > MAX_REMEMBERED:
+            self._last_started.clear()
+        due = self._last_started.get(job, -FOLLOW_SECONDS) + FOLLOW_SECONDS
+        timer = loop.call_at(due, start_update)
         try:
             yield
         finally:
             timer.cancel()
-            for projection in under_way:
+            for projection in running:
                 await projection
 
-    def _follow(self, commit: str, scheduled: int) -> bool:
+    def _update_folder(self, commit: str, scheduled: int) -> bool:
         """Returns whether it is time for a pack."""
         checkpoints: Checkpoints | None = None
         # A folder that cannot be brought up to date now lags behind: a worker that is frozen while
@@ -115,7 +115,7 @@ class Follower:
         try:
             with suppress(CheckpointMissing):
                 checkpoints = open_checkpoints(self._root, job_id())
-            if checkpoints is None or not checkpoints.holds(commit):
+            if checkpoints is None or not checkpoints.has_commit(commit):
                 return False  # another host made it; whoever opens it fetches it
             project_folder(self._root, checkpoints, commit, scheduled, wait=0)
         except (OSError, pygit2.GitError) as error:
@@ -129,9 +129,9 @@ class Follower:
         One job at a time: there are few threads, and the others' steps want them too.
         """
         if self._packing is None or self._packing.done():
-            self._packing = asyncio.create_task(asyncio.to_thread(self._pack, job))
+            self._packing = asyncio.create_task(asyncio.to_thread(self._pack_job, job))
 
-    def _pack(self, job: str) -> None:
+    def _pack_job(self, job: str) -> None:
         # Gone, it has nothing to pack.
         with suppress(CheckpointMissing):
             pack_if_full(open_checkpoints(self._root, job), job)
@@ -139,7 +139,7 @@ class Follower:
 
 def pack_if_full(checkpoints: Checkpoints, job: str) -> None:
     """Pack what waits in the journal if it is time; what hinders it is logged."""
-    _packing.add(checkpoints.path)
+    _packing_paths.add(checkpoints.path)
     try:
         # Somebody else may be at it.
         with suppress(TimeoutError):
@@ -148,10 +148,12 @@ def pack_if_full(checkpoints: Checkpoints, job: str) -> None:
     except (CheckpointMissing, OSError, pygit2.GitError) as error:
         log.warning("not packed: %s", error, extra={"job": job})
     finally:
-        _packing.discard(checkpoints.path)
+        _packing_paths.discard(checkpoints.path)
 
 
-def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False) -> list[str]:
+def publish_checkpoint(
+    root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False
+) -> list[str]:
     """What a phase end does once its checkpoint is made; doing it twice changes nothing.
 
     Packs the objects, tags the checkpoint, pushes it to the remote if there is one, brings the
@@ -161,8 +163,8 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
     """
     checkpoints = snapshot.checkpoints
     moved: list[str] = []
-    wait = PATIENCE if last else 1
-    ours = checkpoints.path in _packing
+    wait = PATIENCE_SECONDS if last else 1
+    ours = checkpoints.path in _packing_paths
     try:
         checkpoints.pack(wait=wait)
     except TimeoutError as error:
@@ -170,14 +172,16 @@ def settle(root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = F
         log.log(level, "not packed: %s", error, extra={"job": job_id()})
     # Packed first: git, which knows nothing of the journal, can follow every tag.
     checkpoints.tag(tag, snapshot.commit)
-    push = PushedMeanwhile(root, snapshot.config.workspace.remote or "", snapshot.commit)
-    push.begin(tag)
+    push = BackgroundPush(root, snapshot.config.workspace.remote or "", snapshot.commit)
+    push.start(tag)
     try:
-        moved = project_folder(root, checkpoints, snapshot.commit, order(), whole=True, wait=wait)
+        moved = project_folder(
+            root, checkpoints, snapshot.commit, scheduled_ms(), full=True, wait=wait
+        )
     except TimeoutError as error:
         if last:
             raise
         log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
-    KeptResults(checkpoints.path).forget(except_key=key)
-    push.wait()
+    ResultCache(checkpoints.path).remove_others(except_key=key)
+    push.wait_at_phase_end()
     return moved

@@ -13,7 +13,7 @@ import yaml
 
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.done_when import read_done_when
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 from protocol.endings import TodoEntry
 from protocol.scope import STEP_CHARACTERS, Box
 from protocol.state import DoneWhen, ScopeItem
@@ -56,13 +56,13 @@ class PlanPhase:
         return f"Phase {self.number}: {self.name}"[:120]
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         return any(not ticked for ticked, _ in self.boxes)
 
 
 def parse_plan(text: str) -> list[PlanPhase]:
     """The phases of a plan, in their order; headings inside code fences do not count."""
-    return _read(text)[0]
+    return _read_phases(text)[0]
 
 
 def unread_headings(text: str) -> list[str]:
@@ -70,10 +70,10 @@ def unread_headings(text: str) -> list[str]:
 
     Whoever looks at the phases alone does not see what is open there.
     """
-    return _read(text)[1]
+    return _read_phases(text)[1]
 
 
-def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
+def _read_phases(text: str) -> tuple[list[PlanPhase], list[str]]:
     phases: list[PlanPhase] = []
     unread: list[str] = []
     under: str | None = None
@@ -98,7 +98,7 @@ def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
         elif box := _BOX.match(line):
             ticked = box.group(1) is not None and box.group(1) in _TICKS
             if inside:
-                phases[-1].boxes.append((ticked, plain(box.group(2))))
+                phases[-1].boxes.append((ticked, replace_surrogates(box.group(2))))
                 phases[-1].lines.append(number)
             elif under and not ticked:
                 unread.append(under)
@@ -106,7 +106,7 @@ def _read(text: str) -> tuple[list[PlanPhase], list[str]]:
     return phases, unread
 
 
-def boxes(phases: Iterable[PlanPhase]) -> list[Box]:
+def plan_boxes(phases: Iterable[PlanPhase]) -> list[Box]:
     """All boxes of a plan, in its order."""
     return [box for phase in phases for box in phase.boxes]
 
@@ -116,7 +116,7 @@ def tick_boxes(text: str, items: Iterable[ScopeItem]) -> str:
     text one for each item."""
     due = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
     phases = parse_plan(text)
-    due -= Counter(one_line(box, STEP_CHARACTERS) for ticked, box in boxes(phases) if ticked)
+    due -= Counter(one_line(box, STEP_CHARACTERS) for ticked, box in plan_boxes(phases) if ticked)
     lines = text.splitlines(keepends=True)
     for phase in phases:
         for (ticked, box), number in zip(phase.boxes, phase.lines, strict=True):
@@ -135,7 +135,7 @@ def with_ticks(files: Files, scope: Iterable[ScopeItem]) -> Files:
     return files
 
 
-def section(text: str, place: int) -> str:
+def plan_section(text: str, place: int) -> str:
     """One phase of a plan as it is written, heading and all; empty when there is none.
 
     Args:
@@ -151,14 +151,14 @@ def section(text: str, place: int) -> str:
 
 def listed_under(text: str, heading: str) -> list[str]:
     """The list items under a Markdown heading of that name, without their bullets."""
-    found: list[str] = []
+    items: list[str] = []
     inside = False
     for line in text.removeprefix(BOM).splitlines():
         if line.startswith("#"):
             inside = line.strip("# :*_").lower() == heading.lower()
         elif inside and (item := _ITEM.match(line.rstrip())):
-            found.append(item.group(1))
-    return found
+            items.append(item.group(1))
+    return items
 
 
 @dataclass
@@ -180,7 +180,7 @@ def parse_todos(data: bytes | None) -> TodosFile:
     if len(data) > MAX_BYTES:
         return TodosFile("invalid", f"it has {len(data):,} bytes, more than {MAX_BYTES:,}")
     try:
-        content = yaml.load(data.decode(), _Loader)
+        content = yaml.load(data.decode(), _NoAliasLoader)
     # The parser promises nothing: a date of month 13 is a ValueError, `!!bool x` a KeyError.
     except Exception as error:
         return TodosFile("invalid", f"it is not valid YAML ({_one_line(str(error), 200)})")
@@ -189,14 +189,14 @@ def parse_todos(data: bytes | None) -> TodosFile:
     entries = content["todos"]
     return TodosFile(
         "read",
-        phase=_text(content.get("phase"), 200) or "",
-        description=_text(content.get("description"), 2000) or "",
+        phase=_bounded_text(content.get("phase"), 200) or "",
+        description=_bounded_text(content.get("description"), 2000) or "",
         count=len(entries),
-        todos=[_todo(entry) for entry in entries[:MAX_FOUND]],
+        todos=[_read_todo(entry) for entry in entries[:MAX_FOUND]],
     )
 
 
-class _Loader(yaml.SafeLoader):
+class _NoAliasLoader(yaml.SafeLoader):
     """YAML without aliases, with which a few lines can stand for gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -205,7 +205,7 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _todo(entry: Any) -> TodoEntry:
+def _read_todo(entry: Any) -> TodoEntry:
     if not isinstance(entry, dict):
         return TodoEntry()
     number = entry.get("id")
@@ -217,7 +217,7 @@ def _todo(entry: Any) -> TodoEntry:
         done_when=condition,
         done_when_error=problem,
         id=number if type(number) is int and abs(number) < 1_000_000 else None,
-        content=_text(entry.get("content"), MAX_CONTENT),
+        content=_bounded_text(entry.get("content"), MAX_CONTENT),
         items=[_one_line(str(item), 100) for item in items[:50]],
     )
 
@@ -231,7 +231,7 @@ def _done_when(value: Any) -> tuple[DoneWhen | None, str | None]:
         return None, _one_line(str(problem), 300)
 
 
-def _text(value: Any, limit: int) -> str | None:
+def _bounded_text(value: Any, limit: int) -> str | None:
     if not isinstance(value, str) or not value.strip():
         return None
     return _one_line(value, limit)
@@ -239,4 +239,4 @@ def _text(value: Any, limit: int) -> str | None:
 
 def _one_line(text: str, limit: int) -> str:
     """Bounded, and on one line: a todo of several could pass for several todos."""
-    return one_line(plain(text), limit)
+    return one_line(replace_surrogates(text), limit)

@@ -21,10 +21,10 @@ import pygit2
 from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
-from activities.checkpoints.errors import NoGit, RemoteAway
-from activities.checkpoints.owner import mark_of
-from activities.checkpoints.push_staging import Outgoing
-from activities.checkpoints.remote import push
+from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
+from activities.checkpoints.owner import read_owner
+from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.remote import push_refs
 from activities.redaction.secrets import redact
 from protocol.text import one_line
 
@@ -38,38 +38,38 @@ JOIN_SECONDS = 10.0
 """How long a model call waits for its push."""
 END_SECONDS = 20.0
 """How long a phase end waits."""
-AT_A_TIME = 4
+MAX_CONCURRENT_PUSHES = 4
 """Pushes of one process."""
-MOST_IDLE = 1000
-_FAILURES = (RemoteAway, NoGit, CheckpointMissing, OSError, pygit2.GitError)
+MAX_IDLE = 1000
+_FAILURES = (RemoteUnavailable, GitNotInstalled, CheckpointMissing, OSError, pygit2.GitError)
 
 
 @dataclass
-class _Wait:
+class _PushWait:
     ticket: int
     attempt: int
     """The attempt whose failure ends it; 0: any that has failed."""
-    over: Future[str]
+    future: Future[str]
 
 
-class Pushing:
+class JobPusher:
     """The pushes of one job from this process. Tickets number the checkpoints in order."""
 
     def __init__(self, root: Root, job: str, url: str, slots: threading.Semaphore) -> None:
         self._root, self._job, self._url, self._slots = root, job, url, slots
-        self._outgoing = Outgoing(root.repository(job))
+        self._outgoing = PushStaging(root.repository(job))
         self._lock = threading.Condition()
         self._commit = self._run = ""
         self._tags: dict[str, str] = {}
-        self._asked = self._done = 0
-        self._begun = self._ended = 0
+        self._requested = self._pushed = 0
+        self._attempts_started = self._attempts_ended = 0
         """Attempts."""
         self._due = 0.0
         self._delay = FIRST_DELAY
         self._is_known = False
         """Whether the remote has what this process found when it came."""
         self._thread: threading.Thread | None = None
-        self._waits: list[_Wait] = []
+        self._waits: list[_PushWait] = []
         self.failure = ""
         """Why the remote lacks checkpoints."""
 
@@ -77,15 +77,15 @@ class Pushing:
     def is_idle(self) -> bool:
         return self._thread is None
 
-    def note(self, commit: str, run: str) -> None:
+    def note_checkpoint(self, commit: str, run: str) -> None:
         """A checkpoint was made, in the run of the workflow with that id."""
         with self._lock:
-            if self._done == self._asked:
+            if self._pushed == self._requested:
                 self._due = time.monotonic() + SOON_SECONDS
-            self._note(commit, run, {})
-            self._start()
+            self._record_commit(commit, run, {})
+            self._start_thread()
 
-    def ask(
+    def push_now(
         self, commit: str, run: str, tags: dict[str, str] | None = None, *, hard: bool = False
     ) -> Future[str]:
         """Push a checkpoint now; gives, once it is or cannot be, why not (empty: it is).
@@ -95,97 +95,97 @@ class Pushing:
             hard: Try even if the remote has just failed.
         """
         with self._lock:
-            self._note(commit, run, tags or {})
-            wait = _Wait(self._asked, self._begun + 1 if hard else 0, Future())
+            self._record_commit(commit, run, tags or {})
+            wait = _PushWait(self._requested, self._attempts_started + 1 if hard else 0, Future())
             self._waits.append(wait)
             if hard or not self.failure:
                 self._due = 0.0
-            self._answer()
-            self._start()
-            return wait.over
+            self._finish_waits()
+            self._start_thread()
+            return wait.future
 
-    def again(self) -> Future[str]:
+    def push_rest(self) -> Future[str]:
         """Push what is still to be pushed, now."""
         with self._lock:
             commit, run = self._commit, self._run
-        return self.ask(commit, run, hard=True)
+        return self.push_now(commit, run, hard=True)
 
-    def late(self) -> None:
+    def mark_late(self) -> None:
         """Somebody waited for long enough: nobody else does until a push succeeds."""
         with self._lock:
-            self._told(f"it takes more than {JOIN_SECONDS:.0f} s")
-            self._answer()
+            self._set_failure(f"it takes more than {JOIN_SECONDS:.0f} s")
+            self._finish_waits()
 
-    def _note(self, commit: str, run: str, tags: dict[str, str]) -> None:
+    def _record_commit(self, commit: str, run: str, tags: dict[str, str]) -> None:
         if commit != self._commit or run != self._run or tags:
-            self._asked += 1
+            self._requested += 1
             self._commit, self._run = commit, run
             self._tags |= tags
 
-    def _start(self) -> None:
-        if self._done < self._asked and self._thread is None:
-            self._thread = threading.Thread(target=self._work, daemon=True)
+    def _start_thread(self) -> None:
+        if self._pushed < self._requested and self._thread is None:
+            self._thread = threading.Thread(target=self._push_until_done, daemon=True)
             self._thread.start()
         self._lock.notify_all()
 
-    def _work(self) -> None:
+    def _push_until_done(self) -> None:
         while True:
             with self._lock:
-                while (left := self._due - time.monotonic()) > 0:
-                    self._lock.wait(left)
-                if self._done == self._asked:
+                while (seconds := self._due - time.monotonic()) > 0:
+                    self._lock.wait(seconds)
+                if self._pushed == self._requested:
                     self._thread = None
                     return
-                asked, commit, run = self._asked, self._commit, self._run
+                ticket, commit, run = self._requested, self._commit, self._run
                 tags, self._tags = self._tags, {}
-                self._begun += 1
-            failure = self._try(commit, run, tags)
+                self._attempts_started += 1
+            failure = self._try_push(commit, run, tags)
             with self._lock:
-                self._ended += 1
-                self._told(failure)
+                self._attempts_ended += 1
+                self._set_failure(failure)
                 if failure:
                     self._tags = tags | self._tags
                     self._due = time.monotonic() + self._delay
                     self._delay = min(2 * self._delay, LONGEST_DELAY)
                 else:
-                    self._done = asked
+                    self._pushed = ticket
                     self._delay = FIRST_DELAY
                     self._due = 0.0
-                self._answer()
+                self._finish_waits()
 
-    def _try(self, commit: str, run: str, tags: dict[str, str]) -> str:
+    def _try_push(self, commit: str, run: str, tags: dict[str, str]) -> str:
         try:
-            moved = {f"runs/{run}/{self._root.id}": commit}
-            moved |= {f"tags/{name}": tagged for name, tagged in tags.items()}
-            made = {} if self._is_known else self._found(commit)
+            moved_refs = {f"runs/{run}/{self._root.id}": commit}
+            moved_refs |= {f"tags/{name}": tagged for name, tagged in tags.items()}
+            new_refs = {} if self._is_known else self._existing_refs(commit)
             with self._slots:
-                push(
+                push_refs(
                     self._url,
                     self._job,
                     self._root.repository(self._job),
                     self._outgoing.stage(),
-                    moved,
-                    made,
+                    moved_refs,
+                    new_refs,
                 )
             self._is_known = True
             return ""
         except _FAILURES as error:
-            return _line(str(error))
+            return _failure_line(str(error))
         except Exception as error:
             # A mistake of ours: the thread outlives it, or nothing of the job is pushed again.
-            failure = _line(f"{type(error).__name__}: {error}")
+            failure = _failure_line(f"{type(error).__name__}: {error}")
             log.error("a push failed: %s", failure, extra={"job": self._job}, exc_info=error)
             return failure
 
-    def _found(self, commit: str) -> dict[str, str]:
+    def _existing_refs(self, commit: str) -> dict[str, str]:
         """Refs for what an earlier process may not have come to push."""
         checkpoints = open_checkpoints(self._root, self._job)
         refs = {f"tags/{name}": tagged for name, tagged in checkpoints.tags().items()}
-        if mark := mark_of(checkpoints.path):
+        if mark := read_owner(checkpoints.path):
             refs[f"owner/{mark.chain}"] = commit
         return refs
 
-    def _told(self, failure: str) -> None:
+    def _set_failure(self, failure: str) -> None:
         extra = {"job": self._job}
         if failure and not self.failure:
             log.warning("checkpoints wait for the remote: %s", failure, extra=extra)
@@ -193,52 +193,52 @@ class Pushing:
             log.info("the remote has all checkpoints again", extra=extra)
         self.failure = failure
 
-    def _answer(self) -> None:
+    def _finish_waits(self) -> None:
         """End the waits that are over."""
         for wait in list(self._waits):
-            done = self._done >= wait.ticket
-            if done or (self.failure and self._ended >= wait.attempt):
+            done = self._pushed >= wait.ticket
+            if done or (self.failure and self._attempts_ended >= wait.attempt):
                 self._waits.remove(wait)
-                if wait.over.set_running_or_notify_cancel():
-                    wait.over.set_result("" if done else self.failure)
+                if wait.future.set_running_or_notify_cancel():
+                    wait.future.set_result("" if done else self.failure)
 
 
-def _line(text: str) -> str:
+def _failure_line(text: str) -> str:
     return one_line(redact(text), 300)
 
 
-class Pushes:
+class PushRegistry:
     """All pushes of this process."""
 
     def __init__(self) -> None:
-        self._jobs: dict[Path, Pushing] = {}
+        self._jobs: dict[Path, JobPusher] = {}
         self._lock = threading.Lock()
-        self._slots = threading.Semaphore(AT_A_TIME)
+        self._slots = threading.Semaphore(MAX_CONCURRENT_PUSHES)
 
-    def for_job(self, root: Root, job: str, url: str) -> Pushing:
+    def for_job(self, root: Root, job: str, url: str) -> JobPusher:
         """A job's own."""
         with self._lock:
-            if len(self._jobs) > MOST_IDLE:
-                self._jobs = {at: each for at, each in self._jobs.items() if not each.is_idle}
+            if len(self._jobs) > MAX_IDLE:
+                self._jobs = {key: each for key, each in self._jobs.items() if not each.is_idle}
             path = root.repository(job)
             if path not in self._jobs:
-                self._jobs[path] = Pushing(root, job, url, self._slots)
+                self._jobs[path] = JobPusher(root, job, url, self._slots)
             return self._jobs[path]
 
     def flush(self, seconds: float) -> None:
         """Before the process ends: push what is left, for so long at most."""
         until = time.monotonic() + seconds
         with self._lock:
-            left = [each.again() for each in self._jobs.values() if not each.is_idle]
-        for wait in left:
+            waits = [each.push_rest() for each in self._jobs.values() if not each.is_idle]
+        for wait in waits:
             with suppress(TimeoutError):
                 wait.result(max(0.0, until - time.monotonic()))
 
 
-PUSHES = Pushes()
+PUSHES = PushRegistry()
 
 
-def _at_work(root: Root, url: str) -> tuple[Pushing, str]:
+def _current_pusher(root: Root, url: str) -> tuple[JobPusher, str]:
     """The pushes of the job at work, and the run of its workflow."""
     info = activity.info()
     return PUSHES.for_job(root, info.workflow_id or "", url), info.workflow_run_id or ""
@@ -246,40 +246,40 @@ def _at_work(root: Root, url: str) -> tuple[Pushing, str]:
 
 def push_soon(root: Root, url: str, commit: str) -> None:
     """Have a checkpoint of the job at work pushed, in passing."""
-    pushing, run = _at_work(root, url)
-    pushing.note(commit, run)
+    pushing, run = _current_pusher(root, url)
+    pushing.note_checkpoint(commit, run)
 
 
-class PushedMeanwhile:
+class BackgroundPush:
     """A push that goes on while something else does; without a url there is none."""
 
     def __init__(self, root: Root, url: str, commit: str) -> None:
         self._commit = commit
-        self._at_work = _at_work(root, url) if url else None
-        self._asked: Future[str] | None = None
+        self._pusher_and_run = _current_pusher(root, url) if url else None
+        self._future: Future[str] | None = None
 
-    def begin(self, tag: str = "") -> None:
+    def start(self, tag: str = "") -> None:
         """Begin, unless that was done. With a tag, which was set on it, also if the remote has
         just failed."""
-        if self._at_work and self._asked is None:
-            pushing, run = self._at_work
+        if self._pusher_and_run and self._future is None:
+            pushing, run = self._pusher_and_run
             tags = {tag: self._commit} if tag else {}
-            self._asked = pushing.ask(self._commit, run, tags, hard=bool(tag))
+            self._future = pushing.push_now(self._commit, run, tags, hard=bool(tag))
 
-    async def behind(self) -> str:
+    async def wait_for_push(self) -> str:
         """Wait until the remote has the checkpoint; why not, if it cannot be waited for."""
-        self.begin()
-        if self._at_work is None or self._asked is None:
+        self.start()
+        if self._pusher_and_run is None or self._future is None:
             return ""
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(self._asked), JOIN_SECONDS)
+            return await asyncio.wait_for(asyncio.wrap_future(self._future), JOIN_SECONDS)
         except TimeoutError:
-            pushing, _ = self._at_work
-            pushing.late()
+            pushing, _ = self._pusher_and_run
+            pushing.mark_late()
             return pushing.failure
 
-    def wait(self) -> None:
+    def wait_at_phase_end(self) -> None:
         """The same for a phase end, in a thread: longer, and it is only logged."""
-        if self._asked is not None:
+        if self._future is not None:
             with suppress(TimeoutError):
-                self._asked.result(END_SECONDS)
+                self._future.result(END_SECONDS)

@@ -13,23 +13,23 @@ from activities.checkpoints import Files
 from activities.checkpoints.entries import without_entry
 
 
-def volatile(patterns: Sequence[str]) -> Callable[[str], bool]:
+def volatile_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Whether a path is one of these: `*` is within a name, `**` any number of folders."""
-    return _matcher(tuple(patterns))
+    return _compiled_matcher(tuple(patterns))
 
 
 @lru_cache(maxsize=64)
-def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+def _compiled_matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     if not patterns:
         return lambda path: False
-    expression = re.compile("|".join(map(_expression, patterns)), re.DOTALL)
+    expression = re.compile("|".join(map(_glob_expression, patterns)), re.DOTALL)
     return lambda path: expression.fullmatch(path) is not None
 
 
-def _expression(pattern: str) -> str:
-    whole = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+def _glob_expression(pattern: str) -> str:
+    wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    return "".join(whole.get(part) or re.escape(part) for part in parts)
+    return "".join(wildcards.get(part) or re.escape(part) for part in parts)
 
 
 def without_volatile(files: Files, patterns: Sequence[str]) -> Files:
@@ -37,10 +37,10 @@ def without_volatile(files: Files, patterns: Sequence[str]) -> Files:
 
     Where there are none it is the same tree.
     """
-    matches = volatile(patterns)
-    found = [
+    matches = volatile_matcher(patterns)
+    entries = [
         entry for entry in files.walk() if matches(entry.path + "/" * (entry.kind == "folder"))
     ]
-    for entry in found:
+    for entry in entries:
         files = without_entry(files, entry.path, lambda folder: matches(f"{folder}/"))
     return files

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from activities.checkpoints import Entry, Files
+from activities.checkpoints import FileEntry, Files
 from activities.checkpoints.sharded_tree import FILE
 from activities.job.snapshot import Snapshot
-from activities.job.volatile_paths import volatile
-from activities.text.plain import plain
+from activities.job.volatile_paths import volatile_matcher
+from activities.text.plain import replace_surrogates
 from protocol import scope
 from protocol.state import JobState
 from protocol.text import as_sentence, one_line
@@ -52,11 +52,13 @@ def workspace_summary(
         "## Files",
         "",
     ]
-    differs = volatile(unlisted)
-    listed = [entry for entry in files.walk() if not _own(entry.path) and not differs(entry.path)]
+    differs = volatile_matcher(unlisted)
+    listed = [
+        entry for entry in files.walk() if not _is_generated(entry.path) and not differs(entry.path)
+    ]
     for entry in listed[:MAX_FILES]:
         heartbeat()
-        lines.append(_line(files, changes, entry))
+        lines.append(_file_line(files, changes, entry))
     if len(listed) > MAX_FILES:
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
     lines += ["", f"## {BEFORE if given_up else ACCOMPLISHED}", ""]
@@ -73,10 +75,10 @@ def workspace_summary(
         lines += ["", "## Scope", ""]
         lines += [f"{scope.scope_line(state.scope)}."]
         lines += [f"- open: {item.id} {item.text}" for item in state.open_items[:50]]
-    return plain("\n".join(lines) + "\n")
+    return replace_surrogates("\n".join(lines) + "\n")
 
 
-def files_listed(text: str) -> str:
+def condense_file_list(text: str) -> str:
     """The part of it for a phase's first message, which shows todos and scope elsewhere.
 
     Many files whose paths differ in numbers alone are one line; the file itself has each.
@@ -84,12 +86,12 @@ def files_listed(text: str) -> str:
     text = text.partition(f"\n## {ACCOMPLISHED}")[0].partition(f"\n## {BEFORE}")[0]
     groups: dict[str, list[str]] = {}
     for line in text.splitlines():
-        if found := _LISTED.match(line):
-            groups.setdefault(_DIGITS.sub("*", found[1]), []).append(line)
+        if match := _LISTED.match(line):
+            groups.setdefault(_DIGITS.sub("*", match[1]), []).append(line)
     lines: list[str] = []
     for line in text.splitlines():
-        found = _LISTED.match(line)
-        alike = _DIGITS.sub("*", found[1]) if found else ""
+        match = _LISTED.match(line)
+        alike = _DIGITS.sub("*", match[1]) if match else ""
         members = groups.get(alike, [])
         if len(members) < MANY_ALIKE:
             lines.append(line)
@@ -114,27 +116,27 @@ def with_summary(
     return snapshot.files.write(SUMMARY, text.encode())
 
 
-def _own(path: str) -> bool:
+def _is_generated(path: str) -> bool:
     return path == SUMMARY or path.startswith("tools/")
 
 
-def _line(files: Files, changes: Files, entry: Entry) -> str:
+def _file_line(files: Files, changes: Files, entry: FileEntry) -> str:
     if entry.kind == "folder":
         return f"- {entry.path}/ (empty)"
-    step = changes.raw(tuple(entry.path.split("/")))
+    step = changes.tree_entry(tuple(entry.path.split("/")))
     # After a rewind there may be a file where the folder was that `changes` still tells of.
     changed = changes.store.read(step.id).decode() if step and step.mode == FILE else "0"
-    purpose = _purpose(files, entry)
+    purpose = _file_purpose(files, entry)
     return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
         f" · {purpose}" if purpose else ""
     )
 
 
-def _purpose(files: Files, entry: Entry) -> str:
+def _file_purpose(files: Files, entry: FileEntry) -> str:
     """A file's first heading, else its first line with words."""
     if entry.kind != "file":
         return "link"
-    head = files.content(entry)[:HEAD_BYTES].decode(errors="replace")
+    head = files.read_entry(entry)[:HEAD_BYTES].decode(errors="replace")
     if "\x00" in head:
         return "binary"
     lines = [line.strip() for line in head.splitlines() if any(c.isalnum() for c in line)]

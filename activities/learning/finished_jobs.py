@@ -10,7 +10,7 @@ import pygit2
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.job.snapshot import Snapshot
-from activities.learning.precision import spelled
+from activities.learning.precision import normalise_path
 from config.schema.guards import Guard
 from protocol.endings import JobResult
 
@@ -20,10 +20,10 @@ UNREADABLE = (CheckpointMissing, ValueError, OSError, pygit2.GitError)
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedJob:
     """A job that has completed."""
 
-    at: int
+    completed_at: int
     """When, epoch seconds."""
     agent: str
     project: str
@@ -32,22 +32,22 @@ class Finished:
     rules: tuple[Guard, ...]
     """The guards it had."""
 
-    def had(self, guard: Guard) -> bool:
+    def had_guard(self, guard: Guard) -> bool:
         """Whether it had this guard as it is, in whatever stage."""
         return any(rule.model_copy(update={"stage": guard.stage}) == guard for rule in self.rules)
 
 
-def finished(root: Root, most: int | None = None) -> dict[str, Finished]:
+def finished_jobs(root: Root, most: int | None = None) -> dict[str, FinishedJob]:
     """The completed jobs among those whose repositories are here, by the job's folder.
 
     Args:
         most: Jobs that are looked at, those changed last; None: all.
     """
-    found = ((path.stem, finished_job(path)) for path in repositories(root)[:most])
-    return {name: job for name, job in found if job}
+    jobs = ((path.stem, read_finished_job(path)) for path in job_repositories(root)[:most])
+    return {name: job for name, job in jobs if job}
 
 
-def finished_job(repository: Path) -> Finished | None:
+def read_finished_job(repository: Path) -> FinishedJob | None:
     """The job of a repository; None if it has not completed, or cannot be read."""
     if not (repository / "refs").is_dir():
         return None
@@ -57,17 +57,17 @@ def finished_job(repository: Path) -> Finished | None:
         if not commit:
             return None
         snapshot = Snapshot.load(store, commit)
-        result = JobResult.model_validate_json(snapshot.text(RESULT))
+        result = JobResult.model_validate_json(snapshot.read_text(RESULT))
         [entry] = store.log(commit, 1)
     except UNREADABLE:
         return None
-    delivered = frozenset(map(spelled, result.deliverables))
+    delivered = frozenset(map(normalise_path, result.deliverables))
     project = snapshot.link.id if snapshot.link else ""
     rules = tuple(snapshot.config.rules)
-    return Finished(entry.at, snapshot.config.name, project, delivered, rules)
+    return FinishedJob(entry.timestamp, snapshot.config.name, project, delivered, rules)
 
 
-def repositories(root: Root) -> list[Path]:
+def job_repositories(root: Root) -> list[Path]:
     """The repositories of jobs, those changed last first; without one that is no longer whole."""
     folder = root.path / ".longhaul" / "checkpoints"
     changed = {}

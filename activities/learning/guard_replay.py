@@ -10,20 +10,20 @@ from sqlalchemy import Row
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
 from activities.guards.matching import Situation, would_concern
-from activities.job.conversation import answered
+from activities.job.conversation import count_results
 from activities.job.snapshot import Snapshot
-from activities.learning.finished_jobs import UNREADABLE, repositories
-from activities.learning.precision import approvals, was_wrong
+from activities.learning.finished_jobs import UNREADABLE, job_repositories
+from activities.learning.precision import approved_calls, was_wrong
 from activities.learning.situations import calls_of
-from config.learned_guards import Replayed
+from config.learned_guards import ReplayCounts
 from config.schema.guards import Guard
 
-MOST_JOBS = 50
-MOST_CHECKPOINTS = 3000
+MAX_JOBS = 50
+MAX_CHECKPOINTS = 3000
 """Of each job, the newest."""
 
 
-def replay(
+def replay_guard(
     root: Root,
     guard: Guard,
     agent: str,
@@ -31,7 +31,7 @@ def replay(
     results: Mapping[str, frozenset[str]],
     beat: Callable[[], None],
     made_from: Collection[str] = (),
-) -> Replayed:
+) -> ReplayCounts:
     """What the guard would have refused in the jobs of the agent, and how much of that wrongly.
 
     Args:
@@ -47,33 +47,33 @@ def replay(
     """
     own = {root.repository(job).stem for job in made_from}
     folders = {row.job: root.repository(row.job).stem for row in rows}
-    approved = {(folders[job], step, tool, path) for job, step, tool, path in approvals(rows)}
-    made = Replayed()
-    for path in repositories(root)[:MOST_JOBS]:
+    approved = {(folders[job], step, tool, path) for job, step, tool, path in approved_calls(rows)}
+    replayed = ReplayCounts()
+    for path in job_repositories(root)[:MAX_JOBS]:
         with suppress(*UNREADABLE):
-            for step, now in _situations(guard, Checkpoints(path), agent, beat):
+            for step, now in _guard_situations(guard, Checkpoints(path), agent, beat):
                 if not would_concern(guard, now):
                     continue
                 named = str(now.arguments.get("path", ""))
                 wrong = was_wrong(path.stem, step, now.tool, named, approved, results)
                 if path.stem in own and not wrong:
-                    made.own += 1
+                    replayed.own += 1
                     continue
-                made.hits += 1
-                made.wrong += wrong
-    return made
+                replayed.hits += 1
+                replayed.wrong += wrong
+    return replayed
 
 
-def _situations(
+def _guard_situations(
     guard: Guard, store: Checkpoints, agent: str, beat: Callable[[], None]
 ) -> Iterator[tuple[int, Situation]]:
     """What the guard would have seen in a job, each with its step."""
-    for reply, later in _replies(store, agent, beat):
-        for now in _asked(guard, store, reply, later):
+    for reply, later in _reply_checkpoints(store, agent, beat):
+        for now in _call_situations(guard, store, reply, later):
             yield reply.state.step, now
 
 
-def _replies(
+def _reply_checkpoints(
     store: Checkpoints, agent: str, beat: Callable[[], None]
 ) -> Iterator[tuple[Snapshot, list[str]]]:
     """The checkpoints at which the agent had just made calls, newest first.
@@ -88,7 +88,7 @@ def _replies(
     if not newest:
         return
     later: list[str] = []
-    for entry in store.log(newest, MOST_CHECKPOINTS):
+    for entry in store.log(newest, MAX_CHECKPOINTS):
         beat()
         if "reply: " not in entry.message:
             later.append(entry.id)
@@ -103,7 +103,7 @@ def _replies(
         later.clear()
 
 
-def _asked(
+def _call_situations(
     guard: Guard, store: Checkpoints, reply: Snapshot, later: Sequence[str]
 ) -> Iterator[Situation]:
     """What the guard would have seen of each call of a reply; one of text alone has none."""
@@ -120,7 +120,7 @@ def _asked(
             return
         if snapshot.state.phase.number != reply.state.phase.number:
             break
-        standing.setdefault(answered(snapshot.conversation), snapshot)
+        standing.setdefault(count_results(snapshot.conversation), snapshot)
     for place, (tool, arguments) in enumerate(calls):
         if before := standing.get(place):
             after = standing.get(place + 1) if changes else None

@@ -10,50 +10,62 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
-from activities.learning.finished_jobs import finished
-from activities.learning.guard_replay import replay
+from activities.learning.finished_jobs import finished_jobs
+from activities.learning.guard_replay import replay_guard
 from activities.learning.patterns import Pattern, extract_patterns
-from activities.learning.precision import BY_ITSELF, Figures, figures, is_ready, next_stage
-from activities.learning.promotion import made_at, move, own_guards, settings_of, step_back
-from activities.learning.proposals import propose, propose_stricter
-from activities.learning.situations import moments
-from activities.learning.stricter import refuses
+from activities.learning.precision import (
+    BY_ITSELF,
+    GuardFigures,
+    guard_figures,
+    is_ready,
+    next_stage,
+)
+from activities.learning.promotion import (
+    current_time,
+    move_guard,
+    own_guards,
+    settings_of,
+    step_back,
+)
+from activities.learning.proposals import propose_guard, propose_stricter
+from activities.learning.situations import find_moments
+from activities.learning.stricter_version import refuses_all
 from activities.stores import traces as rows
-from activities.stores.engine import Store
-from config.learned_guards import Learned, LearnedGuards
-from config.schema.agent import Problem
+from activities.stores.engine import RelationalStore
+from config.learned_guards import LearnedGuards, LearnedRevision
+from config.schema.agent import ConfigError
 
 
 @dataclass(frozen=True)
-class Standing:
+class GuardStatus:
     """A guard that was learned, as it stands."""
 
-    learned: Learned
-    figures: Figures
+    learned: LearnedRevision
+    figures: GuardFigures
     ready: bool
 
     @property
     def line(self) -> str:
         """For people."""
-        told = self.figures.line if self.learned.guard else self.learned.prompt
+        text = self.figures.line if self.learned.guard else self.learned.prompt
         if self.learned.stage == "retired":
-            told += f"; {self.learned.why}"
+            text += f"; {self.learned.why}"
         stage = f"{self.learned.stage}{', ready' if self.ready else ''}"
-        return f"{self.learned.name}  {stage}  {told}"
+        return f"{self.learned.name}  {stage}  {text}"
 
 
-class Lessons:
+class LearningPass:
     """What the jobs of a workspaces root have taught. Reads the store once.
 
     Raises:
-        StoreAway: the store does not answer.
+        StoreUnavailableError: the store does not answer.
     """
 
     def __init__(self, root: Root) -> None:
         self._root = root
         self._guards = LearnedGuards(root.path)
-        self.traces: Sequence[Row[Any]] = Store(root).read(rows.some)
-        self._finished = finished(root)
+        self.traces: Sequence[Row[Any]] = RelationalStore(root).read(rows.list_traces)
+        self._finished = finished_jobs(root)
         folders = {row.job: root.repository(row.job).stem for row in self.traces}
         jobs = {job: self._finished.get(folder) for job, folder in folders.items()}
         self._accepted = {name: job.delivered for name, job in jobs.items() if job}
@@ -63,9 +75,10 @@ class Lessons:
         """The most frequent first."""
         return extract_patterns(self.traces)
 
-    def standing(self) -> list[Standing]:
-        """The guards there are, with their figures. Raises Problem for a file that is broken."""
-        return [self._standing(learned) for learned in self._guards.newest()]
+    def guard_statuses(self) -> list[GuardStatus]:
+        """The guards there are, with their figures. Raises ConfigError for a file that is
+        broken."""
+        return [self._guard_status(learned) for learned in self._guards.newest_revisions()]
 
     def learn(self, beat: Callable[[], None] = lambda: None) -> list[str]:
         """Make proposals for patterns that have none, and move guards as their figures say.
@@ -73,11 +86,11 @@ class Lessons:
         Returns:
             A line for each thing that was done.
         """
-        return [*self._moved(), *self._proposed(beat)]
+        return [*self._move_guards(), *self._make_proposals(beat)]
 
-    def _moved(self) -> list[str]:
+    def _move_guards(self) -> list[str]:
         done = []
-        for now in self.standing():
+        for now in self.guard_statuses():
             learned = now.learned
             if not learned.guard:
                 continue
@@ -86,26 +99,26 @@ class Lessons:
                 continue
             moved = next_stage(learned.stage, now.figures, settings_of(learned.agent))
             if moved:
-                done.append(move(self._guards, learned, *moved))
+                done.append(move_guard(self._guards, learned, *moved))
         return done
 
-    def _proposed(self, beat: Callable[[], None]) -> list[str]:
+    def _make_proposals(self, beat: Callable[[], None]) -> list[str]:
         done = []
         for pattern in self.patterns:
             beat()
             settings = settings_of(pattern.agent)
             if len(pattern.traces) < settings.traces or pattern.jobs < settings.jobs:
                 continue
-            known = {name: self._guards.number(name) for name in self._guards.names()}
-            made = self._proposal(pattern)
-            if made is None:
+            known = {name: self._guards.newest_number(name) for name in self._guards.names()}
+            proposal = self._propose_guard(pattern)
+            if proposal is None:
                 continue
-            if made.guard:
+            if proposal.guard:
                 delivered = {name: job.delivered for name, job in self._finished.items()}
-                made.replayed = replay(
+                proposal.replayed = replay_guard(
                     self._root,
-                    made.guard,
-                    made.agent,
+                    proposal.guard,
+                    proposal.agent,
                     self.traces,
                     delivered,
                     beat,
@@ -113,78 +126,87 @@ class Lessons:
                 )
             # The replay takes its time: another pass, or a person, may have come first.
             with suppress(FileExistsError):
-                self._guards.put_as(made, known.get(made.name, 0) + 1)
-                done.append(f"{made.name}: proposed ({made.stage}), {made.why}. {made.evidence[0]}")
+                self._guards.put_as(proposal, known.get(proposal.name, 0) + 1)
+                done.append(
+                    f"{proposal.name}: proposed ({proposal.stage}), {proposal.why}. "
+                    f"{proposal.evidence[0]}"
+                )
         return done
 
-    def _proposal(self, pattern: Pattern) -> Learned | None:
+    def _propose_guard(self, pattern: Pattern) -> LearnedRevision | None:
         """What is proposed for a pattern; None if there is an answer to it already."""
-        newest = {learned.name: learned for learned in self._guards.newest()}
-        begun = [
+        newest = {learned.name: learned for learned in self._guards.newest_revisions()}
+        in_use = [
             learned
             for learned in newest.values()
             if (learned.agent, learned.project) == (pattern.agent, pattern.project)
             and learned.stage in ("experiment", "active")
         ]
-        seen = moments(self._root, pattern.traces)
-        calls = [moment.now for moment in seen]
-        if calls and any(learned.guard and refuses(learned.guard, calls) for learned in begun):
+        moments = find_moments(self._root, pattern.traces)
+        calls = [moment.situation for moment in moments]
+        if calls and any(learned.guard and refuses_all(learned.guard, calls) for learned in in_use):
             return None
-        own, at = own_guards(pattern.agent), made_at()
-        made = propose_stricter(pattern, at, seen, begun, own)
-        if made is None or (made.replaces and made.name in newest):
-            made = propose(pattern, at, seen)
-            return None if _is_answered(pattern, newest.get(made.name)) else made
-        if made.name in newest:
+        agent_guards, timestamp = own_guards(pattern.agent), current_time()
+        proposal = propose_stricter(pattern, timestamp, moments, in_use, agent_guards)
+        if proposal is None or (proposal.replaces and proposal.name in newest):
+            proposal = propose_guard(pattern, timestamp, moments)
+            return None if _is_answered(pattern, newest.get(proposal.name)) else proposal
+        if proposal.name in newest:
             # What acts goes on acting while the stricter version is on trial.
-            made.stricter_than = self._guards.number_acting(newest[made.name])
-        return made
+            proposal.stricter_than = self._guards.number_acting(newest[proposal.name])
+        return proposal
 
-    def promote(self, name: str) -> str:
-        """Make a guard that is ready active; a line that says so. Raises Problem."""
-        now = self._named(name)
+    def promote_guard(self, name: str) -> str:
+        """Make a guard that is ready active; a line that says so. Raises ConfigError."""
+        now = self._find_status(name)
         if now.learned.guard is None:
-            raise Problem(f"{name} is a proposal for a prompt, which a person changes")
+            raise ConfigError(f"{name} is a proposal for a prompt, which a person changes")
         if now.learned.stage != "experiment":
-            raise Problem(f"{name} is {now.learned.stage}; only one in experiment is promoted")
+            raise ConfigError(f"{name} is {now.learned.stage}; only one in experiment is promoted")
         if not now.ready:
             settings = settings_of(now.learned.agent)
-            raise Problem(
+            raise ConfigError(
                 f"{name} is not ready: {now.figures.line}; it takes {settings.evaluations} "
                 f"evaluations with at most {settings.ready_share:.0%} wrong"
             )
-        return move(
+        return move_guard(
             self._guards, now.learned, "active", f"promoted by a person: {now.figures.line}"
         )
 
-    def retire(self, name: str) -> str:
-        """Take a guard out of use; a line that says so. Raises Problem."""
-        return move(self._guards, self._named(name).learned, "retired", "retired by a person")
+    def retire_guard(self, name: str) -> str:
+        """Take a guard out of use; a line that says so. Raises ConfigError."""
+        return move_guard(
+            self._guards, self._find_status(name).learned, "retired", "retired by a person"
+        )
 
-    def shown(self, name: str) -> dict[str, Any]:
-        """The file that counts, and what went before it. Raises Problem."""
-        self._named(name)
-        history = [one.data() for one in self._guards.revisions(name)]
-        return {"file": self._guards.path(name).read_text().rstrip(), "revisions": history}
+    def show_guard(self, name: str) -> dict[str, Any]:
+        """The file that counts, and what went before it. Raises ConfigError."""
+        self._find_status(name)
+        history = [revision.data() for revision in self._guards.revisions(name)]
+        return {"file": self._guards.newest_path(name).read_text().rstrip(), "revisions": history}
 
-    def _named(self, name: str) -> Standing:
-        standing = {now.learned.name: now for now in self.standing()}
+    def _find_status(self, name: str) -> GuardStatus:
+        standing = {now.learned.name: now for now in self.guard_statuses()}
         if name not in standing:
             known = ", ".join(standing) or "none"
-            raise Problem(f"no learned guard is called {name}; those there are: {known}")
+            raise ConfigError(f"no learned guard is called {name}; those there are: {known}")
         return standing[name]
 
-    def _standing(self, learned: Learned) -> Standing:
+    def _guard_status(self, learned: LearnedRevision) -> GuardStatus:
         jobs = 0
         if guard := learned.guard:
-            begun = (job for job in self._finished.values() if job.at >= learned.since)
-            jobs = sum(job.had(guard) for job in begun)
-        found = figures(learned, self.traces, self._accepted, jobs)
+            jobs_since = (
+                job for job in self._finished.values() if job.completed_at >= learned.since
+            )
+            jobs = sum(job.had_guard(guard) for job in jobs_since)
+        figures = guard_figures(learned, self.traces, self._accepted, jobs)
         on_trial = learned.guard is not None and learned.stage == "experiment"
-        return Standing(learned, found, on_trial and is_ready(found, settings_of(learned.agent)))
+        return GuardStatus(
+            learned, figures, on_trial and is_ready(figures, settings_of(learned.agent))
+        )
 
 
-def _is_answered(pattern: Pattern, known: Learned | None) -> bool:
+def _is_answered(pattern: Pattern, known: LearnedRevision | None) -> bool:
     """Whether a proposal of that name stands; not if it was of no use and people refuse again."""
     if known is None or known.stage != "retired" or not known.why.startswith(BY_ITSELF):
         return known is not None

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from sqlalchemy import Row
 
-from activities.learning.precision import spelled
-from activities.search.likeness import likeness
+from activities.learning.precision import normalise_path
+from activities.search.text_likeness import compute_likeness
 from protocol.traces import QUESTION_PREFIX
 
-ALIKE = 0.45
+MIN_LIKENESS = 0.45
 """Likeness by letters from which two situations are the same."""
-COUNTED = ("violation", "correction")
-Trend = Literal["growing", "steady", "falling"]
+COUNTED_TYPES = ("violation", "correction")
+PatternTrend = Literal["growing", "steady", "falling"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Pattern:
     guard: str
     tool: str
     traces: tuple[Row[Any], ...]
-    trend: Trend
+    trend: PatternTrend
 
     @property
     def jobs(self) -> int:
@@ -38,12 +38,12 @@ class Pattern:
     @property
     def paths(self) -> list[str]:
         """The files that were meant, each once."""
-        return sorted({spelled(row.path) for row in self.traces if row.path})
+        return sorted({normalise_path(row.path) for row in self.traces if row.path})
 
     @property
     def lesson(self) -> str:
         """What was said most often of what is right."""
-        said = Counter[str](map(_right, self.traces))
+        said = Counter[str](map(_correct_text, self.traces))
         most = max(sorted(said), key=lambda text: (bool(text), said[text]))
         return most.removeprefix(f"Refused by {self.guard}: ")
 
@@ -64,7 +64,7 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
         rows: All traces. What a guard on trial would have refused is none of them: it tells of
             the guard.
     """
-    counted = [row for row in rows if row.type in COUNTED and not row.stage]
+    counted = [row for row in rows if row.type in COUNTED_TYPES and not row.stage]
     if not counted:
         return []
     middle = (min(row.at for row in counted) + max(row.at for row in counted)) / 2
@@ -72,12 +72,12 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
     for row in sorted(counted, key=lambda row: row.id):
         key = (row.agent, row.project, row.source, row.guard, row.tool)
         groups.setdefault(key, []).append(row)
-    found = [
-        Pattern(*key, tuple(alike), _trend(alike, middle))
+    patterns = [
+        Pattern(*key, tuple(alike), _pattern_trend(alike, middle))
         for key, members in groups.items()
-        for alike in _alike(members)
+        for alike in _cluster_alike(members)
     ]
-    return sorted(found, key=lambda pattern: (-len(pattern.traces), pattern.traces[0].id))
+    return sorted(patterns, key=lambda pattern: (-len(pattern.traces), pattern.traces[0].id))
 
 
 def reason_of(row: Row[Any]) -> str:
@@ -86,7 +86,7 @@ def reason_of(row: Row[Any]) -> str:
     return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer(row) else said
 
 
-def _right(row: Row[Any]) -> str:
+def _correct_text(row: Row[Any]) -> str:
     said: str = row.what_was_correct or row.why
     return f"{row.what_happened} {said}" if _is_answer(row) else said
 
@@ -95,7 +95,7 @@ def _is_answer(row: Row[Any]) -> bool:
     return bool(row.source == "person" and row.what_happened.startswith(QUESTION_PREFIX))
 
 
-def _alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
+def _cluster_alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
     """Each with those that it is like: compared with the first of every cluster."""
     clusters: list[tuple[str, list[Row[Any]]]] = []
     known: dict[str, list[Row[Any]]] = {}
@@ -104,9 +104,9 @@ def _alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
         if text in known:
             known[text].append(row)
             continue
-        scores = likeness(text, [first for first, _ in clusters])
+        scores = compute_likeness(text, [first for first, _ in clusters])
         best = max(range(len(scores)), key=scores.__getitem__, default=-1)
-        if best >= 0 and scores[best] >= ALIKE:
+        if best >= 0 and scores[best] >= MIN_LIKENESS:
             known[text] = clusters[best][1]
             known[text].append(row)
         else:
@@ -115,7 +115,7 @@ def _alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
     return [alike for _, alike in clusters]
 
 
-def _trend(rows: Sequence[Row[Any]], middle: float) -> Trend:
+def _pattern_trend(rows: Sequence[Row[Any]], middle: float) -> PatternTrend:
     late = sum(row.at > middle for row in rows)
     early = len(rows) - late
     if late > early * 1.5:

@@ -8,20 +8,20 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from config.learned_guards import Learned
+from config.learned_guards import LearnedRevision
 from config.schema.agent_sections import Learning
-from config.schema.guards import Stage
+from config.schema.guards import GuardStage
 from protocol.requests import MAX_PATH
 
 BY_ITSELF = "retired by itself"
 WRITTEN = ("write_file", "append_file", "edit_file")
-Approved = tuple[str, int, str, str]
+ApprovedCall = tuple[str, int, str, str]
 """A call that was approved: job, step, tool, and the file it names, by which those of one reply are
 told apart."""
 
 
 @dataclass(frozen=True)
-class Figures:
+class GuardFigures:
     """Of a guard since it is as it is."""
 
     evaluations: int
@@ -34,14 +34,14 @@ class Figures:
     """Right refusals in the jobs that it was made from, which are no evaluations."""
 
     @property
-    def share(self) -> float:
+    def wrong_share(self) -> float:
         return self.wrong / self.evaluations if self.evaluations else 0.0
 
-    def data(self) -> dict[str, float]:
+    def as_data(self) -> dict[str, float]:
         return {
             "evaluations": self.evaluations,
             "wrong": self.wrong,
-            "share": self.share,
+            "share": self.wrong_share,
             "silent_jobs": self.silent_jobs,
             "own": self.own,
         }
@@ -50,15 +50,18 @@ class Figures:
     def line(self) -> str:
         silent = f", silent in {self.silent_jobs} jobs" if self.silent_jobs else ""
         own = f", and {self.own} in the jobs it was made from" if self.own else ""
-        return f"{self.evaluations} evaluations, {self.wrong} wrong ({self.share:.0%}){own}{silent}"
+        return (
+            f"{self.evaluations} evaluations, {self.wrong} wrong "
+            f"({self.wrong_share:.0%}){own}{silent}"
+        )
 
 
-def figures(
-    learned: Learned,
+def guard_figures(
+    learned: LearnedRevision,
     rows: Sequence[Row[Any]],
     accepted: Mapping[str, frozenset[str]],
     jobs: int = 0,
-) -> Figures:
+) -> GuardFigures:
     """What the traces and the replay say of a guard.
 
     Args:
@@ -68,7 +71,7 @@ def figures(
         jobs: How many completed jobs had it.
     """
     since = [row for row in rows if row.at >= learned.since]
-    approved = approvals(since)
+    approved = approved_calls(since)
     hits = wrong = 0
     for row in since:
         if row.guard != learned.name:
@@ -84,13 +87,15 @@ def figures(
             wrong += 1
     silent = 0 if hits else jobs
     held = learned.replayed
-    return Figures(held.hits + hits, held.wrong + wrong, silent, held.own)
+    return GuardFigures(held.hits + hits, held.wrong + wrong, silent, held.own)
 
 
-def approvals(rows: Sequence[Row[Any]]) -> set[Approved]:
+def approved_calls(rows: Sequence[Row[Any]]) -> set[ApprovedCall]:
     """Which calls people approved or let through."""
     return {
-        (row.job, row.step, row.tool, spelled(row.path)) for row in rows if row.type == "approval"
+        (row.job, row.step, row.tool, normalise_path(row.path))
+        for row in rows
+        if row.type == "approval"
     }
 
 
@@ -99,16 +104,16 @@ def was_wrong(
     step: int,
     tool: str,
     path: str,
-    approved: set[Approved],
+    approved: set[ApprovedCall],
     accepted: Mapping[str, frozenset[str]],
 ) -> bool:
     """Whether refusing that call would have been a mistake."""
-    named = spelled(path)
+    named = normalise_path(path)
     in_result = tool in WRITTEN and named in accepted.get(job, frozenset())
     return in_result or (job, step, tool, named) in approved
 
 
-def spelled(path: str) -> str:
+def normalise_path(path: str) -> str:
     """A path as all who name the file spell it: models write `./a.md` and `notes//a.md` as well.
 
     As long as it is in a trace; the workspace itself is `.`.
@@ -117,23 +122,27 @@ def spelled(path: str) -> str:
     return "/".join(parts)[:MAX_PATH] or path
 
 
-def next_stage(stage: Stage, found: Figures, settings: Learning) -> tuple[Stage, str] | None:
+def next_stage(
+    stage: GuardStage, figures: GuardFigures, settings: Learning
+) -> tuple[GuardStage, str] | None:
     """What becomes of a guard by itself, and why; None: nothing.
 
     Args:
         stage: Where it stands.
-        found: Its figures.
+        figures: Its figures.
         settings: Of its agent.
     """
-    if stage == "active" and found.share > settings.back_share:
-        return "experiment", f"went back by itself: {found.line}"
-    if stage in ("active", "experiment") and found.silent_jobs >= settings.silent_jobs:
-        return "retired", f"{BY_ITSELF}: it spoke in none of {found.silent_jobs} jobs"
-    if stage == "experiment" and settings.promote and is_ready(found, settings):
-        return "active", f"promoted by itself: {found.line}"
+    if stage == "active" and figures.wrong_share > settings.back_share:
+        return "experiment", f"went back by itself: {figures.line}"
+    if stage in ("active", "experiment") and figures.silent_jobs >= settings.silent_jobs:
+        return "retired", f"{BY_ITSELF}: it spoke in none of {figures.silent_jobs} jobs"
+    if stage == "experiment" and settings.promote and is_ready(figures, settings):
+        return "active", f"promoted by itself: {figures.line}"
     return None
 
 
-def is_ready(found: Figures, settings: Learning) -> bool:
+def is_ready(figures: GuardFigures, settings: Learning) -> bool:
     """Whether a guard on trial may become active."""
-    return found.evaluations >= settings.evaluations and found.share <= settings.ready_share
+    return (
+        figures.evaluations >= settings.evaluations and figures.wrong_share <= settings.ready_share
+    )

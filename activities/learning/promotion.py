@@ -11,47 +11,47 @@ from sqlalchemy import Row
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import began
-from activities.learning.finished_jobs import finished_job
-from activities.learning.precision import figures, next_stage
+from activities.job.activity_context import attempt_started_ms
+from activities.learning.finished_jobs import read_finished_job
+from activities.learning.precision import guard_figures, next_stage
 from activities.stores import traces as rows
-from activities.stores.engine import Store
-from config.learned_guards import Learned, LearnedGuards
+from activities.stores.engine import RelationalStore
+from config.learned_guards import LearnedGuards, LearnedRevision
 from config.loader import agent_names, load_agent
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import Learning
-from config.schema.guards import Guard, Stage
+from config.schema.guards import Guard, GuardStage
 
 
-def made_at() -> int:
+def current_time() -> int:
     """Epoch seconds by the server's clock, as traces have them; in a person's command by ours.
 
     What is counted of a guard begins when it was made: a host that is a day ahead would have it
     act for a day uncounted.
     """
     if activity.in_activity():
-        return began() // 1000
+        return attempt_started_ms() // 1000
     return int(time.time())
 
 
-def move(guards: LearnedGuards, learned: Learned, stage: Stage, why: str) -> str:
+def move_guard(guards: LearnedGuards, learned: LearnedRevision, stage: GuardStage, why: str) -> str:
     """Write the revision; a line that says what was done.
 
     Of a stricter version that is retired, what it was to replace goes on.
     """
-    update: dict[str, Any] = {"stage": stage, "why": why, "at": made_at()}
-    told = f"{learned.name}: {learned.stage} -> {stage}, {why}"
-    acting = guards.acting(learned) if learned.stage == "experiment" else None
+    update: dict[str, Any] = {"stage": stage, "why": why, "at": current_time()}
+    line = f"{learned.name}: {learned.stage} -> {stage}, {why}"
+    acting = guards.acting_revision(learned) if learned.stage == "experiment" else None
     if acting and stage == "retired":
-        guards.put(acting.model_copy(update={**update, "stage": "active"}))
-        return f"{told}; it acts as it did before"
-    guards.put(learned.model_copy(update=update))
-    return told
+        guards.put_revision(acting.model_copy(update={**update, "stage": "active"}))
+        return f"{line}; it acts as it did before"
+    guards.put_revision(learned.model_copy(update=update))
+    return line
 
 
 def step_back(
     guards: LearnedGuards,
-    learned: Learned,
+    learned: LearnedRevision,
     traces: Sequence[Row[Any]],
     accepted: Mapping[str, frozenset[str]],
 ) -> str | None:
@@ -62,18 +62,18 @@ def step_back(
         traces: At least the guard's own, and all approvals.
         accepted: The deliverables of each completed job.
     """
-    acting = guards.acting(learned)
+    acting = guards.acting_revision(learned)
     if acting is None or acting.guard is None:
         return None
     # What a stricter version on trial says tells nothing of what acts meanwhile.
-    told_of = [row for row in traces if acting is learned or not row.stage]
-    found = figures(acting, told_of, accepted)
-    moved = next_stage("active", found, settings_of(learned.agent))
+    relevant = [row for row in traces if acting is learned or not row.stage]
+    figures = guard_figures(acting, relevant, accepted)
+    moved = next_stage("active", figures, settings_of(learned.agent))
     if not moved or moved[0] != "experiment":
         return None
     if acting is learned:
-        return move(guards, learned, *moved)
-    guards.put(learned.model_copy(update={"stricter_than": 0, "at": made_at()}))
+        return move_guard(guards, learned, *moved)
+    guards.put_revision(learned.model_copy(update={"stricter_than": 0, "at": current_time()}))
     return f"{learned.name}: the version before the one on trial {moved[1]}"
 
 
@@ -87,34 +87,38 @@ def roll_back(root: Root, names: set[str]) -> list[str]:
         A line for each.
 
     Raises:
-        StoreAway: the store does not answer.
-        Problem: a guard's file is broken.
+        StoreUnavailableError: the store does not answer.
+        ConfigError: a guard's file is broken.
     """
     guards = LearnedGuards(root.path)
     done = []
-    for learned in guards.newest():
-        if learned.name not in names or guards.acting(learned) is None:
+    for learned in guards.newest_revisions():
+        if learned.name not in names or guards.acting_revision(learned) is None:
             continue
-        own = partial(rows.some, guard=learned.name)
-        approved = partial(rows.some, type="approval")
-        found = {row.id: row for asked in (own, approved) for row in Store(root).read(asked)}
-        jobs = {row.job for row in found.values() if row.guard == learned.name}
-        ended = {job: finished_job(root.repository(job)) for job in jobs}
+        own_traces = partial(rows.list_traces, guard=learned.name)
+        approved = partial(rows.list_traces, type="approval")
+        traces = {
+            row.id: row
+            for query in (own_traces, approved)
+            for row in RelationalStore(root).read(query)
+        }
+        jobs = {row.job for row in traces.values() if row.guard == learned.name}
+        ended = {job: read_finished_job(root.repository(job)) for job in jobs}
         accepted = {name: job.delivered for name, job in ended.items() if job}
-        if line := step_back(guards, learned, list(found.values()), accepted):
+        if line := step_back(guards, learned, list(traces.values()), accepted):
             done.append(line)
     return done
 
 
 def settings_of(agent: str) -> Learning:
     """The agent's, or the defaults for one that is no longer there."""
-    return _agent(agent).learning
+    return _load_agent(agent).learning
 
 
 def own_guards(agent: str) -> list[Guard]:
     """The guards that the agent's files name, or those of one that has the defaults."""
-    return _agent(agent).rules
+    return _load_agent(agent).rules
 
 
-def _agent(name: str) -> AgentConfig:
+def _load_agent(name: str) -> AgentConfig:
     return load_agent(name if name in agent_names() else "generalist")

@@ -11,28 +11,28 @@ from sqlalchemy import Row
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.guards.matching import Situation
-from activities.job.conversation import answered
+from activities.job.conversation import count_results
 from activities.job.snapshot import Snapshot
 from activities.learning.finished_jobs import UNREADABLE
-from activities.toolkit.equipment import equipment
+from activities.toolkit.agent_tools import agent_tools
 
-MOST = 50
+MAX_TRACES = 50
 """Traces that are looked up, the newest."""
 
 
 @dataclass(frozen=True)
-class Moment:
+class CallMoment:
     """A call before it was run or refused."""
 
-    now: Situation
+    situation: Situation
     tools: frozenset[str]
     """What the agent had."""
 
 
-def moments(root: Root, rows: Sequence[Row[Any]]) -> list[Moment]:
+def find_moments(root: Root, rows: Sequence[Row[Any]]) -> list[CallMoment]:
     """The moments whose checkpoints are in this workspaces root."""
-    found = (_moment(root, row) for row in rows[-MOST:])
-    return [moment for moment in found if moment]
+    moments = (_find_moment(root, row) for row in rows[-MAX_TRACES:])
+    return [moment for moment in moments if moment]
 
 
 def calls_of(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -41,7 +41,7 @@ def calls_of(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         LookupError: the newest reply is of another step.
     """
-    for call in snapshot.conversation.calls(snapshot.state.step):
+    for call in snapshot.conversation.tool_calls(snapshot.state.step):
         function = call["function"]
         try:
             arguments = json.loads(function["arguments"] or "{}")
@@ -50,13 +50,13 @@ def calls_of(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
         yield function["name"], arguments if isinstance(arguments, dict) else {}
 
 
-def _moment(root: Root, row: Row[Any]) -> Moment | None:
+def _find_moment(root: Root, row: Row[Any]) -> CallMoment | None:
     try:
         snapshot = Snapshot.load(open_checkpoints(root, row.job), row.checkpoint)
-        tool, arguments = list(calls_of(snapshot))[answered(snapshot.conversation)]
-        tools = frozenset(tool.name for tool in equipment(snapshot.config))
+        tool, arguments = list(calls_of(snapshot))[count_results(snapshot.conversation)]
+        tools = frozenset(tool.name for tool in agent_tools(snapshot.config))
     except (*UNREADABLE, LookupError):
         return None
     if tool != row.tool:
         return None
-    return Moment(Situation.from_snapshot(snapshot, "before_tool", tool, arguments), tools)
+    return CallMoment(Situation.from_snapshot(snapshot, "before_tool", tool, arguments), tools)

@@ -26,10 +26,17 @@ from mcp.types import (
 )
 
 from activities.mcp.elicitation import Elicited
-from activities.mcp.errors import Away
-from activities.mcp.raw_answers import noting
+from activities.mcp.errors import ServerUnavailable
+from activities.mcp.raw_answers import note_answers
 from activities.mcp.tasks import TaskParams, TaskRequest, Tasks, TaskState
-from activities.mcp.transport import SENDING, UNSAID, LastWords, Sending, http, process
+from activities.mcp.transport import (
+    CALL_PROGRESS,
+    UNEXPLAINED,
+    CallProgress,
+    StderrTail,
+    open_http,
+    open_process,
+)
 from activities.redaction.credentials import without_credentials
 from activities.redaction.secrets import redact
 from config.schema.mcp_servers import Server
@@ -39,7 +46,7 @@ KEY = "longhaul/idempotencyKey"
 """Name in a call's `_meta` of the key that its retries share."""
 Called = CallToolResult | InputRequiredResult | Result
 """A result, a question, or a task."""
-MOST_PAGES = 50
+MAX_PAGES = 50
 LISTED_SECONDS = 30
 
 # A server may print what is no message; each such line would be a traceback in the worker's log.
@@ -65,52 +72,52 @@ class Connection:
         self.name = name
         self.server = server
         self._folder = folder
-        self._words = LastWords()
+        self._stderr_tail = StderrTail()
         self._ready = asyncio.Event()
         self._closing = asyncio.Event()
         self._client: Client | None = None
-        self._why = ""
-        self._under_way: list[Sending] = []
-        self._task = asyncio.create_task(self._hold())
+        self._failure = ""
+        self._under_way: list[CallProgress] = []
+        self._task = asyncio.create_task(self._run_session())
 
-    async def opened(self) -> None:
+    async def wait_until_open(self) -> None:
         """Wait until the server has answered.
 
         Raises:
-            Away: it did not, and has been stopped.
+            ServerUnavailable: it did not, and has been stopped.
         """
         try:
             async with asyncio.timeout(self.server.start_seconds):
                 await self._ready.wait()
         except TimeoutError:
-            self._why = f"it did not answer within {self.server.start_seconds} s"
+            self._failure = f"it did not answer within {self.server.start_seconds} s"
             await self.close()
         except asyncio.CancelledError:  # nobody waits for it any more
             self._task.cancel()
             raise
-        if not self.usable:
+        if not self.is_usable:
             url = self.server.url
             what = without_credentials(url) if url else self.server.command[0]
-            raise Away(
-                f"The MCP server {self.name} ({what}) cannot be reached: {self._why}"
+            raise ServerUnavailable(
+                f"The MCP server {self.name} ({what}) cannot be reached: {self._failure}"
                 f"{self.last_words}. Check that it runs as configured."
             )
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         return self._client is not None and not self._task.done()
 
     @property
     def last_words(self) -> str:
         """For messages: what the process said at the end, if anything."""
-        said = redact(self._words.text)[-500:]
+        said = redact(self._stderr_tail.text)[-500:]
         return f" (it said: {said})" if said else ""
 
-    async def call(
-        self, tool: str, arguments: dict[str, Any], key: str, sending: Sending, turn: Turn
+    async def call_tool(
+        self, tool: str, arguments: dict[str, Any], key: str, sending: CallProgress, turn: Turn
     ) -> Called:
         """Raises MCPError, and whatever the client makes of an answer that is none."""
-        SENDING.set(sending)
+        CALL_PROGRESS.set(sending)
         assert self._client
         self._under_way.append(sending)
         called = self._answered(
@@ -158,35 +165,35 @@ class Connection:
             if not asked.done():
                 await asyncio.wait({asked}, timeout=1)
             if not asked.done():
-                raise ConnectionError(self._why or "the connection ended")
+                raise ConnectionError(self._failure or "the connection ended")
             return asked.result()
         finally:
             # Also when nobody wants the answer any more: the server is told.
             asked.cancel()
 
-    async def tools(self) -> list[Tool]:
+    async def list_tools(self) -> list[Tool]:
         """Everything it declares.
 
         Raises:
-            Away: it does not say.
+            ServerUnavailable: it does not say.
         """
-        found: list[Tool] = []
+        listed: list[Tool] = []
         cursor: str | None = None
         try:
             assert self._client
             async with asyncio.timeout(LISTED_SECONDS):
-                for _ in range(MOST_PAGES):
+                for _ in range(MAX_PAGES):
                     page = await self._client.list_tools(cursor=cursor)
-                    found += page.tools
+                    listed += page.tools
                     cursor = page.next_cursor
                     if cursor is None:
                         break
         except Exception as error:
-            raise Away(
+            raise ServerUnavailable(
                 f"The MCP server {self.name} did not list its tools: {describe_error(error)}"
                 f"{self.last_words}. Check it."
             ) from error
-        return found
+        return listed
 
     async def close(self) -> None:
         """End it, and its process."""
@@ -197,12 +204,12 @@ class Connection:
         if not self._task.done():
             self._task.cancel()
 
-    async def _hold(self) -> None:
+    async def _run_session(self) -> None:
         info = Implementation(name="longhaul", version="1")
-        SENDING.set(opening := Sending())
+        CALL_PROGRESS.set(opening := CallProgress())
         try:
             client = Client(
-                self._transport(),
+                self._open_transport(),
                 cache=None,
                 client_info=info,
                 # A process of one call's own would be gone before a person or a task is.
@@ -215,7 +222,9 @@ class Connection:
                 await self._closing.wait()
         except Exception as error:
             why = describe_error(error)
-            self._why = self._why or (f"it answered {opening.answer}" if why == UNSAID else why)
+            self._failure = self._failure or (
+                f"it answered {opening.status_line}" if why == UNEXPLAINED else why
+            )
         finally:
             self._client = None
             self._ready.set()
@@ -231,15 +240,19 @@ class Connection:
             sending.asked.append(f"{question.question} It got: {question.default}.")
         return question.lapsed()
 
-    def _transport(self) -> AbstractAsyncContextManager[TransportStreams]:
+    def _open_transport(self) -> AbstractAsyncContextManager[TransportStreams]:
         if self.server.url:
-            return noting(http(self.server))
-        return noting(process(self.server, self._folder, self._words))
+            return note_answers(open_http(self.server))
+        return note_answers(open_process(self.server, self._folder, self._stderr_tail))
 
 
 def describe_error(error: BaseException) -> str:
     """An error in a line; of a group, its first member."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    text = str(error) if isinstance(error, (MCPError, Away)) else f"{type(error).__name__}: {error}"
+    text = (
+        str(error)
+        if isinstance(error, (MCPError, ServerUnavailable))
+        else f"{type(error).__name__}: {error}"
+    )
     return one_line(redact(text), 300).rstrip(".")

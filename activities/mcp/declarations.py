@@ -10,34 +10,34 @@ from tempfile import TemporaryDirectory
 from jsonschema.exceptions import SchemaError
 from mcp.types import Tool, ToolAnnotations
 
-from activities.mcp.errors import Away
-from activities.mcp.servers import servers
-from activities.text.plain import NAME_CHARACTERS, plain, tool_name
+from activities.mcp.errors import ServerUnavailable
+from activities.mcp.servers import worker_servers
+from activities.text.plain import NAME_CHARACTERS, replace_surrogates, tool_name
 from activities.toolkit.arguments import SchemaArguments
-from config.schema.agent import AgentConfig, Problem
-from config.schema.mcp_servers import Declared, Effect, Server
+from config.schema.agent import AgentConfig, ConfigError
+from config.schema.mcp_servers import DeclaredTool, Effect, Server
 
-MOST_DESCRIPTION = 8_000
-MOST_SCHEMA = 60_000
+MAX_DESCRIPTION = 8_000
+MAX_SCHEMA = 60_000
 """Characters of a schema; a larger one would fill the model's context by itself."""
 
 
-def declare(config: AgentConfig) -> list[str]:
+def declare_tools(config: AgentConfig) -> list[str]:
     """Put into the configuration what its servers declare; gives lines for people.
 
     Raises:
-        Away: a server that the job cannot do without is not there.
-        Problem: the configuration names a tool that its server does not have.
+        ServerUnavailable: a server that the job cannot do without is not there.
+        ConfigError: the configuration names a tool that its server does not have.
     """
-    found: list[Declared] = []
-    config.away, notes = {}, []
+    declared: list[DeclaredTool] = []
+    config.unavailable_servers, notes = {}, []
     for name, server in config.mcp.items():
         try:
-            listed = _listed(name, server)
-        except Away as away:
+            listed = _list_tools(name, server)
+        except ServerUnavailable as away:
             if server.away == "park":
                 raise
-            config.away[name] = str(away)
+            config.unavailable_servers[name] = str(away)
             notes.append(f"the job goes on without the tools of {name}. {away}")
             continue
         _check_names(config.name, name, server, listed)
@@ -45,35 +45,35 @@ def declare(config: AgentConfig) -> list[str]:
         for _, tool in sorted({tool.name: tool for tool in listed}.items()):
             if server.tools is not None and tool.name not in server.tools:
                 continue
-            if why := _unusable(tool):
+            if why := _unusable_reason(tool):
                 notes.append(f"the tool {tool.name} of {name} is left out: {why}")
                 continue
-            found.append(_declared(name, server, tool, {other.name for other in found}))
-    config.declared = found
+            declared.append(_declare_tool(name, server, tool, {other.name for other in declared}))
+    config.server_tools = declared
     return notes
 
 
-def _listed(name: str, server: Server) -> list[Tool]:
+def _list_tools(name: str, server: Server) -> list[Tool]:
     if server.cwd is None:
-        return servers().tools(name, server)
+        return worker_servers().list_tools(name, server)
     with TemporaryDirectory() as empty:
-        return servers().tools(name, server, Path(empty))
+        return worker_servers().list_tools(name, server, Path(empty))
 
 
 def _check_names(agent: str, name: str, server: Server, listed: list[Tool]) -> None:
     there = {tool.name for tool in listed}
-    for key, wanted in (("tools", server.tools or []), ("effects", list(server.effects))):
-        if lacking := [tool for tool in wanted if tool not in there]:
-            raise Problem(
+    for key, named_tools in (("tools", server.tools or []), ("effects", list(server.effects))):
+        if lacking := [tool for tool in named_tools if tool not in there]:
+            raise ConfigError(
                 f"agent {agent}: mcp.{name}.{key}: {', '.join(lacking)} is no tool of the server; "
                 f"it has {', '.join(sorted(there)) or 'none'}"
             )
 
 
-def _unusable(tool: Tool) -> str:
+def _unusable_reason(tool: Tool) -> str:
     """Why the tool cannot be offered; empty when it can."""
-    if len(json.dumps(tool.input_schema)) > MOST_SCHEMA:
-        return f"its schema is longer than {MOST_SCHEMA:,} characters"
+    if len(json.dumps(tool.input_schema)) > MAX_SCHEMA:
+        return f"its schema is longer than {MAX_SCHEMA:,} characters"
     if tool.input_schema.get("type", "object") != "object":
         return "its schema is not that of an object"
     try:
@@ -83,31 +83,33 @@ def _unusable(tool: Tool) -> str:
     return ""
 
 
-def _declared(server: str, settings: Server, tool: Tool, taken: set[str]) -> Declared:
-    effect = settings.effects.get(tool.name) or effect_of(tool.annotations)
-    told = plain(tool.description or tool.title or tool.name).strip() or tool.name
-    return Declared(
-        name=unique_name(server, tool.name, taken),
+def _declare_tool(server: str, settings: Server, tool: Tool, used_names: set[str]) -> DeclaredTool:
+    effect = settings.effects.get(tool.name) or declared_effect(tool.annotations)
+    description = (
+        replace_surrogates(tool.description or tool.title or tool.name).strip() or tool.name
+    )
+    return DeclaredTool(
+        name=unique_name(server, tool.name, used_names),
         server=server,
         tool=tool.name,
-        description=told[:MOST_DESCRIPTION],
+        description=description[:MAX_DESCRIPTION],
         parameters={"type": "object", "properties": {}, **tool.input_schema},
         effect=effect,
     )
 
 
-def effect_of(hints: ToolAnnotations | None) -> Effect:
+def declared_effect(hints: ToolAnnotations | None) -> Effect:
     """What a server says of a tool; without a word, a call may do something each time."""
     if hints and hints.read_only_hint:
         return "reads"
     return "repeatable" if hints and hints.idempotent_hint else "once"
 
 
-def unique_name(server: str, tool: str, taken: set[str]) -> str:
+def unique_name(server: str, tool: str, used_names: set[str]) -> str:
     """`<server>__<tool>` with nothing in it that endpoints refuse; a name that is not taken."""
     full = f"{server}__{tool}"
     name = tool_name(full)
-    if name != full or len(name) > NAME_CHARACTERS or name in taken:
-        mark = hashlib.sha1(full.encode()).hexdigest()[:8]
-        name = f"{name[: NAME_CHARACTERS - 9]}_{mark}"
+    if name != full or len(name) > NAME_CHARACTERS or name in used_names:
+        digest = hashlib.sha1(full.encode()).hexdigest()[:8]
+        name = f"{name[: NAME_CHARACTERS - 9]}_{digest}"
     return name

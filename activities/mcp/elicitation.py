@@ -17,7 +17,7 @@ from mcp.types import (
 )
 
 from activities.redaction.secrets import redact
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 from protocol.errors import Refusal
 from protocol.text import one_line
 
@@ -43,7 +43,9 @@ class Elicited:
     @property
     def question(self) -> str:
         """What a person is asked."""
-        return redact(plain(f"{one_line(self.params.message, MOST)} {self._form}"))[:MOST]
+        return redact(replace_surrogates(f"{one_line(self.params.message, MOST)} {self._form}"))[
+            :MOST
+        ]
 
     @property
     def default(self) -> str:

@@ -1,8 +1,8 @@
 """What can come of a call that is no result.
 
-Away            the server cannot be reached, and nothing was done
-Failed          the server, or the way to it, says that the call cannot be done
-Interrupted     the server was lost after the call was sent: it may have been done
+ServerUnavailable        the server cannot be reached, and nothing was done
+ServerCallFailed         the server, or the way to it, says that the call cannot be done
+ServerCallInterrupted    the server was lost after the call was sent: it may have been done
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from protocol.errors import Interruption, Refusal, Unavailable
 
 
-class Away(Unavailable):
+class ServerUnavailable(Unavailable):
     """The server cannot be reached and nothing was done; names it, and what to do."""
 
 
-class Failed(Refusal):
+class ServerCallFailed(Refusal):
     """The call was answered with an error; the message is for the model."""
 
     def __init__(self, message: str, code: int = 0) -> None:
@@ -22,5 +22,5 @@ class Failed(Refusal):
         super().__init__(message)
 
 
-class Interrupted(Interruption):
+class ServerCallInterrupted(Interruption):
     """The call was sent and no answer came; the message says what happened instead."""

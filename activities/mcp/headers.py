@@ -13,15 +13,15 @@ from contextlib import suppress
 
 import httpx2
 
-from activities.guards.hooks.processes import environment
-from activities.mcp.errors import Away
+from activities.guards.hooks.processes import hook_environment
+from activities.mcp.errors import ServerUnavailable
 from activities.redaction.credentials import hide_value
 from activities.redaction.secrets import redact
 from config.schema.mcp_servers import Server
 from protocol.text import one_line
 
 REFUSED = (401, 403)
-MOST_OUTPUT = 100_000
+MAX_OUTPUT = 100_000
 EXPECTED = 'expected a JSON object of names and values, such as {"Authorization": "Bearer …"}'
 
 log = logging.getLogger("longhaul.mcp")
@@ -39,8 +39,8 @@ class CommandHeaders(httpx2.Auth):
         self._headers: dict[str, str] = {}
 
     async def refresh(self) -> None:
-        """Run the command. Raises Away: it gives none."""
-        self._headers = await _headers(self._server, self._variables)
+        """Run the command. Raises ServerUnavailable: it gives none."""
+        self._headers = await _run_headers_command(self._server, self._variables)
 
     async def async_auth_flow(
         self, request: httpx2.Request
@@ -51,7 +51,7 @@ class CommandHeaders(httpx2.Auth):
             return
         try:
             await self.refresh()
-        except Away as away:
+        except ServerUnavailable as away:
             # What the server answered stands.
             log.warning("no new headers for an MCP server: %s", away)
             return
@@ -59,38 +59,44 @@ class CommandHeaders(httpx2.Auth):
         yield request
 
 
-async def _headers(server: Server, variables: dict[str, str]) -> dict[str, str]:
+async def _run_headers_command(server: Server, variables: dict[str, str]) -> dict[str, str]:
     command = server.headers_command or ""
     process = await asyncio.create_subprocess_exec(
         "/bin/sh", "-c", command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE,
-        env={**environment((), "/"), **variables}, cwd="/", start_new_session=True,
+        env={**hook_environment((), "/"), **variables}, cwd="/", start_new_session=True,
     )  # fmt: skip
     try:
         async with asyncio.timeout(server.start_seconds):
             out, err = await process.communicate()
     except TimeoutError:
-        raise Away(f"headers_command did not end within {server.start_seconds} s") from None
+        raise ServerUnavailable(
+            f"headers_command did not end within {server.start_seconds} s"
+        ) from None
     finally:
         # Also what it left running.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
         said = one_line(redact(err.decode(errors="replace")), 300)
-        raise Away(f"headers_command ended with exit code {process.returncode}: {said}")
-    return _read(out)
+        raise ServerUnavailable(
+            f"headers_command ended with exit code {process.returncode}: {said}"
+        )
+    return _parse_headers(out)
 
 
-def _read(out: bytes) -> dict[str, str]:
+def _parse_headers(out: bytes) -> dict[str, str]:
     """Never quotes what was printed: it may be a token."""
     try:
-        found = json.loads(out) if len(out) <= MOST_OUTPUT else None
+        headers = json.loads(out) if len(out) <= MAX_OUTPUT else None
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not found:
-        raise Away(f"headers_command gave no headers; {EXPECTED}")
-    for name, value in found.items():
+        headers = None
+    if not isinstance(headers, dict) or not headers:
+        raise ServerUnavailable(f"headers_command gave no headers; {EXPECTED}")
+    for name, value in headers.items():
         if not isinstance(value, str) or not value.isascii() or not value.isprintable():
-            raise Away(f"headers_command: {name[:100]} is no text that a header can hold")
+            raise ServerUnavailable(
+                f"headers_command: {name[:100]} is no text that a header can hold"
+            )
         for word in value.split():
             hide_value(word)
-    return found
+    return headers

@@ -18,7 +18,7 @@ GRACE = 0.5
 """Seconds for a server to end by itself."""
 
 
-def end(status: int) -> None:
+def end_group(status: int) -> None:
     """Leave nothing of the group behind; its leader is this process."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(0, signal.SIGTERM)
@@ -28,7 +28,7 @@ def end(status: int) -> None:
     os._exit(status)
 
 
-def kill(*_: object) -> None:
+def kill_group(*_: object) -> None:
     """The worker is gone: its end of the server's standard input as well, which tells it to end."""
     time.sleep(GRACE)
     os.killpg(0, signal.SIGKILL)
@@ -36,11 +36,11 @@ def kill(*_: object) -> None:
 
 def main() -> None:
     worker, command = int(sys.argv[1]), sys.argv[2:]
-    signal.signal(signal.SIGTERM, kill)
+    signal.signal(signal.SIGTERM, kill_group)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != worker:  # it ended before this could be said
-        kill()
+        kill_group()
     try:
         server = subprocess.Popen(command)
     except OSError as error:
@@ -49,7 +49,7 @@ def main() -> None:
     # The server's ends of the pipes are its own: when it closes them they are closed.
     os.close(0)
     os.close(1)
-    end(server.wait())
+    end_group(server.wait())
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from activities.mcp.errors import Away, Failed, Interrupted
-from activities.toolkit.errors import ToolError, Unreached
-from config.schema.mcp_servers import Declared
+from activities.mcp.errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
+from activities.toolkit.errors import DependencyUnavailable, ToolError
+from config.schema.mcp_servers import DeclaredTool
 
 LOST = (
     "{why}. The call may have happened, wholly or in part, or not. Nothing of it is in the "
@@ -18,20 +18,20 @@ LOST = (
 
 
 @contextmanager
-def outcomes_told(declared: Declared, folder: Path | None = None) -> Iterator[None]:
+def outcomes_told(declared: DeclaredTool, folder: Path | None = None) -> Iterator[None]:
     """Around a call.
 
     Raises:
         ToolError: the server says that it cannot be done, or was lost while it did it.
-        Unreached: the server is not there, and nothing was done.
+        DependencyUnavailable: the server is not there, and nothing was done.
     """
     try:
         yield
-    except Away as away:
-        raise Unreached(str(away)) from away
-    except Failed as failed:
+    except ServerUnavailable as away:
+        raise DependencyUnavailable(str(away)) from away
+    except ServerCallFailed as failed:
         raise ToolError(shorten_paths(str(failed), folder)) from failed
-    except Interrupted as lost:
+    except ServerCallInterrupted as lost:
         if declared.effect != "once":
             raise ToolError(f"{lost}. Try something smaller, or another way.") from lost
         raise ToolError(LOST.format(why=lost)) from lost

@@ -15,7 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextContent
 from pydantic import ValidationError
 
-from activities.mcp.transport import SENDING, Forwarding, Sending
+from activities.mcp.transport import CALL_PROGRESS, CallProgress, ForwardingStream
 from activities.redaction.secrets import redact
 from protocol.text import one_line
 from protocol.validation_errors import first_errors
@@ -26,31 +26,31 @@ COMPLETE = (None, "complete")
 OURS = ("resultType", "_meta")
 """Keys that say nothing to the model."""
 MAX_WAITING = 1000
-ODD = (
+ODD_RESULT = (
     "[The call was made, and this is what came. It is not what the server declared: {why}. "
     "Repeating the call does not mend that.]"
 )
 
 
 @asynccontextmanager
-async def noting(
+async def note_answers(
     transport: AbstractAsyncContextManager[TransportStreams],
 ) -> AsyncIterator[TransportStreams]:
     """The transport, with the answer to each call noted in its `Sending`."""
-    waiting: dict[str | int, Sending] = {}
+    waiting: dict[str | int, CallProgress] = {}
     async with transport as (read, write):
-        yield _Read(read, waiting), _Write(write, waiting)
+        yield _NotingReader(read, waiting), _NotingWriter(write, waiting)
 
 
-class _Write(Forwarding[WriteStream[SessionMessage]]):
+class _NotingWriter(ForwardingStream[WriteStream[SessionMessage]]):
     def __init__(
-        self, inner: WriteStream[SessionMessage], waiting: dict[str | int, Sending]
+        self, inner: WriteStream[SessionMessage], waiting: dict[str | int, CallProgress]
     ) -> None:
         super().__init__(inner)
         self._waiting = waiting
 
     async def send(self, item: SessionMessage, /) -> None:
-        message, sending = item.message, SENDING.get()
+        message, sending = item.message, CALL_PROGRESS.get()
         if sending and isinstance(message, JSONRPCRequest) and message.method == CALL:
             if len(self._waiting) > MAX_WAITING:
                 # Of calls that were never answered.
@@ -59,9 +59,9 @@ class _Write(Forwarding[WriteStream[SessionMessage]]):
         await self._inner.send(item)
 
 
-class _Read(Forwarding[ReadStream[SessionMessage | Exception]]):
+class _NotingReader(ForwardingStream[ReadStream[SessionMessage | Exception]]):
     def __init__(
-        self, inner: ReadStream[SessionMessage | Exception], waiting: dict[str | int, Sending]
+        self, inner: ReadStream[SessionMessage | Exception], waiting: dict[str | int, CallProgress]
     ) -> None:
         super().__init__(inner)
         self._waiting = waiting
@@ -71,15 +71,15 @@ class _Read(Forwarding[ReadStream[SessionMessage | Exception]]):
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        return self._noted(await self._inner.receive())
+        return self._note_answer(await self._inner.receive())
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return self._noted(await self._inner.__anext__())
+        return self._note_answer(await self._inner.__anext__())
 
-    def _noted(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def _note_answer(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
             sending = self._waiting.pop(item.message.id, None)
             if sending:
@@ -97,15 +97,17 @@ def odd_result(result: dict[str, Any] | None, why: Exception) -> CallToolResult 
     if result is None or result.get("resultType") not in COMPLETE:
         return None
     try:
-        held = CallToolResult.model_validate(result)
+        tool_result = CallToolResult.model_validate(result)
     except ValidationError as error:
         # The client's own error is of all the kinds of answers that there might have been.
         why = error
         sent = {key: value for key, value in result.items() if key not in OURS}
         text = json.dumps(sent, ensure_ascii=False)
         is_error = result.get("isError") is True
-        held = CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+        tool_result = CallToolResult(
+            content=[TextContent(type="text", text=text)], is_error=is_error
+        )
     said = first_errors(why) if isinstance(why, ValidationError) else str(why)
-    note = ODD.format(why=one_line(redact(said), 200).rstrip("."))
-    held.content = [*held.content, TextContent(type="text", text=note)]
-    return held
+    note = ODD_RESULT.format(why=one_line(redact(said), 200).rstrip("."))
+    tool_result.content = [*tool_result.content, TextContent(type="text", text=note)]
+    return tool_result

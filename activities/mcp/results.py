@@ -16,43 +16,45 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from activities.text.plain import cut_middle, plain
+from activities.text.plain import cut_middle, replace_surrogates
 
-MOST_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 1_000_000
 """Of a result: what is beyond is never shown, and need not be kept."""
-SILENT = "(the tool answered nothing)"
+NO_ANSWER = "(the tool answered nothing)"
 
 
-def text_of(result: CallToolResult) -> str:
+def result_text(result: CallToolResult) -> str:
     """The result's parts one after the other; of what is no text, what it is."""
-    parts = [_part(block) for block in result.content]
-    if result.structured_content is not None and not _said(result.structured_content, parts):
+    parts = [_block_text(block) for block in result.content]
+    if result.structured_content is not None and not _repeats_structured(
+        result.structured_content, parts
+    ):
         parts.append(json.dumps(result.structured_content, ensure_ascii=False))
-    text = plain("\n\n".join(part for part in parts if part.strip())) or SILENT
-    return cut_middle(text, MOST_CHARACTERS, "[{gone} characters are left out]")
+    text = replace_surrogates("\n\n".join(part for part in parts if part.strip())) or NO_ANSWER
+    return cut_middle(text, MAX_CHARACTERS, "[{gone} characters are left out]")
 
 
-def _said(structured: Any, parts: list[str]) -> bool:
+def _repeats_structured(structured: Any, parts: list[str]) -> bool:
     """Whether the parts hold the same, as the protocol wants for clients of old: in one of them or
     an item in each. Servers put what is no object under a key: Python's under `result`, the
     reference one for files under `content`."""
     if not parts:
         return False
-    read = [_read(part) for part in parts]
-    held = [structured]
+    read = [_parse_json(part) for part in parts]
+    candidates = [structured]
     if isinstance(structured, dict) and len(structured) == 1:
-        held += structured.values()
-    return any(value in found or value == found for value in held for found in (parts, read))
+        candidates += structured.values()
+    return any(value in texts or value == texts for value in candidates for texts in (parts, read))
 
 
-def _read(part: str) -> Any:
+def _parse_json(part: str) -> Any:
     try:
         return json.loads(part)
     except (ValueError, RecursionError):
         return part
 
 
-def _part(block: ContentBlock) -> str:
+def _block_text(block: ContentBlock) -> str:
     match block:
         case TextContent():
             return block.text
@@ -62,7 +64,7 @@ def _part(block: ContentBlock) -> str:
         case ResourceLink():
             return f"[resource {block.uri}: {block.description or block.name}]"
         case EmbeddedResource():
-            held = block.resource
-            if isinstance(held, TextResourceContents):
-                return held.text
-            return f"[resource {held.uri}, {len(held.blob) * 3 // 4:,} bytes: not shown]"
+            resource = block.resource
+            if isinstance(resource, TextResourceContents):
+                return resource.text
+            return f"[resource {resource.uri}, {len(resource.blob) * 3 // 4:,} bytes: not shown]"

@@ -30,16 +30,16 @@ from mcp.types import (
 )
 
 from activities.mcp.connection import Called, Connection, Turn, describe_error
-from activities.mcp.errors import Away, Failed, Interrupted
+from activities.mcp.errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.raw_answers import odd_result
 from activities.mcp.tasks import TaskState
-from activities.mcp.transport import UNSAID, Sending
+from activities.mcp.transport import UNEXPLAINED, CallProgress
 from config.schema.mcp_servers import Server
 
 TICK = 0.2
 """Seconds between two looks at whether a call is still wanted."""
-SILENT = "Request 'tools/call' timed out"
-LOST = ("Connection closed", "SSE stream ")
+TIMEOUT_MESSAGE = "Request 'tools/call' timed out"
+LOST_MESSAGES = ("Connection closed", "SSE stream ")
 """How it begins what it says of a lost call: servers give its codes to errors of their own."""
 BEGUN = Turn()
 R = TypeVar("R")
@@ -56,15 +56,15 @@ class Servers:
         self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
         self._thread.start()
 
-    def tools(self, name: str, server: Server, folder: Path | None = None) -> list[Tool]:
+    def list_tools(self, name: str, server: Server, folder: Path | None = None) -> list[Tool]:
         """What a server declares.
 
         Raises:
-            Away: it cannot be reached.
+            ServerUnavailable: it cannot be reached.
         """
-        return self._wait(self._tools(name, server, folder), lambda: None)
+        return self._wait_for(self._list_tools(name, server, folder), lambda: None)
 
-    def call(
+    def call_tool(
         self,
         name: str,
         server: Server,
@@ -75,7 +75,7 @@ class Servers:
         repeatable: bool,
         turn: Turn = BEGUN,
         folder: Path | None = None,
-        wanted: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> Called:
         """Call a tool.
 
@@ -88,12 +88,12 @@ class Servers:
             wanted: Called all the while; what it raises ends the call.
 
         Raises:
-            Away: nothing was done.
-            Failed: the server says that it cannot be done.
-            Interrupted: it may have been done.
+            ServerUnavailable: nothing was done.
+            ServerCallFailed: the server says that it cannot be done.
+            ServerCallInterrupted: it may have been done.
         """
-        work = self._call(name, server, tool, arguments, key, repeatable, turn, folder)
-        return self._wait(work, wanted)
+        work = self._call_tool(name, server, tool, arguments, key, repeatable, turn, folder)
+        return self._wait_for(work, heartbeat)
 
     def ask_about_task(
         self,
@@ -108,16 +108,16 @@ class Servers:
         """Get, update or cancel a task of a server; each may be sent again.
 
         Raises:
-            Away: it does not say.
-            Failed: it does not know the task.
+            ServerUnavailable: it does not say.
+            ServerCallFailed: it does not know the task.
         """
-        return self._wait(self._ask_about_task(name, server, method, task, responses), wanted)
+        return self._wait_for(self._ask_about_task(name, server, method, task, responses), wanted)
 
     def check_result(self, name: str, server: Server, tool: str, result: CallToolResult) -> None:
         """Hold a task's result against the schema. Raises RuntimeError, or Away."""
-        self._wait(self._check_result(name, server, tool, result), lambda: None)
+        self._wait_for(self._check_result(name, server, tool, result), lambda: None)
 
-    def _wait(self, work: Coroutine[Any, Any, R], wanted: Callable[[], None]) -> R:
+    def _wait_for(self, work: Coroutine[Any, Any, R], heartbeat: Callable[[], None]) -> R:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             while True:
@@ -126,23 +126,23 @@ class Servers:
                 except NotYet:
                     if future.done():
                         raise
-                    wanted()
+                    heartbeat()
         except BaseException:
             future.cancel()
             raise
 
-    async def _tools(self, name: str, server: Server, folder: Path | None) -> list[Tool]:
-        connection = await self._connection(name, server, folder)
+    async def _list_tools(self, name: str, server: Server, folder: Path | None) -> list[Tool]:
+        connection = await self._open_connection(name, server, folder)
         try:
-            return await connection.tools()
-        except Away:
-            await self._drop(connection)
+            return await connection.list_tools()
+        except ServerUnavailable:
+            await self._drop_connection(connection)
             raise
         finally:
             if folder:
                 await connection.close()
 
-    async def _call(
+    async def _call_tool(
         self,
         name: str,
         server: Server,
@@ -154,91 +154,93 @@ class Servers:
         folder: Path | None,
     ) -> Called:
         why = ""
-        for again in (False, True):
-            sending = Sending()
-            connection = await self._connection(name, server, folder)
+        for is_retry in (False, True):
+            sending = CallProgress()
+            connection = await self._open_connection(name, server, folder)
             try:
                 return _with_asked(
-                    await connection.call(tool, arguments, key, sending, turn), name, sending
+                    await connection.call_tool(tool, arguments, key, sending, turn), name, sending
                 )
             except MCPError as error:
                 if (odd := odd_result(sending.result, error)) is not None:
                     # It was lost while it was asked for its schema, after it had answered.
                     return odd
-                if error.code == HEADER_MISMATCH and not again:
+                if error.code == HEADER_MISMATCH and not is_retry:
                     # It has the tool's schema read anew, and has done nothing.
-                    await connection.tools()
+                    await connection.list_tools()
                     continue
-                if error.code == REQUEST_TIMEOUT and error.message == SILENT:
+                if error.code == REQUEST_TIMEOUT and error.message == TIMEOUT_MESSAGE:
                     await self._drop_if_silent(connection)
-                    raise Interrupted(
+                    raise ServerCallInterrupted(
                         f"{name} has not answered within {server.call_seconds} s"
                     ) from error
-                lost = error.code == CONNECTION_CLOSED and error.message.startswith(LOST)
-                if _is_over(error, sending.status):
-                    sending.sent = False
-                elif error.message == UNSAID:
-                    raise _refusal(name, sending) from error
+                lost = error.code == CONNECTION_CLOSED and error.message.startswith(LOST_MESSAGES)
+                if _is_session_lost(error, sending.status):
+                    sending.was_sent = False
+                elif error.message == UNEXPLAINED:
+                    raise _status_error(name, sending) from error
                 elif not lost:
-                    raise Failed(error.message, error.code) from error
+                    raise ServerCallFailed(error.message, error.code) from error
             except ConnectionError:
                 pass
             except Exception as error:
                 if (odd := odd_result(sending.result, error)) is not None:
                     return odd
                 said = f"{name} answered what is no result: {describe_error(error)}"
-                raise (Failed if repeatable else Interrupted)(said) from error
+                raise (ServerCallFailed if repeatable else ServerCallInterrupted)(said) from error
             finally:
                 if folder:
                     await connection.close()
-            await self._drop(connection)
+            await self._drop_connection(connection)
             why = connection.last_words
-            if sending.sent and (again or not repeatable):
-                raise Interrupted(f"{name} ended during the call{why}")
-        raise Away(f"The MCP server {name} ends as soon as it is called{why}. Check it.")
+            if sending.was_sent and (is_retry or not repeatable):
+                raise ServerCallInterrupted(f"{name} ended during the call{why}")
+        raise ServerUnavailable(
+            f"The MCP server {name} ends as soon as it is called{why}. Check it."
+        )
 
     async def _ask_about_task(
         self, name: str, server: Server, method: str, task: str, responses: InputResponses | None
     ) -> TaskState | Result:
         why = ""
         for _ in range(2):
-            connection = await self._connection(name, server, None)
+            connection = await self._open_connection(name, server, None)
             try:
                 return await connection.ask_about_task(method, task, responses)
             except MCPError as error:
                 if error.code in (INVALID_PARAMS, METHOD_NOT_FOUND):
-                    raise Failed(error.message, error.code) from error
+                    raise ServerCallFailed(error.message, error.code) from error
                 why = describe_error(error)
             except Exception as error:
                 why = describe_error(error)
-            await self._drop(connection)
-        raise Away(
+            await self._drop_connection(connection)
+        raise ServerUnavailable(
             f"The MCP server {name} does not say how its task {task} stands: {why}. Check it."
         )
 
     async def _check_result(
         self, name: str, server: Server, tool: str, result: CallToolResult
     ) -> None:
-        connection = await self._connection(name, server, None)
+        connection = await self._open_connection(name, server, None)
         await connection.check_result(tool, result)
 
-    async def _connection(self, name: str, server: Server, folder: Path | None) -> Connection:
+    async def _open_connection(self, name: str, server: Server, folder: Path | None) -> Connection:
         if folder:
             alone = Connection(name, server, folder)
-            await alone.opened()
+            await alone.wait_until_open()
             return alone
-        key = _key(server)
+        key = _server_key(server)
         async with self._locks.setdefault(key, asyncio.Lock()):
-            found = self._connections.get(key)
-            if found is None or not found.usable:
-                found = Connection(name, server, None)
-                await found.opened()
-                self._connections[key] = found
-        return found
+            connection = self._connections.get(key)
+            if connection is None or not connection.is_usable:
+                connection = Connection(name, server, None)
+                await connection.wait_until_open()
+                self._connections[key] = connection
+        return connection
 
-    async def _drop(self, connection: Connection) -> None:
-        for key, held in list(self._connections.items()):
-            if held is connection:
+    async def _drop_connection(self, connection: Connection) -> None:
+        for key, other in list(self._connections.items()):
+            if other is connection:
                 del self._connections[key]
         await connection.close()
 
@@ -246,12 +248,12 @@ class Servers:
         """A server that does not even list its tools any more hangs."""
         try:
             async with asyncio.timeout(2):
-                await connection.tools()
-        except (Away, TimeoutError):
-            await self._drop(connection)
+                await connection.list_tools()
+        except (ServerUnavailable, TimeoutError):
+            await self._drop_connection(connection)
 
 
-def _with_asked(called: Called, name: str, sending: Sending) -> Called:
+def _with_asked(called: Called, name: str, sending: CallProgress) -> Called:
     """The result, with what its server asked in the midst of it."""
     if isinstance(called, CallToolResult) and sending.asked:
         told = "\n".join(f"[{name} asked meanwhile: {each}]" for each in sending.asked)
@@ -259,7 +261,7 @@ def _with_asked(called: Called, name: str, sending: Sending) -> Called:
     return called
 
 
-def _is_over(error: MCPError, status: int) -> bool:
+def _is_session_lost(error: MCPError, status: int) -> bool:
     """Whether an HTTP server says that it does not know the session, and so has done nothing.
 
     How it words that is its own affair; the status is the protocol's. Without a session, 404 says
@@ -271,19 +273,20 @@ def _is_over(error: MCPError, status: int) -> bool:
     return status == 404 or (status == 400 and "session" in error.message.lower())
 
 
-def _refusal(name: str, sending: Sending) -> Exception:
+def _status_error(name: str, sending: CallProgress) -> Exception:
     """What a bare status means for a call."""
     if sending.status in (401, 403):
-        return Away(
-            f"The MCP server {name} refuses access ({sending.answer}). Check the variables that "
+        return ServerUnavailable(
+            f"The MCP server {name} refuses access ({sending.status_line}). Check the "
+            "variables that "
             "mcp names for its headers, or its headers_command."
         )
-    said = f"{name} answered {sending.answer}"
+    said = f"{name} answered {sending.status_line}"
     # What stands before the server may say so while the server is still at it.
-    return Interrupted(said) if sending.status >= 500 else Failed(said)
+    return ServerCallInterrupted(said) if sending.status >= 500 else ServerCallFailed(said)
 
 
-def _key(server: Server) -> str:
+def _server_key(server: Server) -> str:
     """What makes two servers the same: how they are reached, the values of variables included."""
     values = [os.environ.get(name) for name in (*server.env.values(), *server.headers.values())]
     reached = server.model_dump_json(exclude={"tools", "effects", "away"})
@@ -291,6 +294,6 @@ def _key(server: Server) -> str:
 
 
 @cache
-def servers() -> Servers:
+def worker_servers() -> Servers:
     """Those of this process."""
     return Servers()

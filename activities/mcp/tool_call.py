@@ -7,38 +7,40 @@ from typing import Any
 
 from mcp.types import CallToolResult
 
-from activities.commands.private import private_folder
+from activities.commands.private_folder import private_folder
 from activities.mcp.outcomes import make_relative, outcomes_told, shorten_paths
-from activities.mcp.results import text_of
-from activities.mcp.servers import servers
+from activities.mcp.results import result_text
+from activities.mcp.servers import worker_servers
 from activities.mcp.turns import call_in_turns
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from config.schema.mcp_servers import Declared
+from config.schema.mcp_servers import DeclaredTool
 
 
-def call(declared: Declared, context: ToolContext, arguments: dict[str, Any]) -> str:
+def call_server_tool(
+    declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any]
+) -> str:
     """The result, as text; for a server that works on files, with what it changed in `context`.
 
     Raises:
         ToolError: the server says that it cannot be done, or was lost while it did it.
-        Unreached: the server is not there, and nothing was done.
+        DependencyUnavailable: the server is not there, and nothing was done.
         Unfinished: it asks something, or works on a task.
     """
     if context.config.mcp[declared.server].cwd is None:
         return call_in_turns(declared, context, arguments)
     with private_folder(context.files, context.root, context.job) as private:
-        text = _asked(declared, context, arguments, private.path)
+        text = _send_call(declared, context, arguments, private.path)
         # The server has ended: nobody writes there any more.
         context.files = private.read_back()
     return "\n".join([text, *private.notes])
 
 
-def _asked(
-    declared: Declared, context: ToolContext, arguments: dict[str, Any], folder: Path
+def _send_call(
+    declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any], folder: Path
 ) -> str:
     with outcomes_told(declared, folder):
-        result = servers().call(
+        result = worker_servers().call_tool(
             declared.server,
             context.config.mcp[declared.server],
             declared.tool,
@@ -46,11 +48,11 @@ def _asked(
             key=context.key,
             repeatable=declared.effect != "once",
             folder=folder,
-            wanted=context.heartbeat,
+            heartbeat=context.heartbeat,
         )
     if not isinstance(result, CallToolResult):
         raise ToolError(f"{declared.server} asks something, and works on files: it cannot wait.")
-    text = text_of(result)
+    text = result_text(result)
     if result.is_error:
         raise ToolError(shorten_paths(text, folder))
     return make_relative(text, folder)

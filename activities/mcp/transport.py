@@ -20,25 +20,25 @@ from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from activities.mcp.errors import Away
+from activities.mcp.errors import ServerUnavailable
 from activities.mcp.headers import CommandHeaders
-from activities.redaction.credentials import credential
+from activities.redaction.credentials import credential_value
 from config.schema.mcp_servers import WORKSPACE, Server
 
 KEEPER = Path(__file__).with_name("keeper.py")
 LAST_WORDS = 2000
 """Bytes of a server's standard error that are kept for messages."""
 CONNECT_SECONDS = 10
-UNSAID = "Server returned an error response"
+UNEXPLAINED = "Server returned an error response"
 """How the client words a status without a message of the protocol."""
 Inner = TypeVar("Inner", ReadStream[SessionMessage | Exception], WriteStream[SessionMessage])
 
 
 @dataclass
-class Sending:
+class CallProgress:
     """What is known of the call under way."""
 
-    sent: bool = False
+    was_sent: bool = False
     """Whether the server may have received it."""
     status: int = 0
     """Of HTTP: what it was answered with."""
@@ -48,51 +48,51 @@ class Sending:
     """What the server asked meanwhile and did not wait for, with what it got."""
 
     @property
-    def answer(self) -> str:
+    def status_line(self) -> str:
         """That, in words."""
         return f"{self.status} {httpx2.codes.get_reason_phrase(self.status)}".strip()
 
 
-SENDING: ContextVar[Sending | None] = ContextVar("SENDING", default=None)
+CALL_PROGRESS: ContextVar[CallProgress | None] = ContextVar("SENDING", default=None)
 
 
-class LastWords:
+class StderrTail:
     """The end of what a process writes to its standard error."""
 
     def __init__(self) -> None:
-        self._kept = bytearray()
+        self._tail = bytearray()
 
     @property
     def text(self) -> str:
-        return " ".join(self._kept.decode(errors="replace").split())
+        return " ".join(self._tail.decode(errors="replace").split())
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator[int]:
+    async def open_pipe(self) -> AsyncIterator[int]:
         """A descriptor for the process to write to; it is closed afterwards."""
         loop = asyncio.get_running_loop()
         ours, theirs = os.pipe()
         os.set_blocking(ours, False)
 
-        def read() -> None:
+        def read_pipe() -> None:
             try:
                 piece = os.read(ours, 65_536)
             except BlockingIOError:
                 return
-            self._kept = (self._kept + piece)[-LAST_WORDS:]
+            self._tail = (self._tail + piece)[-LAST_WORDS:]
             if not piece:
                 loop.remove_reader(ours)
 
-        loop.add_reader(ours, read)
+        loop.add_reader(ours, read_pipe)
         try:
             yield theirs
         finally:
-            read()
+            read_pipe()
             loop.remove_reader(ours)
             os.close(ours)
             os.close(theirs)
 
 
-class Forwarding(Generic[Inner]):
+class ForwardingStream(Generic[Inner]):
     """A stream that ends and is entered with the one that it stands for."""
 
     def __init__(self, inner: Inner) -> None:
@@ -115,26 +115,26 @@ class Forwarding(Generic[Inner]):
         return suppressed
 
 
-class _Watched(Forwarding[WriteStream[SessionMessage]]):
+class _WatchedStream(ForwardingStream[WriteStream[SessionMessage]]):
     """A stream to the server that notes when a message of a call has been taken from it."""
 
     async def send(self, item: SessionMessage, /) -> None:
-        sending = SENDING.get()
+        sending = CALL_PROGRESS.get()
         try:
             await self._inner.send(item)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise
         except BaseException:
             if sending:
-                sending.sent = True
+                sending.was_sent = True
             raise
         if sending:
-            sending.sent = True
+            sending.was_sent = True
 
 
 @asynccontextmanager
-async def process(
-    server: Server, folder: Path | None, words: LastWords
+async def open_process(
+    server: Server, folder: Path | None, words: StderrTail
 ) -> AsyncIterator[TransportStreams]:
     """A process of the server's own, which ends with this, and with the worker.
 
@@ -143,74 +143,74 @@ async def process(
         words: Takes what it writes to its standard error.
 
     Raises:
-        Away: a variable of the worker is not set.
+        ServerUnavailable: a variable of the worker is not set.
     """
     command = [part.replace(WORKSPACE, str(folder)) for part in server.command]
-    async with words.listening() as stderr:
+    async with words.open_pipe() as stderr:
         parameters = StdioServerParameters(
             command=sys.executable,
             args=["-I", "-S", str(KEEPER), str(os.getpid()), *command],
-            env=variables(server.env.items()),
+            env=variable_values(server.env.items()),
             cwd=folder,
             # What is not UTF-8 is a line that is no message, not the end of the connection.
             encoding_error_handler="replace",
         )
         with os.fdopen(stderr, "w", closefd=False) as errlog:
             async with stdio_client(parameters, errlog) as (read, write):
-                yield read, _Watched(write)
+                yield read, _WatchedStream(write)
 
 
-class _Watching(httpx2.AsyncHTTPTransport):
+class _WatchedTransport(httpx2.AsyncHTTPTransport):
     """Notes whether a request may have reached the server, and the status of its answer."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         # What asks for the rest of an answer comes after the call was sent, whatever becomes of it.
-        sending = (SENDING.get() if request.method == "POST" else None) or Sending()
-        sending.sent, sending.status = True, 0
+        sending = (CALL_PROGRESS.get() if request.method == "POST" else None) or CallProgress()
+        sending.was_sent, sending.status = True, 0
         try:
             response = await super().handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            sending.sent = False
+            sending.was_sent = False
             raise
         sending.status = response.status_code
         return response
 
 
 @asynccontextmanager
-async def http(server: Server) -> AsyncIterator[TransportStreams]:
+async def open_http(server: Server) -> AsyncIterator[TransportStreams]:
     """Streamable HTTP.
 
     Raises:
-        Away: a variable of the worker is not set, or the command gives no headers.
+        ServerUnavailable: a variable of the worker is not set, or the command gives no headers.
     """
     assert server.url
-    headers: dict[str, Any] = variables(server.headers.items())
+    headers: dict[str, Any] = variable_values(server.headers.items())
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=server.call_seconds + 5)
     auth = None
     if server.headers_command:
-        auth = CommandHeaders(server, variables(server.env.items()))
+        auth = CommandHeaders(server, variable_values(server.env.items()))
         await auth.refresh()
     async with (
         httpx2.AsyncClient(
-            headers=headers, timeout=timeout, transport=_Watching(), auth=auth
+            headers=headers, timeout=timeout, transport=_WatchedTransport(), auth=auth
         ) as client,
         streamable_http_client(server.url, http_client=client) as streams,
     ):
         yield streams
 
 
-def variables(wanted: Iterable[tuple[str, str]]) -> dict[str, str]:
+def variable_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Names with the values of the worker's variables.
 
     Raises:
-        Away: one is not set.
+        ServerUnavailable: one is not set.
     """
-    found = {}
-    for name, variable in wanted:
-        value = credential(variable)
+    values = {}
+    for name, variable in pairs:
+        value = credential_value(variable)
         if value is None:
-            raise Away(
+            raise ServerUnavailable(
                 f"the worker's variable {variable} is not set; set it and restart the worker"
             )
-        found[name] = value
-    return found
+        values[name] = value
+    return values

@@ -22,18 +22,18 @@ from pydantic import TypeAdapter
 
 from activities.mcp.connection import Called, Turn
 from activities.mcp.elicitation import Elicited, Misread, elicited
-from activities.mcp.errors import Away, Failed
+from activities.mcp.errors import ServerCallFailed, ServerUnavailable
 from activities.mcp.outcomes import outcomes_told
 from activities.mcp.raw_answers import odd_result
-from activities.mcp.results import text_of
-from activities.mcp.servers import BEGUN, servers
+from activities.mcp.results import result_text
+from activities.mcp.servers import BEGUN, worker_servers
 from activities.mcp.tasks import CreatedTask, TaskState, is_too_old, until_next_poll
-from activities.redaction.credentials import hide
+from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 from activities.toolkit.context import ToolContext
-from activities.toolkit.errors import ToolError, Unfinished, Unreached
-from config.schema.mcp_servers import Declared
+from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
+from config.schema.mcp_servers import DeclaredTool
 from protocol.requests import Pending
 from protocol.text import one_line
 
@@ -56,12 +56,12 @@ PAUSE = 0.2
 REQUESTS: TypeAdapter[InputRequests] = TypeAdapter(InputRequests)
 
 
-def call_in_turns(declared: Declared, context: ToolContext, arguments: dict[str, Any]) -> str:
+def call_in_turns(declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any]) -> str:
     """The result of a call, or of one that goes on.
 
     Raises:
         ToolError: the server says that it cannot be done, or was lost while it did it.
-        Unreached: the server is not there, and nothing was done.
+        DependencyUnavailable: the server is not there, and nothing was done.
         Unfinished: there is no result yet.
     """
     call = _Call(declared, context)
@@ -73,7 +73,7 @@ def call_in_turns(declared: Declared, context: ToolContext, arguments: dict[str,
 class _Call:
     """One call, at one of its turns."""
 
-    def __init__(self, declared: Declared, context: ToolContext) -> None:
+    def __init__(self, declared: DeclaredTool, context: ToolContext) -> None:
         self._declared = declared
         self._context = context
         self._name = declared.server
@@ -93,7 +93,7 @@ class _Call:
         with outcomes_told(self._declared):
             try:
                 result = self._send(arguments, Turn({**answers}, held["state"]))
-            except Failed as failed:
+            except ServerCallFailed as failed:
                 if failed.code != INVALID_PARAMS:
                     raise
                 # Servers let a question grow old within minutes, or end with their key: they have
@@ -114,9 +114,9 @@ class _Call:
                 self._ask("tasks/cancel")
                 raise Unfinished(pending, again=True)
             return self._state(self._ask("tasks/get"))
-        except Away as away:
-            raise Unreached(str(away)) from away
-        except Failed as failed:
+        except ServerUnavailable as away:
+            raise DependencyUnavailable(str(away)) from away
+        except ServerCallFailed as failed:
             why = one_line(redact(str(failed)), 200).rstrip(".")
             told = FORGOTTEN.format(server=self._name, task=pending.task, why=why)
             raise ToolError(told) from failed
@@ -129,7 +129,9 @@ class _Call:
                 return self._result(state.result or {})
             case "failed":
                 why = str((state.error or {}).get("message") or said or "it does not say why")
-                raise ToolError(f"{self._name} failed at it: {redact(plain(why))[:2000]}")
+                raise ToolError(
+                    f"{self._name} failed at it: {redact(replace_surrogates(why))[:2000]}"
+                )
             case "cancelled":
                 said = f" ({said})" if said else ""
                 raise ToolError(STOPPED.format(server=self._name, said=said))
@@ -148,7 +150,7 @@ class _Call:
     def _send(self, arguments: dict[str, Any], turn: Turn) -> Called:
         """One message, or some where the server wants to be called again and no more."""
         for _ in range(MOST_ROUNDS):
-            result = servers().call(
+            result = worker_servers().call_tool(
                 self._name,
                 self._server,
                 self._declared.tool,
@@ -156,16 +158,16 @@ class _Call:
                 key=self._context.key,
                 repeatable=self._declared.effect != "once",
                 turn=turn,
-                wanted=self._context.heartbeat,
+                heartbeat=self._context.heartbeat,
             )
             if not isinstance(result, InputRequiredResult) or result.input_requests:
                 return result
             time.sleep(PAUSE)
             turn = Turn(None, result.request_state)
-        raise Failed(f"{self._name} put the call off {MOST_ROUNDS} times")
+        raise ServerCallFailed(f"{self._name} put the call off {MOST_ROUNDS} times")
 
     def _ask(self, method: str, answers: dict[str, ElicitResult] | None = None) -> Any:
-        return servers().ask_about_task(
+        return worker_servers().ask_about_task(
             self._name,
             self._server,
             method,
@@ -212,7 +214,7 @@ class _Call:
         """
         answers = _collected(self._pending, questions)
         # Where it does not want them it has gone on meanwhile: the next poll says how.
-        with suppress(Failed):
+        with suppress(ServerCallFailed):
             self._ask("tasks/update", answers)
         return _unasked(self._pending).model_copy(update={"answers": _dumped(answers)})
 
@@ -221,8 +223,8 @@ class _Call:
         try:
             result = CallToolResult.model_validate(sent)
             if not result.is_error:
-                servers().check_result(self._name, self._server, self._declared.tool, result)
-        except Away:
+                worker_servers().check_result(self._name, self._server, self._declared.tool, result)
+        except ServerUnavailable:
             # It has said all; that it ends before it declares its schema takes nothing from that.
             result = CallToolResult.model_validate(sent)
         except Exception as error:
@@ -234,7 +236,7 @@ class _Call:
 
     def _give_up(self) -> None:
         # What it is told is a wish in any case.
-        with suppress(Away, Failed):
+        with suppress(ServerUnavailable, ServerCallFailed):
             self._ask("tasks/cancel")
         raise ToolError(TOO_LONG.format(server=self._name, seconds=self._server.task_seconds))
 
@@ -269,8 +271,8 @@ def _asking(pending: Pending, question: Elicited) -> Pending:
     return pending.model_copy(
         update={
             "asks": question.key,
-            "question": hide(question.question),
-            "default": hide(question.default),
+            "question": hide_credentials(question.question),
+            "default": hide_credentials(question.default),
             "seconds": 0.0,
         }
     )
@@ -289,11 +291,11 @@ def _unasked(pending: Pending) -> Pending:
 
 
 def _said(task: CreatedTask | TaskState) -> str:
-    return hide(redact(plain(one_line(task.status_message or "", 200))))
+    return hide_credentials(redact(replace_surrogates(one_line(task.status_message or "", 200))))
 
 
 def _text(result: CallToolResult) -> str:
-    text = text_of(result)
+    text = result_text(result)
     if result.is_error:
         raise ToolError(text)
     return text

@@ -21,10 +21,10 @@ from activities.model.json_text import (
     GrowingText,
     arguments_object,
     begins_value,
-    canonical,
+    canonical_arguments,
     is_object,
 )
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 from protocol.requests import MAX_CALLS
 
 MAX_COMPARED = 2 * MAX_CALLS
@@ -47,21 +47,22 @@ class Piece:
     extra: dict[str, Any] | None = None
 
     @classmethod
-    def parse(cls, said: dict[str, Any]) -> Piece:
-        """One item of `tool_calls`. Raises one of `ODD` (stream.py) for what is none."""
-        function = said.get("function") or {}
-        index, identity = said.get("index"), said.get("id")
+    def parse(cls, item: dict[str, Any]) -> Piece:
+        """One item of `tool_calls`. Raises one of `MALFORMED_ERRORS` (stream.py) for what is
+        none."""
+        function = item.get("function") or {}
+        index, identity = item.get("index"), item.get("id")
         name, arguments = function.get("name") or "", function.get("arguments")
         if not isinstance(name, str):
             raise TypeError("the name of a call is no text")
         if arguments is not None and not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
-        extra = said.get("extra_content")
+        extra = item.get("extra_content")
         return cls(
             index if isinstance(index, int) else None,
             str(identity) if isinstance(identity, (str, int)) else "",
-            plain(name) if name.strip() else "",
-            plain(arguments or ""),
+            replace_surrogates(name) if name.strip() else "",
+            replace_surrogates(arguments or ""),
             extra if isinstance(extra, dict) else None,
         )
 
@@ -77,9 +78,9 @@ class CallPieces:
     extra: dict[str, Any] | None = None
     key: object = None
     """What they have in common, where they were sorted by one label."""
-    named: int = 0
+    named_pieces: int = 0
     """Pieces that brought arguments and the name."""
-    nameless: int = 0
+    nameless_pieces: int = 0
     """Pieces that brought arguments alone."""
     is_patched: bool = False
     restarts: int = 0
@@ -90,8 +91,8 @@ class CallPieces:
             self.restarts += bool(
                 piece.name and not self.text.is_empty and begins_value(piece.arguments)
             )
-            self.named += bool(piece.name)
-            self.nameless += not piece.name
+            self.named_pieces += bool(piece.name)
+            self.nameless_pieces += not piece.name
         # Some endpoints repeat the name with each piece, others send it in fragments.
         self.name += piece.name if piece.name != self.name else ""
         self.text.add(piece.arguments)
@@ -105,7 +106,7 @@ class CallPieces:
         self.ids |= rest.ids
         self.indexes |= rest.indexes
         self.text.add(str(rest.text))
-        self.nameless += 1
+        self.nameless_pieces += 1
         self.is_patched = True
 
     def is_over_before(self, piece: Piece, tools: ToolNames) -> bool:
@@ -133,7 +134,7 @@ class CallPieces:
         return bool(
             self.name
             and is_object(self.arguments)
-            and not (self.restarts and self.named > 1 and self.nameless)
+            and not (self.restarts and self.named_pieces > 1 and self.nameless_pieces)
         )
 
 
@@ -154,35 +155,38 @@ def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
     """
     if not pieces:
         return []
-    by_label = _by_label(pieces, tools)
+    by_label = _read_by_label(pieces, tools)
     if by_label and _is_sound(by_label) and not _joins_repeated_ids(by_label, pieces):
         if any(call.text.is_empty for call in by_label) and _is_each_label_single(pieces):
             # An endpoint that labels every piece anew may have split calls from their names.
-            in_sequence = _in_sequence(pieces, tools)
+            in_sequence = _read_in_sequence(pieces, tools)
             if in_sequence and _is_filled(in_sequence):
-                return _read(in_sequence)
-        return _read(by_label)
-    in_sequence = _in_sequence(pieces, tools)
-    for reading in (_by_key(pieces, _ids(pieces), tools), _by_key(pieces, _indexes(pieces), tools),
+                return _finished_calls(in_sequence)
+        return _finished_calls(by_label)
+    in_sequence = _read_in_sequence(pieces, tools)
+    for reading in (_read_by_key(pieces, _piece_ids(pieces), tools), _read_by_key(pieces,
+    _piece_indexes(pieces), tools),
                     in_sequence):  # fmt: skip
         if reading and _is_filled(reading):
-            return _read(reading)
+            return _finished_calls(reading)
     if by_label and _is_clean(by_label, pieces):
-        return _read(by_label)
+        return _finished_calls(by_label)
     if in_sequence and _is_orderly(in_sequence):
-        return _read(in_sequence)
-    return [_mixed_up(pieces)]
+        return _finished_calls(in_sequence)
+    return [_mixed_up_call(pieces)]
 
 
 def separate_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
     """The calls of a reply that came whole: each piece is one."""
-    return [ReadCall(one.name, arguments_object(one.arguments), one.extra) for one in pieces]
+    return [
+        ReadCall(piece.name, arguments_object(piece.arguments), piece.extra) for piece in pieces
+    ]
 
 
 # Readings
 
 
-def _by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
+def _read_by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
     """By the id where it was seen, else by the index, else to the call that is not yet whole.
 
     None where a piece without a label may belong to several.
@@ -195,7 +199,7 @@ def _by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | N
         if call is None and piece.index is not None:
             call = by_index.get(piece.index)
         elif call is None:
-            candidates = _open(calls)
+            candidates = _open_calls(calls)
             if len(candidates) > 1:
                 return None
             call = candidates[0] if candidates else None
@@ -209,9 +213,9 @@ def _by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | N
             by_id[piece.id] = call
         if piece.index is not None:
             by_index[piece.index] = call
-    calls = _settled(calls, _sameness(calls))
+    calls = _merge_repeats(calls, _label_sameness(calls))
     # Once more, as to which labels say nothing is known better now.
-    calls = _settled(calls, _sameness(calls))
+    calls = _merge_repeats(calls, _label_sameness(calls))
     if all(call.indexes for call in calls):
         calls.sort(key=lambda call: min(call.indexes))
     return calls
@@ -234,16 +238,16 @@ def _is_name_of_several(calls: list[CallPieces]) -> bool:
     if len(nameless) < 2:
         return False
     named = [call for call in calls if call.name]
-    return sum(not any(_repeats(call, one) for one in named) for call in nameless) > 1
+    return sum(not any(_repeats_call(call, other) for other in named) for call in nameless) > 1
 
 
-def _open(calls: list[CallPieces]) -> list[CallPieces]:
+def _open_calls(calls: list[CallPieces]) -> list[CallPieces]:
     """The calls that a piece without a label may go on with."""
     candidates = [call for call in calls if call.is_open]
     return [call for call in candidates if not call.text.is_empty] or candidates
 
 
-def _by_key(
+def _read_by_key(
     pieces: Sequence[Piece], keys: list[object], tools: ToolNames
 ) -> list[CallPieces] | None:
     """Strictly by one label; None where a piece has none."""
@@ -256,21 +260,21 @@ def _by_key(
         if call is None or call.is_over_before(piece, tools):
             call = newest[key] = CallPieces(key=key)
             calls.append(call)
-        elif piece.name and _is_name_of_several([one for one in calls if one.key == key]):
+        elif piece.name and _is_name_of_several([other for other in calls if other.key == key]):
             return None
         call.add(piece)
-    return _settled(calls, lambda one, other: int(one.key == other.key))
+    return _merge_repeats(calls, lambda first, second: int(first.key == second.key))
 
 
-def _ids(pieces: Sequence[Piece]) -> list[object]:
+def _piece_ids(pieces: Sequence[Piece]) -> list[object]:
     return [piece.id or None for piece in pieces]
 
 
-def _indexes(pieces: Sequence[Piece]) -> list[object]:
+def _piece_indexes(pieces: Sequence[Piece]) -> list[object]:
     return [piece.index for piece in pieces]
 
 
-def _in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
+def _read_in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
     """One call after the other, whatever the labels say; None where a name has no place."""
     calls: list[CallPieces] = []
     for piece in pieces:
@@ -279,27 +283,29 @@ def _in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] 
         elif piece.name and _is_name_of_several(calls):
             return None
         calls[-1].add(piece)
-    return _settled(calls, lambda one, other: 1)
+    return _merge_repeats(calls, lambda first, second: 1)
 
 
 Sameness = Callable[[CallPieces, CallPieces], int]
 """Whether the labels of two calls say that they are one (2), leave it open (1) or deny it (0)."""
 
 
-def _settled(calls: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
+def _merge_repeats(calls: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
     """The calls without those that only repeat, announce or go on with another."""
     if len(calls) > MAX_COMPARED:
         return calls
     distinct: list[CallPieces] = []
     for call in _without_placeholders(calls, is_same):
-        earlier = (one for one in distinct if is_same(one, call) and _repeats(call, one))
+        earlier = (
+            other for other in distinct if is_same(other, call) and _repeats_call(call, other)
+        )
         if repeated := next(earlier, None):
             repeated.name = repeated.name or call.name
         else:
             distinct.append(call)
     settled: list[CallPieces] = []
     for place, call in enumerate(distinct):
-        candidates = _closest(call, settled, is_same)
+        candidates = _closest_calls(call, settled, is_same)
         if candidates and _goes_on(call, candidates[-1]):
             candidates[-1].absorb(call)
         elif not _is_announcement(call, distinct[place + 1 :], is_same):
@@ -307,10 +313,14 @@ def _settled(calls: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
     return settled
 
 
-def _closest(call: CallPieces, earlier: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
+def _closest_calls(
+    call: CallPieces, earlier: list[CallPieces], is_same: Sameness
+) -> list[CallPieces]:
     """Those that it is most likely to go on with."""
-    likely = [(one, is_same(one, call)) for one in earlier]
-    return [one for one, how in likely if how == 2] or [one for one, how in likely if how]
+    likely = [(candidate, is_same(candidate, call)) for candidate in earlier]
+    return [candidate for candidate, how in likely if how == 2] or [
+        candidate for candidate, how in likely if how
+    ]
 
 
 def _without_placeholders(calls: list[CallPieces], is_same: Sameness) -> Iterator[CallPieces]:
@@ -330,12 +340,12 @@ def _without_placeholders(calls: list[CallPieces], is_same: Sameness) -> Iterato
             yield before
 
 
-def _repeats(call: CallPieces, earlier: CallPieces) -> bool:
+def _repeats_call(call: CallPieces, earlier: CallPieces) -> bool:
     if call.text.is_empty:
         return call.name == earlier.name
-    return (call.name == earlier.name or not (call.name and earlier.name)) and canonical(
+    return (call.name == earlier.name or not (call.name and earlier.name)) and canonical_arguments(
         call.arguments
-    ) == canonical(earlier.arguments)
+    ) == canonical_arguments(earlier.arguments)
 
 
 def _goes_on(call: CallPieces, earlier: CallPieces) -> bool:
@@ -347,19 +357,21 @@ def _goes_on(call: CallPieces, earlier: CallPieces) -> bool:
 
 def _is_announcement(call: CallPieces, later: list[CallPieces], is_same: Sameness) -> bool:
     """Whether it is no more than the name of a later one."""
-    return call.text.is_empty and any(is_same(call, one) and one.name == call.name for one in later)
+    return call.text.is_empty and any(
+        is_same(call, other) and other.name == call.name for other in later
+    )
 
 
-def _sameness(calls: list[CallPieces]) -> Sameness:
+def _label_sameness(calls: list[CallPieces]) -> Sameness:
     """By labels. Those that change within a call, or are the same for all, say nothing; where
     others have one, a call without goes on with another."""
     indexes = {index for call in calls for index in call.indexes}
     has_indexes = len(indexes) > 1 and all(len(call.indexes) < 2 for call in calls)
     has_ids = any(call.ids for call in calls) and all(len(call.ids) < 2 for call in calls)
 
-    def is_same(one: CallPieces, other: CallPieces) -> int:
-        labels: list[tuple[set[Any], set[Any]]] = [(one.ids, other.ids)] if has_ids else []
-        labels += [(one.indexes, other.indexes)] if has_indexes else []
+    def is_same(first: CallPieces, second: CallPieces) -> int:
+        labels: list[tuple[set[Any], set[Any]]] = [(first.ids, second.ids)] if has_ids else []
+        labels += [(first.indexes, second.indexes)] if has_indexes else []
         if any(mine & others for mine, others in labels):
             return 2
         return int(
@@ -388,8 +400,8 @@ def _joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> boo
     joined = {identity for call in calls if len(call.ids) > 1 for identity in call.ids}
     if not joined:
         return False
-    seen = Counter(piece.id for piece in pieces)
-    return any(seen[identity] > 1 for identity in joined)
+    counts = Counter(piece.id for piece in pieces)
+    return any(counts[identity] > 1 for identity in joined)
 
 
 def _is_each_label_single(pieces: Sequence[Piece]) -> bool:
@@ -427,19 +439,19 @@ def _is_orderly(calls: list[CallPieces]) -> bool:
 # Results
 
 
-def _read(calls: list[CallPieces]) -> list[ReadCall]:
+def _finished_calls(calls: list[CallPieces]) -> list[ReadCall]:
     return [
         ReadCall(call.name, EMPTY if call.text.is_empty else call.arguments, call.extra)
         for call in calls
     ]
 
 
-def _mixed_up(pieces: Sequence[Piece]) -> ReadCall:
+def _mixed_up_call(pieces: Sequence[Piece]) -> ReadCall:
     """One call in place of all, which is refused when it is run."""
     name = next((piece.name for piece in pieces if piece.name), "")
-    return ReadCall(name, json.dumps({MIXED_UP: "".join(_shown(pieces))[:MAX_SHOWN]}))
+    return ReadCall(name, json.dumps({MIXED_UP: "".join(_piece_texts(pieces))[:MAX_SHOWN]}))
 
 
-def _shown(pieces: Sequence[Piece]) -> Iterator[str]:
+def _piece_texts(pieces: Sequence[Piece]) -> Iterator[str]:
     for piece in pieces:
         yield f"{piece.name} {piece.arguments}" if piece.name else piece.arguments

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import re2
 
-from config.schema.reply_phrases import PhraseClass, Wording, expression
+from config.schema.reply_phrases import PhraseClass, Wording, compile_phrase
 from protocol.requests import ReplyVerdict
 
 _FENCE = re.compile(r"\s{0,3}(?:[-*+>] |\d+[.)] )?\s*(`{3,}|~{3,})")
@@ -33,44 +33,46 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*+•#]+|\d+[.)])\s+")
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _PhraseMatcher:
     phrases: list[re2._Regexp]
     exceptions: list[re2._Regexp]
 
     @classmethod
-    def from_class(cls, given: PhraseClass) -> _Kind:
+    def from_class(cls, phrase_class: PhraseClass) -> _PhraseMatcher:
         return cls(
-            [expression(one) for one in given.phrases],
-            [expression(one) for one in given.exceptions],
+            [compile_phrase(phrase) for phrase in phrase_class.phrases],
+            [compile_phrase(phrase) for phrase in phrase_class.exceptions],
         )
 
-    def holds(self, sentence: str) -> bool:
-        return _any(self.phrases, sentence) and not _any(self.exceptions, sentence)
+    def matches_sentence(self, sentence: str) -> bool:
+        return _any_matches(self.phrases, sentence) and not _any_matches(self.exceptions, sentence)
 
 
 @dataclass(frozen=True)
-class _Compiled:
-    asking: list[_Kind]
-    claiming: list[_Kind]
+class _CompiledWording:
+    asking: list[_PhraseMatcher]
+    claiming: list[_PhraseMatcher]
     answers: list[re2._Regexp]
 
 
-def classify(text: str, wording: Wording) -> ReplyVerdict:
+def classify_reply(text: str, wording: Wording) -> ReplyVerdict:
     """What a reply that calls no tool amounts to, by the job's phrases."""
-    compiled = _compile(wording)
-    said = sentences(own_words(text))
+    compiled = _compile_wording(wording)
+    said = split_sentences(unquoted_text(text))
     for number, sentence in enumerate(said):
-        if any(kind.holds(sentence) for kind in compiled.asking):
+        if any(kind.matches_sentence(sentence) for kind in compiled.asking):
             following = said[number + 1] if number + 1 < len(said) else ""
-            if not (sentence.endswith("?") and _any(compiled.answers, following)):
+            if not (sentence.endswith("?") and _any_matches(compiled.answers, following)):
                 return "asks"
-    claimed = any(kind.holds(sentence) for sentence in said for kind in compiled.claiming)
+    claimed = any(
+        kind.matches_sentence(sentence) for sentence in said for kind in compiled.claiming
+    )
     return "claims" if claimed else "reports"
 
 
-def own_words(text: str) -> str:
+def unquoted_text(text: str) -> str:
     """The text without code blocks, block quotes and quotations."""
-    kept: list[str] = []
+    kept_lines: list[str] = []
     fence = ""
     for line in text.splitlines():
         mark = _FENCE.match(line)
@@ -80,21 +82,21 @@ def own_words(text: str) -> str:
         elif mark:
             fence = mark[1]
         elif not line.lstrip().startswith(">"):
-            kept.append(line)
-    words = "\n".join(kept).translate(_PLAIN)
+            kept_lines.append(line)
+    words = "\n".join(kept_lines).translate(_PLAIN)
     words = _QUOTATIONS.sub("~", words)
     words = _STRAIGHT.sub(r"\1~", words)
     return str(_SINGLE.sub(r"\1~\2", words))
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Sentences with their end marks, list marks removed, white space made single."""
-    lines = "\n".join(_LIST_MARK.sub("", line) for line in _joined(text))
-    found = (" ".join(match.group().split()) for match in _SENTENCE.finditer(lines))
-    return [sentence for sentence in found if sentence.strip(".!?…~_ ")]
+    lines = "\n".join(_LIST_MARK.sub("", line) for line in _joined_lines(text))
+    matches = (" ".join(match.group().split()) for match in _SENTENCE.finditer(lines))
+    return [sentence for sentence in matches if sentence.strip(".!?…~_ ")]
 
 
-def _joined(text: str) -> list[str]:
+def _joined_lines(text: str) -> list[str]:
     """Lines, those joined that a sentence was wrapped over."""
     lines: list[str] = []
     for line in text.split("\n"):
@@ -106,14 +108,14 @@ def _joined(text: str) -> list[str]:
     return lines
 
 
-def _any(patterns: list[re2._Regexp], text: str) -> bool:
+def _any_matches(patterns: list[re2._Regexp], text: str) -> bool:
     return any(pattern.search(text) for pattern in patterns)
 
 
 @lru_cache(maxsize=16)
-def _compile(wording: Wording) -> _Compiled:
-    return _Compiled(
-        [_Kind.from_class(one) for one in wording.asking],
-        [_Kind.from_class(one) for one in wording.claiming],
-        [expression(one, at_start=True) for one in wording.answers],
+def _compile_wording(wording: Wording) -> _CompiledWording:
+    return _CompiledWording(
+        [_PhraseMatcher.from_class(phrase_class) for phrase_class in wording.asking],
+        [_PhraseMatcher.from_class(phrase_class) for phrase_class in wording.claiming],
+        [compile_phrase(phrase, at_start=True) for phrase in wording.answers],
     )

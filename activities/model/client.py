@@ -18,29 +18,37 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.job.activity_context import attempt_key, job_id
-from activities.job.kept_results import KeptResults
+from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
-from activities.model.dialect import Dialect, dialect_of, remember
-from activities.model.endpoint import LOOKED_AT, Connect, explain
+from activities.model.dialect import Dialect, dialect_of, remember_dialect
+from activities.model.endpoint import MAX_EXAMINED, Connect, endpoint_failure
 from activities.model.prompt import plain_body
 from activities.model.providers import maker_of
-from activities.model.stream import BROKEN, Streamed, stream_reply
+from activities.model.stream import CONNECTION_ERRORS, StreamedReply, stream_reply
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
-from activities.runtime.failures import failure, is_retried
-from activities.runtime.heartbeats import still_wanted
+from activities.runtime.failures import is_retried, typed_failure
+from activities.runtime.heartbeats import check_still_wanted
 from config.schema.agent_sections import ModelConfig
 
-TRANSIENT = 3
+ATTEMPTS_PER_MODEL = 3
 """Attempts that fail on the way before the next fallback is asked."""
-ELSEWHERE = frozenset({"ModelRefused", "Credentials"})
+FALLBACK_ERRORS = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
-FILTERED = "content_filter"
+CONTENT_FILTER = "content_filter"
 """Finish reason of a reply that was refused after the request had been taken."""
 SUMMARY_SECONDS = 60
-MAX_REMEMBERED = 10_000
+MAX_REMEMBERED_JOBS = 10_000
 """Jobs."""
-UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, OSError, RecursionError, *BROKEN)
+MALFORMED_REPLY_ERRORS = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RecursionError,
+    *CONNECTION_ERRORS,
+)
 """What comes of an answer that is not the protocol's: the client checks its form nowhere, and lets
 out what comes of an error's body that breaks off."""
 
@@ -48,7 +56,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class Question:
+class ModelQuery:
     """What is asked, and of whom."""
 
     models: list[ModelConfig]
@@ -57,11 +65,11 @@ class Question:
     """The request for each of them, its settings being what it takes."""
 
     @classmethod
-    def apart(cls, snapshot: Snapshot, template: str, asked: str) -> Question:
+    def with_own_prompt(cls, snapshot: Snapshot, template: str, user_text: str) -> ModelQuery:
         """A question to the phase's model under a prompt of its own, apart from the job's work."""
         system = snapshot.config.templates[template]
-        models = snapshot.config.chain(snapshot.state.phase.kind)
-        return cls(models, lambda model: plain_body(model, system, asked))
+        models = snapshot.config.model_chain(snapshot.state.phase.kind)
+        return cls(models, lambda model: plain_body(model, system, user_text))
 
 
 @dataclass(frozen=True)
@@ -79,35 +87,35 @@ class _Exchange:
     """One attempt to have a reply: which model is asked next, and in which dialect."""
 
     def __init__(
-        self, question: Callable[[], Question], repository: Path, key: str, *, squeezed: bool
+        self, question: Callable[[], ModelQuery], repository: Path, key: str, *, squeezed: bool
     ) -> None:
         self._question = question
         self.repository = repository
         self.key = key
-        self.replies = KeptResults(repository)
+        self.replies = ResultCache(repository)
         self._squeezed = squeezed
         self._began = time.monotonic()
-        self._skip = (activity.info().attempt - 1) // TRANSIENT
+        self._skip = (activity.info().attempt - 1) // ATTEMPTS_PER_MODEL
         self._number = 0
         self._dialect: Dialect | None = None
         """The one that the model's last refusal suggests."""
         self._first: ApplicationError | None = None
         """What the first model said that was asked."""
 
-    def prepare(self) -> Streamed | _Request:
+    def prepare(self) -> StreamedReply | _Request:
         """The next request, or the reply that an earlier attempt has kept."""
-        reply = _find(self.replies, self.key)
+        reply = _find_reply(self.replies, self.key)
         if reply is not None:
             return reply
         question = self._question()
         if activity.info().attempt > 1:
             # The attempt before may have failed for that, after its reply was paid for.
-            self.replies.make_sure_of_room()
+            self.replies.check_room()
         count = len(question.models)
         place = (self._skip + self._number) % count
         model = question.models[place]
         dialect = self._dialect or dialect_of(model, self.repository)
-        body = dialect.worded(question.body(dialect.settings(model)))
+        body = dialect.adapt_body(question.body(dialect.adapt_settings(model)))
         return _Request(model, dialect, body, place > 0, self._number + 1 == count)
 
     def go_on_after(self, request: _Request, error: ApplicationError) -> None:
@@ -116,23 +124,23 @@ class _Exchange:
         Raises:
             ApplicationError: there is none; what the first model said.
         """
-        self._dialect = request.dialect.after(refusal(error), request.model)
+        self._dialect = request.dialect.adjust_to_refusal(refusal_text(error), request.model)
         if self._dialect:
             return
         too_little = self._squeezed and request.is_fallback and error.type == "ContextTooLong"
         if not too_little:
-            self._first = self._first or patient(error, request.model, self._began)
-        if request.is_last or not (too_little or error.type in ELSEWHERE):
+            self._first = self._first or apply_patience(error, request.model, self._began)
+        if request.is_last or not (too_little or error.type in FALLBACK_ERRORS):
             raise (self._first or error) from None
         self._number += 1
 
     def remember_dialect(self, model: ModelConfig) -> None:
         """Use the dialect from now on that the model took after a refusal."""
         if self._dialect:
-            remember(model, self.repository, self._dialect)
+            remember_dialect(model, self.repository, self._dialect)
 
 
-class Asking:
+class ModelClient:
     """The model of whichever job is at work."""
 
     def __init__(self, root: Root, connect: Connect, *, in_turn: bool = False) -> None:
@@ -144,17 +152,17 @@ class Asking:
         self._root = root
         self._connect = connect
         self._in_turn = in_turn
-        self._newest: dict[Path, tuple[datetime, str]] = {}
+        self._newest_keys: dict[Path, tuple[datetime, str]] = {}
         """Key of the newest reply that was kept, and when it was asked for, by repository."""
 
-    async def ask(
+    async def request_reply(
         self,
-        question: Callable[[], Question],
-        use: Callable[[Streamed], R],
+        build_query: Callable[[], ModelQuery],
+        use_reply: Callable[[StreamedReply], R],
         part: str = "",
         *,
-        kept: tuple[Path, str] | None = None,
-        squeezed: bool = False,
+        reply_key: tuple[Path, str] | None = None,
+        compaction_exhausted: bool = False,
     ) -> R:
         """What `use` makes of a reply of the first of the models that gives one.
 
@@ -174,46 +182,50 @@ class Asking:
             ApplicationError: typed; what the first model that was asked said.
             OSError: the reply cannot be kept; from the second attempt on nobody is asked then.
         """
-        repository, key = kept or (self._root.repository(job_id()), f"{attempt_key()}{part}")
-        exchange = _Exchange(question, repository, key, squeezed=squeezed)
+        repository, key = reply_key or (self._root.repository(job_id()), f"{attempt_key()}{part}")
+        exchange = _Exchange(build_query, repository, key, squeezed=compaction_exhausted)
         while True:
             request = await asyncio.to_thread(exchange.prepare)
-            if isinstance(request, Streamed):
-                return await asyncio.to_thread(use, request)
-            await still_wanted()
+            if isinstance(request, StreamedReply):
+                return await asyncio.to_thread(use_reply, request)
+            await check_still_wanted()
             model = request.model
             try:
-                reply = await answer(self._connect, request.dialect.settings(model), request.body)
+                reply = await call_endpoint(
+                    self._connect, request.dialect.adapt_settings(model), request.body
+                )
             except ApplicationError as error:
                 exchange.go_on_after(request, error)
                 continue
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback
             reply.maker = maker_of(model)
-            return await asyncio.to_thread(self._keep, exchange, reply, use)
+            return await asyncio.to_thread(self._keep, exchange, reply, use_reply)
 
-    def _keep(self, exchange: _Exchange, reply: Streamed, use: Callable[[Streamed], R]) -> R:
+    def _keep(
+        self, exchange: _Exchange, reply: StreamedReply, use: Callable[[StreamedReply], R]
+    ) -> R:
         """Keep the reply at once, before anything else can fail: it is paid for. Then use it."""
         data = hide_in_json(reply.model_dump_json().encode())
         now = activity.info().scheduled_time
-        then, before = self._newest.get(exchange.repository, (now, ""))
+        then, before = self._newest_keys.get(exchange.repository, (now, ""))
         # Not by an attempt that comes late: the reply after its own may still be looked for.
-        exchange.replies.keep(exchange.key, data, before if then < now else "")
+        exchange.replies.put(exchange.key, data, before if then < now else "")
         if self._in_turn and then <= now:
-            if len(self._newest) > MAX_REMEMBERED:
-                self._newest.clear()
-            self._newest[exchange.repository] = now, exchange.key
-        return use(Streamed.model_validate_json(data))
+            if len(self._newest_keys) > MAX_REMEMBERED_JOBS:
+                self._newest_keys.clear()
+            self._newest_keys[exchange.repository] = now, exchange.key
+        return use(StreamedReply.model_validate_json(data))
 
-    async def summary(
+    async def request_summary(
         self,
-        question: Callable[[], Question],
-        use: Callable[[Streamed], R],
+        build_query: Callable[[], ModelQuery],
+        use_reply: Callable[[StreamedReply], R],
         part: str = "",
         *,
-        kept: tuple[Path, str] | None = None,
+        reply_key: tuple[Path, str] | None = None,
     ) -> R | None:
-        """`ask` for what can be done without: None where it cannot be had.
+        """`request_reply` for what can be done without: None where it cannot be had.
 
         It is waited for longer than for what may fail otherwise: without an endpoint the job gets
         no further either.
@@ -223,7 +235,7 @@ class Asking:
         """
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):
-                return await self.ask(question, use, part, kept=kept)
+                return await self.request_reply(build_query, use_reply, part, reply_key=reply_key)
         except (ApplicationError, TimeoutError) as error:
             if isinstance(error, ApplicationError) and is_retried(error):
                 raise
@@ -231,16 +243,16 @@ class Asking:
             return None
 
 
-def refusal(error: ApplicationError) -> str:
+def refusal_text(error: ApplicationError) -> str:
     """What an endpoint said of a request that it takes not in this form; else empty."""
     cause = error.__cause__
     if error.type == "ModelRefused" and isinstance(cause, openai.APIStatusError):
         # Routers say in the body alone what the server behind them said.
-        return f"{cause} {cause.body}"[:LOOKED_AT]
+        return f"{cause} {cause.body}"[:MAX_EXAMINED]
     return ""
 
 
-async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
+async def call_endpoint(connect: Connect, model: ModelConfig, body: bytes) -> StreamedReply:
     """One request to one endpoint; whatever goes wrong is a typed failure.
 
     Args:
@@ -250,30 +262,31 @@ async def answer(connect: Connect, model: ModelConfig, body: bytes) -> Streamed:
     """
     try:
         client = connect(model)
-        with tracing.chat(model, client) as heard:
+        with tracing.watch_model_call(model, client) as heard:
             # The client's own limit is on each wait for something, and a reply may drip for ever.
             async with asyncio.timeout(model.timeout_seconds):
                 streamed = await stream_reply(client, body, model)
             heard(streamed)
-    except (openai.OpenAIError, *UNREADABLE) as error:
-        raise explain(error, model) from error
-    if streamed.finish == FILTERED and not streamed.calls:
-        raise failure(
-            "ModelRefused", f"The model endpoint took the reply back for its content ({FILTERED})."
+    except (openai.OpenAIError, *MALFORMED_REPLY_ERRORS) as error:
+        raise endpoint_failure(error, model) from error
+    if streamed.finish == CONTENT_FILTER and not streamed.calls:
+        raise typed_failure(
+            "ModelRefused",
+            f"The model endpoint took the reply back for its content ({CONTENT_FILTER}).",
         )
     return streamed
 
 
-def _find(replies: KeptResults, key: str) -> Streamed | None:
+def _find_reply(replies: ResultCache, key: str) -> StreamedReply | None:
     data = replies.find(key)
     if data is not None:
         # One that a power cut left garbled counts as none.
         with suppress(ValidationError):
-            return Streamed.model_validate_json(data)
+            return StreamedReply.model_validate_json(data)
     return None
 
 
-def patient(error: ApplicationError, model: ModelConfig, began: float) -> ApplicationError:
+def apply_patience(error: ApplicationError, model: ModelConfig, began: float) -> ApplicationError:
     """The failure; once it has lasted too long to be kept from people, one that ends the activity.
 
     The workflow then shows the job as waiting and asks again after as long as the failure says.

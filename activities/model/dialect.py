@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import on_wire
+from activities.job.conversation import to_wire
 from activities.model.providers import (
     Api,
     address_of,
@@ -24,7 +24,7 @@ from activities.model.providers import (
     known_marks,
     takes_cache_key,
 )
-from activities.toolkit.schemas import without_keywords
+from activities.toolkit.json_schemas import without_keywords
 from config.schema.agent_sections import ModelConfig
 
 COUNTS = "stream_options"
@@ -84,17 +84,17 @@ NEEDS_REASONING = re.compile(
 )
 TOO_MANY = re.compile(r"max_(completion_|output_|new_)?tokens|(completion|output) tokens")
 FIGURE = re.compile(r"(?<![\w.-])\d+(?![\w-])")
-LEAST = 1000
+MIN_LIMIT = 1000
 """A figure below this is no limit of replies but a status, or another of the same sentence."""
 
 KEYWORD = re.compile(r"""Unknown name \\*["'](\S{1,40}?)\\*["'] at \\*["']tools|\.(format): only""")
 """How one family of servers names a keyword of a tool's schema that they do not know."""
-MOST_KEYWORDS = 30
+MAX_KEYWORDS = 30
 
 ID_CHARACTERS = 9
 """Of the ids that one family of servers takes, all letters or figures."""
-HEARD = {"role": "assistant", "content": "I go on."}
-ON = {"role": "user", "content": "Go on."}
+ASSISTANT_FILLER = {"role": "assistant", "content": "I go on."}
+USER_FILLER = {"role": "user", "content": "Go on."}
 """What stands between two messages of one side where turns must alternate."""
 
 _NO_TEXT = b'"role":"assistant","content":""'
@@ -107,9 +107,9 @@ _TAIL = 200
 class Dialect:
     """How an endpoint's requests differ from the ordinary ones."""
 
-    without: frozenset[str] = field(default_factory=frozenset)
+    unsupported: frozenset[str] = field(default_factory=frozenset)
     """Parts it takes not, or in another form."""
-    most: int | None = None
+    max_reply_tokens: int | None = None
     """Most tokens of a reply that it takes as a limit."""
     keywords: frozenset[str] = field(default_factory=frozenset)
     """Of schemas, those that it does not know."""
@@ -118,95 +118,101 @@ class Dialect:
     needs_reasoning: bool = False
     """Whether it wants back the reasoning of every reply."""
 
-    def settings(self, model: ModelConfig) -> ModelConfig:
+    def adapt_settings(self, model: ModelConfig) -> ModelConfig:
         """The model's settings as it takes them: nothing in them is `auto`."""
         update: dict[str, Any] = {}
         if model.api == "auto":
             update["api"] = self.api or known_api(model)
-        if MARKS in self.without:
+        if MARKS in self.unsupported:
             update["cache_marks"] = "none"
         elif model.cache_marks == "auto":
             update["cache_marks"] = known_marks(model)
         if self.needs_reasoning:
             update["send_reasoning"] = True
-        if self.without & {REASONING, STALE}:
+        if self.unsupported & {REASONING, STALE}:
             update["send_reasoning"] = False
-        if TEMPERATURE in self.without:
+        if TEMPERATURE in self.unsupported:
             update["temperature"] = None
-        if EFFORT in self.without:
+        if EFFORT in self.unsupported:
             update["reasoning_effort"] = None
-        if STREAM in self.without:
+        if STREAM in self.unsupported:
             update["stream"] = False
-        if self.most is not None:
-            update["max_output_tokens"] = min(self.most, model.max_output_tokens)
+        if self.max_reply_tokens is not None:
+            update["max_output_tokens"] = min(self.max_reply_tokens, model.max_output_tokens)
         return model.model_copy(update=update) if update else model
 
-    def worded(self, body: bytes) -> bytes:
+    def adapt_body(self, body: bytes) -> bytes:
         """A request in this dialect. Settings stand in front, so the first place is theirs."""
-        if COUNTS in self.without:
+        if COUNTS in self.unsupported:
             body = body.replace(b',"stream_options":{"include_usage":true}', b"", 1)
-        if LIMIT in self.without:
+        if LIMIT in self.unsupported:
             body = body.replace(b'"max_completion_tokens":', b'"max_tokens":', 1)
-        if NULL in self.without:
+        if NULL in self.unsupported:
             # Within texts, the quotation marks of these would have a backslash before them.
             body = body.replace(b'"role":"assistant","content":null', _NO_TEXT)
-        if INCLUDE in self.without:
+        if INCLUDE in self.unsupported:
             body = body.replace(b',"include":["reasoning.encrypted_content"]', b"", 1)
-        if STRICT in self.without:
+        if STRICT in self.unsupported:
             body = body.replace(b',"strict":true', b',"strict":false')
-        if KEY in self.without:
+        if KEY in self.unsupported:
             body = body[:-_TAIL] + _CACHE_KEY.sub(b"", body[-_TAIL:])
-        if self.keywords or self.without & {TURNS, IDS}:
+        if self.keywords or self.unsupported & {TURNS, IDS}:
             request = from_json(body)
             for tool in request.get("tools", []):
                 function = tool.get("function", tool)
                 function["parameters"] = without_keywords(function["parameters"], self.keywords)
             if messages := request.get("messages"):
-                if TURNS in self.without:
-                    messages = list(_alternating(messages))
-                if IDS in self.without:
+                if TURNS in self.unsupported:
+                    messages = list(_alternate_roles(messages))
+                if IDS in self.unsupported:
                     messages = [_with_short_ids(message) for message in messages]
                 request["messages"] = messages
-            body = on_wire(request)
+            body = to_wire(request)
         return body
 
-    def after(self, refusal: str, model: ModelConfig) -> Dialect | None:
+    def adjust_to_refusal(self, refusal: str, model: ModelConfig) -> Dialect | None:
         """What to try next, after that refusal; None where it names nothing.
 
         Args:
             refusal: In the endpoint's words; empty where it refused something else.
-            model: Its settings, before or after `settings`.
+            model: Its settings, before or after `adapt_settings`.
         """
-        settled = self.settings(model)
+        settled = self.adapt_settings(model)
         other = NEEDS_CHAT if settled.api == "responses" else NEEDS_RESPONSES
         if model.api == "auto" and self.api is None and other.search(refusal):
             return replace(self, api="chat" if settled.api == "responses" else "responses")
         if NEEDS_REASONING.search(refusal):
-            known = self.without - {REASONING, STALE}
+            known = self.unsupported - {REASONING, STALE}
             return (
-                None if self.needs_reasoning else replace(self, needs_reasoning=True, without=known)
+                None
+                if self.needs_reasoning
+                else replace(self, needs_reasoning=True, unsupported=known)
             )
-        keywords = {name for found in KEYWORD.findall(refusal) for name in found if name}
-        if keywords - self.keywords and len(self.keywords) < MOST_KEYWORDS:
+        keywords = {name for groups in KEYWORD.findall(refusal) for name in groups if name}
+        if keywords - self.keywords and len(self.keywords) < MAX_KEYWORDS:
             return replace(self, keywords=self.keywords | keywords)
         for part, named in NAMED.items():
-            if part not in self.without and named.search(refusal) and _sends(settled, part):
-                if part == LIMIT and self._limit(refusal, model):
+            if (
+                part not in self.unsupported
+                and named.search(refusal)
+                and _sends_part(settled, part)
+            ):
+                if part == LIMIT and self._token_limit(refusal, model):
                     break
-                return replace(self, without=self.without | {part})
-        most = self._limit(refusal, model)
-        return replace(self, most=most) if most else None
+                return replace(self, unsupported=self.unsupported | {part})
+        most = self._token_limit(refusal, model)
+        return replace(self, max_reply_tokens=most) if most else None
 
-    def _limit(self, refusal: str, model: ModelConfig) -> int | None:
+    def _token_limit(self, refusal: str, model: ModelConfig) -> int | None:
         """The limit a refusal names beside one that is too high."""
-        if self.most is not None or not TOO_MANY.search(refusal):
+        if self.max_reply_tokens is not None or not TOO_MANY.search(refusal):
             return None
-        asked = self.settings(model).max_output_tokens
-        figures = [int(one) for one in FIGURE.findall(refusal)]
-        return max((n for n in figures if LEAST <= n < asked), default=None)
+        requested = self.adapt_settings(model).max_output_tokens
+        figures = [int(figure) for figure in FIGURE.findall(refusal)]
+        return max((n for n in figures if MIN_LIMIT <= n < requested), default=None)
 
 
-def _sends(model: ModelConfig, part: str) -> bool:
+def _sends_part(model: ModelConfig, part: str) -> bool:
     if part == TEMPERATURE:
         return model.temperature is not None
     if part == EFFORT:
@@ -222,31 +228,31 @@ def _sends(model: ModelConfig, part: str) -> bool:
     return model.stream or part not in (STREAM, COUNTS)
 
 
-def _alternating(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _alternate_roles(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Messages between which the side changes; results belong to the side of the calls."""
     before = ""
     for message in messages:
         if message["role"] == "user" and before in ("user", "tool"):
-            yield HEARD
+            yield ASSISTANT_FILLER
         elif message["role"] == before == "assistant":
-            yield ON
+            yield USER_FILLER
         yield message
         before = message["role"]
 
 
 def _with_short_ids(message: dict[str, Any]) -> dict[str, Any]:
     if answered := message.get("tool_call_id"):
-        return {**message, "tool_call_id": _short(answered)}
+        return {**message, "tool_call_id": _short_id(answered)}
     if calls := message.get("tool_calls"):
-        return {**message, "tool_calls": [{**call, "id": _short(call["id"])} for call in calls]}
+        return {**message, "tool_calls": [{**call, "id": _short_id(call["id"])} for call in calls]}
     return message
 
 
-def _short(name: str) -> str:
+def _short_id(name: str) -> str:
     return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:ID_CHARACTERS]
 
 
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 _learned: dict[tuple[str, str], Dialect] = {}
 """How models, by address and name, were found to be asked."""
 _stale: set[tuple[str, str, Path]] = set()
@@ -258,15 +264,15 @@ def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
     where = address_of(model), model.name
     known = _learned.get(where) or Dialect()
     if (*where, repository) in _stale:
-        return replace(known, without=known.without | {STALE})
+        return replace(known, unsupported=known.unsupported | {STALE})
     return known
 
 
-def remember(model: ModelConfig, repository: Path, dialect: Dialect) -> None:
+def remember_dialect(model: ModelConfig, repository: Path, dialect: Dialect) -> None:
     """Keep what a model has taken: what a refusal names need not be what is wrong."""
     where = address_of(model), model.name
-    _learned[where] = replace(dialect, without=dialect.without - {STALE})
-    if STALE in dialect.without:
-        if len(_stale) >= MOST_REMEMBERED:
+    _learned[where] = replace(dialect, unsupported=dialect.unsupported - {STALE})
+    if STALE in dialect.unsupported:
+        if len(_stale) >= MAX_REMEMBERED:
             _stale.clear()
         _stale.add((*where, repository))

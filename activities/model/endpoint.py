@@ -20,9 +20,9 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.job.activity_context import job_id
-from activities.model.stream import CutShort
-from activities.redaction.credentials import key_in, without_credentials
-from activities.runtime.failures import failure
+from activities.model.stream import ReplyCutShort
+from activities.redaction.credentials import api_key, without_credentials
+from activities.runtime.failures import typed_failure
 from config.schema.agent_sections import ModelConfig
 from protocol.text import one_line
 from rehearsal import RehearsalTransport, rehearse
@@ -45,9 +45,9 @@ NOT_UNKNOWN = re.compile(r"tool_choice|v1/responses|v1/chat/completions")
 NO_KEY = re.compile(r"\bapi[ _]key not valid|\binvalid[ _]api[ _]key", re.IGNORECASE)
 NO_MODEL = re.compile(r"not a valid model id|\binvalid model\b|model_not_found", re.IGNORECASE)
 """How those word it who give a key or a model they do not know the status 400."""
-REFUSES = re.compile(r"invalid_prompt|\w+_policy(_violation)?|data_residency_mismatch")
+REFUSAL_CODES = re.compile(r"invalid_prompt|\w+_policy(_violation)?|data_residency_mismatch")
 """Codes of a reply that began and failed for what was asked."""
-LOOKED_AT = 2_000
+MAX_EXAMINED = 2_000
 """Characters of an error in which that is sought: some quote the request."""
 
 CONNECTIONS = httpx2.Limits(
@@ -64,7 +64,7 @@ that was a third of all a busy worker did."""
 Connect = Callable[[ModelConfig], AsyncOpenAI]
 
 
-def configured(model: ModelConfig) -> bool:
+def has_endpoint(model: ModelConfig) -> bool:
     """Whether anything says where a hosted model is."""
     return bool(
         model.base_url
@@ -75,36 +75,36 @@ def configured(model: ModelConfig) -> bool:
 
 def chosen_name(model: ModelConfig) -> str:
     """The model's name as it is pinned: the rehearsal model when no endpoint is configured."""
-    return model.name if configured(model) else REHEARSAL
+    return model.name if has_endpoint(model) else REHEARSAL
 
 
-def connect(model: ModelConfig) -> AsyncOpenAI:
+def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
     """A client for the model's endpoint. Retries are Temporal's, so the client does none.
 
     The key is read from the environment at every call, so that a new one takes effect.
     """
     if model.name == REHEARSAL:
-        return _rehearsal()
+        return _rehearsal_client()
     base_url = model.base_url or os.environ.get("OPENAI_BASE_URL")
     try:
-        key = key_in(model.api_key_variable)
+        key = api_key(model.api_key_variable)
     except ValueError as error:
-        raise failure(
+        raise typed_failure(
             "Credentials",
             f"The key in {model.api_key_variable} {error}. Set a valid one in the worker's "
             "environment, restart the worker and resume the job.",
         ) from None
     if not key and base_url is None:
-        raise failure(
+        raise typed_failure(
             "Credentials",
             f"The environment variable {model.api_key_variable} is not set in the worker. Set it, "
             "restart the worker and resume the job.",
         )
-    return _client(base_url, key or "none", float(model.timeout_seconds), _pool())
+    return _endpoint_client(base_url, key or "none", float(model.timeout_seconds), _pool_number())
 
 
 @lru_cache(maxsize=1)
-def _rehearsal() -> AsyncOpenAI:
+def _rehearsal_client() -> AsyncOpenAI:
     transport = RehearsalTransport(rehearse)
     return AsyncOpenAI(
         base_url="http://rehearsal/v1",
@@ -114,21 +114,23 @@ def _rehearsal() -> AsyncOpenAI:
     )
 
 
-def _pool() -> int:
+def _pool_number() -> int:
     """The calls of a job share a pool, so that each finds the connection of the one before."""
     return crc32(job_id().encode()) % POOLS if activity.in_activity() else 0
 
 
 @lru_cache(maxsize=8 * POOLS)
-def _client(base_url: str | None, key: str, seconds: float, _: int) -> AsyncOpenAI:
+def _endpoint_client(base_url: str | None, key: str, seconds: float, _: int) -> AsyncOpenAI:
     timeout = httpx2.Timeout(seconds, connect=10)
-    http = openai.DefaultAsyncHttpxClient(limits=CONNECTIONS, timeout=timeout, verify=_trusted())
-    where = address(base_url)
+    http = openai.DefaultAsyncHttpxClient(
+        limits=CONNECTIONS, timeout=timeout, verify=_trust_context()
+    )
+    where = address_arguments(base_url)
     kind = openai.AsyncAzureOpenAI if "api_version" in where else AsyncOpenAI
     return kind(**where, api_key=key, max_retries=0, timeout=timeout, http_client=http)
 
 
-def address(base_url: str | None) -> dict[str, Any]:
+def address_arguments(base_url: str | None) -> dict[str, Any]:
     """The address as the client's arguments: what follows a `?` belongs behind the path.
 
     With an api-version it is one of Azure's deployments, which take the key in another header.
@@ -143,80 +145,92 @@ def address(base_url: str | None) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _trusted() -> ssl.SSLContext:
+def _trust_context() -> ssl.SSLContext:
     """The certificates that count, which take longer to read than all else of a client."""
     return httpx2.create_ssl_context()
 
 
-def explain(error: Exception, model: ModelConfig) -> ApplicationError:
+def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
     """The typed failure for what the client raised."""
     if isinstance(error, openai.APIStatusError):
-        return _status(error, model)
+        return _status_failure(error, model)
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
-        return _within_stream(error, model)
+        return _stream_failure(error, model)
     if isinstance(error, (openai.APITimeoutError, TimeoutError)):
-        return failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
+        return typed_failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
     if isinstance(error, openai.APIConnectionError):
         # The client says no more than that there was an error; its cause says which.
         cause = error.__cause__
-        told = _text(cause) if isinstance(cause, Exception) and str(cause) else _text(error)
-        if isinstance(error, CutShort):
-            return failure(
-                "Endpoint", f"The model endpoint's reply from {_asked(error)} broke off: {told}",
+        description = (
+            _error_text(cause)
+            if isinstance(cause, Exception) and str(cause)
+            else _error_text(error)
+        )
+        if isinstance(error, ReplyCutShort):
+            return typed_failure(
+                "Endpoint", f"The model endpoint's reply from {_request_url(error)} broke "
+                f"off: {description}",
                 retry=True,
             )  # fmt: skip
-        return failure(
-            "Endpoint", f"The model endpoint cannot be reached at {_asked(error)}: {told}",
+        return typed_failure(
+            "Endpoint", f"The model endpoint cannot be reached at {_request_url(error)}: "
+            f"{description}",
             retry=True,
         )  # fmt: skip
-    return failure(
-        "Endpoint", f"The model endpoint's answer is no reply: {_text(error)}", retry=True
+    return typed_failure(
+        "Endpoint", f"The model endpoint's answer is no reply: {_error_text(error)}", retry=True
     )
 
 
-def _within_stream(error: openai.APIError, model: ModelConfig) -> ApplicationError:
+def _stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
     """An error that came as an event of a stream whose status was 200."""
     if _is_too_long(error):
-        return _too_long(error, model)
+        return _too_long_failure(error, model)
     if "insufficient_quota" in (error.code, error.type):
-        return _nothing_left(error, model, "in the stream")
-    if REFUSES.fullmatch(str(error.code)):
-        return failure("ModelRefused", f"The model endpoint took the reply back: {_text(error)}")
-    return failure("Endpoint", f"The model endpoint broke off: {_text(error)}", retry=True)
+        return _no_credit_failure(error, model, "in the stream")
+    if REFUSAL_CODES.fullmatch(str(error.code)):
+        return typed_failure(
+            "ModelRefused", f"The model endpoint took the reply back: {_error_text(error)}"
+        )
+    return typed_failure(
+        "Endpoint", f"The model endpoint broke off: {_error_text(error)}", retry=True
+    )
 
 
 def _is_too_long(error: openai.APIError) -> bool:
     # Routers say in the body alone what the server behind them said.
-    said = f"{error} {error.body}"[:LOOKED_AT]
+    said = f"{error} {error.body}"[:MAX_EXAMINED]
     status = error.status_code if isinstance(error, openai.APIStatusError) else None
     if status == 429:
         return bool(TOO_LARGE.search(said))
     return status == 413 or error.code in TOO_LONG_CODES or bool(TOO_LONG.search(said))
 
 
-def _too_long(error: openai.APIError, model: ModelConfig) -> ApplicationError:
-    return failure(
+def _too_long_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
+    return typed_failure(
         "ContextTooLong",
-        f"The request is too long for {model.name}: {_text(error)}",
+        f"The request is too long for {model.name}: {_error_text(error)}",
     )
 
 
-def _nothing_left(error: openai.APIError, model: ModelConfig, status: object) -> ApplicationError:
-    return failure(
+def _no_credit_failure(
+    error: openai.APIError, model: ModelConfig, status: object
+) -> ApplicationError:
+    return typed_failure(
         "Credentials",
         f"The account of the key in {model.api_key_variable} has nothing left to spend "
-        f"({status}: {_text(error)}). Add credit, then resume the job.",
+        f"({status}: {_error_text(error)}). Add credit, then resume the job.",
     )
 
 
-def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
-    status, said = error.status_code, _text(error)
+def _status_failure(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
+    status, said = error.status_code, _error_text(error)
     if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return _nothing_left(error, model, status)
+        return _no_credit_failure(error, model, status)
     if status in (400, 413, 422, 429) and _is_too_long(error):
-        return _too_long(error, model)
+        return _too_long_failure(error, model)
     if status in (401, 403) or (status == 400 and NO_KEY.search(said)):
-        return failure(
+        return typed_failure(
             "Credentials",
             f"The model endpoint refused the key in {model.api_key_variable} ({status}: {said}). "
             "Set a valid one in the worker's environment, restart the worker and resume the job.",
@@ -225,32 +239,34 @@ def _status(error: openai.APIStatusError, model: ModelConfig) -> ApplicationErro
     # And OpenAI when the model is served by the other API.
     is_unknown = status == 404 and not NOT_UNKNOWN.search(said)
     if is_unknown or (status == 400 and NO_MODEL.search(said)):
-        return failure(
+        return typed_failure(
             "Credentials",
-            f"The model endpoint does not offer {model.name} at {_asked(error)} "
+            f"The model endpoint does not offer {model.name} at {_request_url(error)} "
             f"({status}: {said}). Check the name and the address.",
         )
     if status in (408, 409, 429) or status >= 500:
-        return failure(
+        return typed_failure(
             "Endpoint", f"The model endpoint answered {status}: {said}", retry=True,
             delay=_retry_after(error),
         )  # fmt: skip
-    return failure("ModelRefused", f"The model endpoint refused the request ({status}): {said}")
+    return typed_failure(
+        "ModelRefused", f"The model endpoint refused the request ({status}): {said}"
+    )
 
 
-def _asked(error: openai.APIError) -> str:
+def _request_url(error: openai.APIError) -> str:
     return without_credentials(str(error.request.url))
 
 
-def _now(error: openai.APIStatusError) -> float:
+def _response_time(error: openai.APIStatusError) -> float:
     """When the endpoint answered, by its own clock if it says: ours may be an hour off."""
     try:
-        return _epoch(parsedate_to_datetime(error.response.headers.get("date", "")))
+        return _epoch_seconds(parsedate_to_datetime(error.response.headers.get("date", "")))
     except ValueError:
         return time.time()
 
 
-def _epoch(date: datetime) -> float:
+def _epoch_seconds(date: datetime) -> float:
     return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
 
 
@@ -264,12 +280,12 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
             date = parsedate_to_datetime(said)
         except ValueError:
             return None
-        seconds = _epoch(date) - _now(error)
+        seconds = _epoch_seconds(date) - _response_time(error)
     # At least a second, whatever it says (0, -1, nan): no hot loop.
     return max(1.0, min(seconds, 3600.0))
 
 
-def _text(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     said = str(error)
     # The client quotes a message only from a body of the form that it knows.
     if isinstance(error, openai.APIStatusError) and error.body and " - " not in said:

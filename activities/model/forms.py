@@ -15,16 +15,16 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import Form, on_wire
+from activities.job.conversation import MessageForm, to_wire
 from activities.model.providers import maker_of
-from activities.text.tokens import count
+from activities.text.tokens import count_tokens
 from config.schema.agent_sections import ModelConfig
 
-PLAIN = ("reasoning_content", "reasoning")
-SIGNED = ("reasoning_details", "thinking_blocks")
+PLAIN_FIELDS = ("reasoning_content", "reasoning")
+SIGNED_FIELDS = ("reasoning_details", "thinking_blocks")
 """Fields of a message in which endpoints return reasoning and want it back: as text, and signed or
 encrypted."""
-OPAQUE = frozenset({"encrypted_content", "data", "signature"})
+OPAQUE_KEYS = frozenset({"encrypted_content", "data", "signature"})
 """Keys of what only the provider can read."""
 OPAQUE_CHARACTERS = 16 / 3
 """Of base64 to a token: three bytes are four characters, and a token is about four bytes."""
@@ -48,8 +48,8 @@ class ChatForm:
         return not self.reasoning
 
     def render(self, message: bytes, provider_data: bytes) -> bytes:
-        own = _of_maker(provider_data, self.maker)
-        fields, extras = _fields(own, self.reasoning), own.get("extras", [])
+        data = _data_of_maker(provider_data, self.maker)
+        fields, extras = _returned_fields(data, self.reasoning), data.get("extras", [])
         if not (fields or extras or self.reasoning):
             return message
         stored: dict[str, Any] = json.loads(message)
@@ -57,11 +57,11 @@ class ChatForm:
             return message
         if self.reasoning:
             # An endpoint that demands it demands it of every reply, whoever made it.
-            fields = fields or {PLAIN[0]: ""}
+            fields = fields or {PLAIN_FIELDS[0]: ""}
         for call, extra in zip(stored.get("tool_calls", []), extras, strict=False):
             if extra:
                 call["extra_content"] = extra
-        return on_wire({**stored, **fields})
+        return to_wire({**stored, **fields})
 
     def with_mark(self, message: bytes) -> bytes:
         return _marked_text(message, "content", "text", self.marks)
@@ -85,18 +85,18 @@ class ResponsesForm:
         return False
 
     def render(self, message: bytes, provider_data: bytes) -> bytes:
-        own = self._own(provider_data)
-        if items := own.get("items"):
-            return b",".join(map(on_wire, items))
+        data = self._own_data(provider_data)
+        if items := data.get("items"):
+            return b",".join(map(to_wire, items))
         stored: dict[str, Any] = json.loads(message)
-        return b",".join(map(on_wire, _items(stored, own.get("call_id"))))
+        return b",".join(map(to_wire, _message_items(stored, data.get("call_id"))))
 
     def with_mark(self, message: bytes) -> bytes:
         text = "output" if message.startswith(b'{"type":"function_call_output"') else "content"
         return _marked_text(message, text, "input_text", self.marks)
 
-    def _own(self, provider_data: bytes) -> dict[str, Any]:
-        return _of_maker(provider_data, self.maker) if self.items else {}
+    def _own_data(self, provider_data: bytes) -> dict[str, Any]:
+        return _data_of_maker(provider_data, self.maker) if self.items else {}
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ class ReasoningWeights:
         return self.maker, self.reasoning
 
     def tokens(self, provider_data: bytes, encoding: str) -> int:
-        own = _of_maker(provider_data, self.maker)
-        items = [] if self.reasoning is False else own.get("items", [])
-        reasoned = [one for one in items if one.get("type") == "reasoning"]
-        return _tokens([*reasoned, _fields(own, self.reasoning)], encoding)
+        data = _data_of_maker(provider_data, self.maker)
+        items = [] if self.reasoning is False else data.get("items", [])
+        reasoned = [item for item in items if item.get("type") == "reasoning"]
+        return _reasoning_tokens([*reasoned, _returned_fields(data, self.reasoning)], encoding)
 
 
 def weights_of(model: ModelConfig) -> ReasoningWeights:
@@ -123,30 +123,33 @@ def weights_of(model: ModelConfig) -> ReasoningWeights:
     return ReasoningWeights(maker_of(model), model.send_reasoning)
 
 
-def form_of(model: ModelConfig) -> Form:
+def form_of(model: ModelConfig) -> MessageForm:
     """How messages are sent to a model, its settings being what the endpoint takes."""
-    maker, marks = maker_of(model), model.cache_marks if model.cache_marks in MARK else "none"
+    maker, marks = (
+        maker_of(model),
+        model.cache_marks if model.cache_marks in CACHE_MARKS else "none",
+    )
     if model.api == "responses":
         return ResponsesForm(maker, model.send_reasoning is not False, marks)
     return ChatForm(maker, model.send_reasoning, marks)
 
 
-def _of_maker(provider_data: bytes, maker: str) -> dict[str, Any]:
+def _data_of_maker(provider_data: bytes, maker: str) -> dict[str, Any]:
     if not provider_data:
         return {}
-    own: dict[str, Any] = json.loads(provider_data)
-    return own if own["maker"] == maker else {}
+    data: dict[str, Any] = json.loads(provider_data)
+    return data if data["maker"] == maker else {}
 
 
-def _fields(own: dict[str, Any], reasoning: bool | None) -> dict[str, Any]:
+def _returned_fields(data: dict[str, Any], reasoning: bool | None) -> dict[str, Any]:
     """The fields that go back in a message of Chat Completions."""
-    fields: dict[str, Any] = {} if reasoning is False else own.get("fields", {})
+    fields: dict[str, Any] = {} if reasoning is False else data.get("fields", {})
     if reasoning is None:
-        return {name: fields[name] for name in SIGNED if name in fields}
+        return {name: fields[name] for name in SIGNED_FIELDS if name in fields}
     return fields
 
 
-def _items(message: dict[str, Any], call_id: str | None) -> Iterator[dict[str, Any]]:
+def _message_items(message: dict[str, Any], call_id: str | None) -> Iterator[dict[str, Any]]:
     """A message as items without ids: those are the provider's alone."""
     if message["role"] == "tool":
         yield {
@@ -161,24 +164,24 @@ def _items(message: dict[str, Any], call_id: str | None) -> Iterator[dict[str, A
         yield {"type": "function_call", "call_id": call["id"], **call["function"]}
 
 
-def _tokens(value: Any, encoding: str) -> int:
+def _reasoning_tokens(value: Any, encoding: str) -> int:
     """Tokens of reasoning that is sent back, about: nobody else can read what is encrypted."""
     if isinstance(value, str):
-        return count(value, encoding)
+        return count_tokens(value, encoding)
     if isinstance(value, list):
-        return sum(_tokens(one, encoding) for one in value)
+        return sum(_reasoning_tokens(item, encoding) for item in value)
     if isinstance(value, dict):
         return sum(
-            int(len(one) / OPAQUE_CHARACTERS)
-            if key in OPAQUE and isinstance(one, str)
-            else _tokens(one, encoding)
-            for key, one in value.items()
+            int(len(inner) / OPAQUE_CHARACTERS)
+            if key in OPAQUE_KEYS and isinstance(inner, str)
+            else _reasoning_tokens(inner, encoding)
+            for key, inner in value.items()
             if key not in ("type", "id", "status", "format")
         )
     return 0
 
 
-MARK = {
+CACHE_MARKS = {
     "breakpoint": ("prompt_cache_breakpoint", {"mode": "explicit"}),
     "cache_control": ("cache_control", {"type": "ephemeral"}),
 }
@@ -191,5 +194,5 @@ def _marked_text(message: bytes, key: str, kind: str, marks: str) -> bytes:
     if not stored[key]:
         # A mark on an empty text is refused.
         return message
-    name, mark = MARK[marks]
-    return on_wire({**stored, key: [{"type": kind, "text": stored[key], name: mark}]})
+    name, mark = CACHE_MARKS[marks]
+    return to_wire({**stored, key: [{"type": kind, "text": stored[key], name: mark}]})

@@ -82,12 +82,12 @@ def arguments_object(text: str) -> str:
     """
     if not text.strip() or text.strip() == "null":
         return EMPTY
-    with_value = _value(text)
+    with_value = _parse_json(text)
     if isinstance(with_value, dict):
         return text
     if isinstance(with_value, str):
-        return _unwrapped(with_value) or text
-    distinct = {_canonical(value): raw for value, raw in _values(text)}
+        return _unwrap_object(with_value) or text
+    distinct = {_canonical_json(value): raw for value, raw in _split_objects(text)}
     if len(distinct) > 1:
         distinct.pop(EMPTY, None)
     return distinct.popitem()[1] if len(distinct) == 1 else text
@@ -95,26 +95,26 @@ def arguments_object(text: str) -> str:
 
 def is_object(text: str) -> bool:
     """Whether a strict parser reads one object."""
-    return isinstance(_value(text), dict)
+    return isinstance(_parse_json(text), dict)
 
 
-def canonical(text: str) -> str:
+def canonical_arguments(text: str) -> str:
     """The same for all ways to write one object; the text itself where it is none."""
-    value = _value(text)
-    return _canonical(value) if isinstance(value, dict) else text
+    value = _parse_json(text)
+    return _canonical_json(value) if isinstance(value, dict) else text
 
 
-def _value(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
 
 
-def _unwrapped(text: str) -> str | None:
+def _unwrap_object(text: str) -> str | None:
     """The object in a string."""
     for _ in range(MAX_STRINGS):
-        value = _value(text)
+        value = _parse_json(text)
         if isinstance(value, dict):
             return text
         if not isinstance(value, str):
@@ -123,7 +123,7 @@ def _unwrapped(text: str) -> str | None:
     return None
 
 
-def _values(text: str) -> list[tuple[dict[str, Any], str]]:
+def _split_objects(text: str) -> list[tuple[dict[str, Any], str]]:
     """The objects that stand one behind the other and are all of the text; else none."""
     values: list[tuple[dict[str, Any], str]] = []
     decoder, place = json.JSONDecoder(), 0
@@ -133,7 +133,7 @@ def _values(text: str) -> list[tuple[dict[str, Any], str]]:
             value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             return []
-        raw = text[place:end] if isinstance(value, dict) else _unwrapped(text[place:end])
+        raw = text[place:end] if isinstance(value, dict) else _unwrap_object(text[place:end])
         if raw is None or not is_object(raw):
             return []
         values.append((from_json(raw), raw))
@@ -141,5 +141,5 @@ def _values(text: str) -> list[tuple[dict[str, Any], str]]:
     return values if place >= len(text) else []
 
 
-def _canonical(value: dict[str, Any]) -> str:
+def _canonical_json(value: dict[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from activities.model.endpoint import REHEARSAL
-from activities.model.stream import Streamed
-from config.schema.agent import AgentConfig, Problem
+from activities.model.stream import StreamedReply
+from config.schema.agent import AgentConfig, ConfigError
 from protocol.limits import Price
 from protocol.requests import Usage
 
@@ -16,7 +16,7 @@ def price_of(config: AgentConfig, model: str) -> Price | None:
     return config.prices.get(model, FREE if model == REHEARSAL else None)
 
 
-def dearest(config: AgentConfig) -> Price | None:
+def highest_price(config: AgentConfig) -> Price | None:
     """A price that no call of the agent's models exceeds; None when one is not known."""
     prices = [price_of(config, model.name) for model in config.models]
     known = [price for price in prices if price is not None]
@@ -28,7 +28,7 @@ def dearest(config: AgentConfig) -> Price | None:
     )
 
 
-def priced(reply: Streamed, config: AgentConfig, estimate: int = 0) -> Usage:
+def priced_usage(reply: StreamedReply, config: AgentConfig, estimate: int = 0) -> Usage:
     """The usage of one call with its cost, if that is known.
 
     Args:
@@ -57,12 +57,12 @@ def check_prices(config: AgentConfig) -> None:
     """Refuse a limit on cost that could not be kept.
 
     Raises:
-        Problem: a limit on cost, and a model's price is not known.
+        ConfigError: a limit on cost, and a model's price is not known.
     """
     unknown = [model.name for model in config.models if price_of(config, model.name) is None]
     for scope, budget in (("job", config.limits.job), ("phase", config.limits.phase)):
         if budget.cost is not None and unknown:
-            raise Problem(
+            raise ConfigError(
                 f"agent {config.name}: limits.{scope}.cost: the price of the model {unknown[0]} is "
                 f"not known; set prices.{unknown[0]} to "
                 "{prompt: …, cached: …, written: …, completion: …}, for a million tokens each"

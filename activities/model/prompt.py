@@ -11,25 +11,25 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from activities.job.conversation import Conversation, counts, on_wire
+from activities.job.conversation import Conversation, to_wire, token_cache
 from activities.job.snapshot import Snapshot
 from activities.model import responses
 from activities.model.forms import form_of, weights_of
 from activities.model.providers import drops_reasoning_when_forced, maker_of, takes_cache_key
-from activities.text.tokens import MESSAGE_TOKENS, count, encoding_of
+from activities.text.tokens import MESSAGE_TOKENS, count_tokens, encoding_name
+from activities.toolkit.json_schemas import allows_strict
 from activities.toolkit.registry import Tool
-from activities.toolkit.schemas import allows_strict
-from activities.toolkit.tool_offer import offer
+from activities.toolkit.tool_offer import offer_tools
 from config.schema.agent_sections import ModelConfig
 from protocol import scope
 from protocol.state import JobState, Phase, PhaseKind
 from protocol.text import first_few, one_line
 
 RULE = "═" * 8
-MOST_REMARKS = 5
+MAX_REMARKS = 5
 """Remarks of people that every turn shows, the newest; instructions.md has all."""
-MOST_REMARK = 1000
-MOST_OPEN = 20
+MAX_REMARK = 1000
+MAX_OPEN_ITEMS = 20
 """Open scope items that the list names by their ids."""
 
 
@@ -55,14 +55,14 @@ def request_body(
         cache_key: Of the job and phase.
     """
     form = form_of(model)
-    last = on_wire({"role": "user", "content": render_todos(snapshot, correction)})
+    last = to_wire({"role": "user", "content": render_todos(snapshot, correction)})
     is_forced = must_call and not _thinks_unless_forced(snapshot, model)
     demand = b',"tool_choice":"required"' if is_forced else b""
     end = b"%b]%b%b}" % (form.render(last, b""), demand, _cache_key(model, cache_key))
-    pieces = [*snapshot.view.wire(form), end]
+    pieces = [*snapshot.view.wire_bytes(form), end]
     # In one go: of a long conversation a second copy takes as long as the rest of the request.
     name = _messages_name(model)
-    pieces[0] = b'%b,"%b":[%b' % (_fixed(snapshot, model).text, name, pieces[0])
+    pieces[0] = b'%b,"%b":[%b' % (_fixed_part(snapshot, model).text, name, pieces[0])
     return b",".join(pieces)
 
 
@@ -82,26 +82,26 @@ def context_tokens(snapshot: Snapshot) -> int:
 
     Of one as it was opened or saved: a step counts what the next one looks up.
     """
-    found = counts.get(key := ("context", snapshot.commit))
-    return counts.keep(key, _context_tokens(snapshot)) if found is None else found
+    known = token_cache.get(key := ("context", snapshot.commit))
+    return token_cache.put(key, _context_tokens(snapshot)) if known is None else known
 
 
 def _context_tokens(snapshot: Snapshot) -> int:
     model = snapshot.config.model_for(snapshot.state.phase.kind)
-    encoding = encoding_of(model.name)
+    encoding = encoding_name(model.name)
     todos = MESSAGE_TOKENS + _todo_tokens(render_todos(snapshot, None), encoding)
-    return fixed_tokens(snapshot) + snapshot.view.tokens(encoding, weights_of(model)) + todos
+    return fixed_tokens(snapshot) + snapshot.view.count_tokens(encoding, weights_of(model)) + todos
 
 
 @lru_cache(maxsize=256)
 def _todo_tokens(rendered: str, encoding: str) -> int:
     """Of a list that is the same for many steps."""
-    return count(rendered, encoding)
+    return count_tokens(rendered, encoding)
 
 
 def fixed_tokens(snapshot: Snapshot) -> int:
     """Tokens of settings and tool descriptions."""
-    return _fixed(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
+    return _fixed_part(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
 
 
 def conversation_body(
@@ -110,19 +110,19 @@ def conversation_body(
     """A request with tools and stored messages, for a conversation beside the job's own."""
     form = form_of(model)
     marked = [0, *conversation.cache_points()] if form.marks != "none" else []
-    messages = b",".join(conversation.wire(0, None, form, marked))
+    messages = b",".join(conversation.wire_bytes(0, None, form, marked))
     schemas = [entry.schema for entry in tools]
-    text = on_wire({**_settings(model), "tools": _declared(schemas, model)})[:-1]
+    text = to_wire({**_model_settings(model), "tools": _declare_tools(schemas, model)})[:-1]
     key = _cache_key(model, cache_key)
     return b'%b,"%b":[%b]%b}' % (text, _messages_name(model), messages, key)
 
 
-def plain_body(model: ModelConfig, system: str, asked: str) -> bytes:
+def plain_body(model: ModelConfig, system: str, user_text: str) -> bytes:
     """A request with a prompt of its own and no tools, for summaries."""
     form = form_of(model)
-    messages = [{"role": "system", "content": system}, {"role": "user", "content": asked}]
-    sent = b",".join(form.render(on_wire(message), b"") for message in messages)
-    return b'%b,"%b":[%b]}' % (on_wire(_settings(model))[:-1], _messages_name(model), sent)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": user_text}]
+    sent = b",".join(form.render(to_wire(message), b"") for message in messages)
+    return b'%b,"%b":[%b]}' % (to_wire(_model_settings(model))[:-1], _messages_name(model), sent)
 
 
 def render_todos(snapshot: Snapshot, correction: str | None) -> str:
@@ -135,7 +135,7 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
         f"Progress: {len(phase.todos) - phase.open_count}/{len(phase.todos)}",
     ]
     if items := snapshot.state.scope:
-        lines.append(f"Scope: {scope.scope_line(items)}{_open(snapshot.state)}")
+        lines.append(f"Scope: {scope.scope_line(items)}{_open_items(snapshot.state)}")
     if todo := phase.current:
         # The gate takes nothing else for the last todo of a job.
         is_last = phase.purpose == "final" and phase.open_count == 1
@@ -143,21 +143,21 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
         lines.append(f"Do todo {todo.id}, {then}.")
         if todo.done_when:
             lines.append(f"It is done when {todo.done_when.line}.")
-    if remarks := snapshot.state.remarks[-MOST_REMARKS:]:
+    if remarks := snapshot.state.remarks[-MAX_REMARKS:]:
         lines += ["In force beside the instructions:"]
-        lines += [f"- {one_line(remark.line, MOST_REMARK)}" for remark in remarks]
+        lines += [f"- {one_line(remark.line, MAX_REMARK)}" for remark in remarks]
     lines.append(RULE)
     if correction:
         lines.append(correction)
     return "\n".join(lines)
 
 
-def _open(state: JobState) -> str:
+def _open_items(state: JobState) -> str:
     """The items that a strategic phase has to plan for."""
-    found = state.open_items
-    if state.phase.kind == "tactical" or not found:
+    open_items = state.open_items
+    if state.phase.kind == "tactical" or not open_items:
         return ""
-    return f"; open: {first_few([item.id for item in found], MOST_OPEN)}"
+    return f"; open: {first_few([item.id for item in open_items], MAX_OPEN_ITEMS)}"
 
 
 def todo_lines(phase: Phase) -> list[str]:
@@ -169,39 +169,44 @@ def todo_lines(phase: Phase) -> list[str]:
     ]
 
 
-class _Fixed(NamedTuple):
+class _FixedPart(NamedTuple):
     text: bytes
     tokens: int
 
 
-_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], tuple[str, ...], str], _Fixed] = {}
+_fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], tuple[str, ...], str], _FixedPart] = {}
 
 
-def _fixed(snapshot: Snapshot, model: ModelConfig) -> _Fixed:
+def _fixed_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
     """Settings and tools up to the messages: the same bytes for every call of a phase.
 
     But for tools that were found, which are added at the end of the list.
     """
     config, state = snapshot.config, snapshot.state
-    kind, found, unused = state.phase.kind, tuple(state.found_tools), tuple(state.unused_tools)
-    key = (snapshot.config_id, kind, found, unused, model.model_dump_json())
+    kind, found_tools, unused = (
+        state.phase.kind,
+        tuple(state.found_tools),
+        tuple(state.unused_tools),
+    )
+    key = (snapshot.config_id, kind, found_tools, unused, model.model_dump_json())
     if key not in _fixed_parts:
         if len(_fixed_parts) > 256:
             _fixed_parts.clear()
-        tools = [entry.schema for entry in offer(config, kind, found, unused).offered]
-        text = on_wire({**_settings(model), "tools": _declared(tools, model)})[:-1]
-        tokens = count(json.dumps(tools, ensure_ascii=False), encoding_of(model.name))
-        _fixed_parts[key] = _Fixed(text, tokens)
+        tools = [entry.schema for entry in offer_tools(config, kind, found_tools, unused).offered]
+        text = to_wire({**_model_settings(model), "tools": _declare_tools(tools, model)})[:-1]
+        tokens = count_tokens(json.dumps(tools, ensure_ascii=False), encoding_name(model.name))
+        _fixed_parts[key] = _FixedPart(text, tokens)
     return _fixed_parts[key]
 
 
-def _declared(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> list[dict[str, Any]]:
+def _declare_tools(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> list[dict[str, Any]]:
     """Tools as the model's API wants them declared."""
     if model.api != "responses":
         return list(schemas)
     functions = [schema["function"] for schema in schemas]
     return [
-        {"type": "function", **one, "strict": allows_strict(one["parameters"])} for one in functions
+        {"type": "function", **function, "strict": allows_strict(function["parameters"])}
+        for function in functions
     ]
 
 
@@ -213,9 +218,9 @@ def _cache_key(model: ModelConfig, key: str) -> bytes:
     return b',"prompt_cache_key":"%b"' % key.encode() if key and takes_cache_key(model) else b""
 
 
-def _settings(model: ModelConfig) -> dict[str, Any]:
+def _model_settings(model: ModelConfig) -> dict[str, Any]:
     if model.api == "responses":
-        return responses.settings_of(model)
+        return responses.response_settings(model)
     body: dict[str, Any] = {"model": model.name, "max_completion_tokens": model.max_output_tokens}
     if model.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}

@@ -11,7 +11,7 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-from activities.model.endpoint import REHEARSAL, configured
+from activities.model.endpoint import REHEARSAL, has_endpoint
 from activities.redaction.credentials import without_credentials
 from config.schema.agent_sections import ModelConfig
 
@@ -40,13 +40,13 @@ def maker_of(model: ModelConfig) -> str:
 def known_api(model: ModelConfig) -> Api:
     """OpenAI's own address has the Responses API for all models, others mostly do not."""
     # Without an address or a key it is the rehearsal model, or nobody.
-    is_openai = configured(model) and _host(model) == _host_of(OPENAI)
+    is_openai = has_endpoint(model) and _model_host(model) == _host_of(OPENAI)
     return "responses" if is_openai and model.name != REHEARSAL else "chat"
 
 
 def known_marks(model: ModelConfig) -> Marks:
     """How requests to the model mark what should be cached."""
-    host = _host(model)
+    host = _model_host(model)
     if CLAUDE.search(model.name):
         # Its own OpenAI-compatible address caches nothing.
         return "none" if host == ANTHROPIC else "cache_control"
@@ -58,7 +58,7 @@ def known_marks(model: ModelConfig) -> Marks:
 
 def takes_cache_key(model: ModelConfig) -> bool:
     """Whether a key makes it likelier that requests meet the same cache."""
-    host = _host(model)
+    host = _model_host(model)
     return (
         model.cache_marks == "breakpoint"
         or known_api(model) == "responses"
@@ -68,7 +68,7 @@ def takes_cache_key(model: ModelConfig) -> bool:
 
 def drops_reasoning_when_forced(model: ModelConfig) -> bool:
     """Whether a forced `tool_choice` silently costs the reasoning, or may not go with it."""
-    return bool(CLAUDE.search(model.name)) or _is_within(_host(model), OPENROUTER)
+    return bool(CLAUDE.search(model.name)) or _is_within(_model_host(model), OPENROUTER)
 
 
 def cache_key(job: str, part: object) -> str:
@@ -76,7 +76,7 @@ def cache_key(job: str, part: object) -> str:
     return f"longhaul-{hashlib.sha256(f'{job}/{part}'.encode()).hexdigest()[:32]}"
 
 
-def _host(model: ModelConfig) -> str:
+def _model_host(model: ModelConfig) -> str:
     return _host_of(address_of(model))
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 from config.schema.agent_sections import ModelConfig
 
 ENCRYPTED = "reasoning.encrypted_content"
-MOST_ITEMS = 2_000_000
+MAX_ITEM_CHARACTERS = 2_000_000
 """Characters of the items that are kept to be sent back."""
 BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 SUMMARY = "response.reasoning_summary"
@@ -29,7 +29,7 @@ FINISHES = {"max_output_tokens": "length"}
 """Reasons why a reply is incomplete, in the words of Chat Completions where it has one."""
 
 
-def settings_of(model: ModelConfig) -> dict[str, Any]:
+def response_settings(model: ModelConfig) -> dict[str, Any]:
     """The request but for tools and input."""
     body: dict[str, Any] = {
         "model": model.name,
@@ -46,7 +46,7 @@ def settings_of(model: ModelConfig) -> dict[str, Any]:
     return body
 
 
-def failure_of(event: dict[str, Any]) -> object:
+def event_failure(event: dict[str, Any]) -> object:
     """What an event says went wrong, None for one that says nothing."""
     kind = event.get("type")
     if kind == "error":
@@ -83,9 +83,9 @@ class ResponseEvents:
         if kind == "response.output_item.done":
             self.items.append(item)
         elif kind in ENDS:
-            self.end(event["response"])
+            self.read_response(event["response"])
 
-    def end(self, response: dict[str, Any]) -> None:
+    def read_response(self, response: dict[str, Any]) -> None:
         """Take what stands in a whole reply. Raises ValueError for one that is none."""
         if response.get("status") in ("failed", "cancelled", "in_progress", "queued"):
             raise ValueError(response["status"])
@@ -103,12 +103,19 @@ class ResponseEvents:
     @property
     def calls(self) -> list[tuple[str, str]]:
         """Name and arguments of each call."""
-        return [(str(one["name"]), _arguments(one)) for one in self._of_type("function_call")]
+        return [
+            (str(call["name"]), _call_arguments(call))
+            for call in self._items_of_type("function_call")
+        ]
 
     @property
     def text(self) -> str:
         """What the model says, or says when it refuses."""
-        parts = [part for one in self._of_type("message") for part in one.get("content") or []]
+        parts = [
+            part
+            for message in self._items_of_type("message")
+            for part in message.get("content") or []
+        ]
         return "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
 
     @property
@@ -116,12 +123,12 @@ class ResponseEvents:
         """What of its reasoning can be read."""
         parts = [
             part
-            for one in self._of_type("reasoning")
-            for part in [*(one.get("summary") or []), *(one.get("content") or [])]
+            for item in self._items_of_type("reasoning")
+            for part in [*(item.get("summary") or []), *(item.get("content") or [])]
         ]
         return "\n\n".join(str(part.get("text") or "") for part in parts)
 
-    def returnable(self) -> list[dict[str, Any]]:
+    def returnable_items(self) -> list[dict[str, Any]]:
         """The items if they can be sent back, else none: a reply is sent back whole or in our form.
 
         A reply that was cut has reasoning without what follows from it, broken arguments would be
@@ -134,17 +141,17 @@ class ResponseEvents:
             return []
         if not all(map(_is_returnable, items)):
             return []
-        ids = [one["call_id"] for one in self._of_type("function_call")]
+        ids = [call["call_id"] for call in self._items_of_type("function_call")]
         if len(set(ids)) < len(ids):
             return []
-        written = plain(json.dumps(items, ensure_ascii=False))
-        return list(json.loads(written)) if len(written) <= MOST_ITEMS else []
+        written = replace_surrogates(json.dumps(items, ensure_ascii=False))
+        return list(json.loads(written)) if len(written) <= MAX_ITEM_CHARACTERS else []
 
-    def _of_type(self, kind: str) -> list[dict[str, Any]]:
-        return [one for one in self.items if one.get("type") == kind]
+    def _items_of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [item for item in self.items if item.get("type") == kind]
 
 
-def _arguments(call: dict[str, Any]) -> str:
+def _call_arguments(call: dict[str, Any]) -> str:
     arguments = call.get("arguments") or ""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 

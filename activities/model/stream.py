@@ -17,10 +17,10 @@ from pydantic import Field
 from pydantic_core import from_json
 
 from activities.model.call_pieces import Piece, read_calls, separate_calls
-from activities.model.events import Events
-from activities.model.reasoning import Reasoning
-from activities.model.responses import ResponseEvents, failure_of
-from activities.text.plain import NAME_CHARACTERS, plain, tool_name
+from activities.model.event_stream import EventParser
+from activities.model.reply_reasoning import ReplyReasoning
+from activities.model.responses import ResponseEvents, event_failure
+from activities.text.plain import NAME_CHARACTERS, replace_surrogates, tool_name
 from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS, Usage
 from protocol.state import Data
@@ -36,11 +36,11 @@ UNENDED = (
 )
 ENDED_EARLY = "the stream ended before the reply was complete"
 EMPTY_STREAM = "the stream ended without a word of a reply"
-BROKEN = (httpx2.RequestError, EndOfStream)
+CONNECTION_ERRORS = (httpx2.RequestError, EndOfStream)
 """What comes of a connection that broke off. The second escapes from a TLS connection."""
-ODD = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
+MALFORMED_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 """What comes of a chunk that is not the protocol's: its form is checked nowhere."""
-QUOTED = 300
+QUOTED_BYTES = 300
 """Bytes of one that people are shown."""
 END_SECONDS = 0.1
 """How long a stream may take to end after its last event."""
@@ -50,11 +50,11 @@ CHARACTERS_A_TOKEN = 4
 """About, where the endpoint counts nothing."""
 
 
-class CutShort(openai.APIConnectionError):
+class ReplyCutShort(openai.APIConnectionError):
     """A reply that had begun and did not come to its end."""
 
 
-class Streamed(Data):
+class StreamedReply(Data):
     """A complete reply."""
 
     text: str
@@ -76,13 +76,13 @@ class Streamed(Data):
     answered_by: str = ""
     """What the endpoint calls that model; empty where it says nothing."""
     is_fallback: bool = False
-    dropped: int = 0
+    dropped_calls: int = 0
     """Calls beyond those that are kept."""
-    lacks: list[str] = Field(default_factory=list)
+    missing_parts: list[str] = Field(default_factory=list)
     """What the endpoint left out: finish_reason, usage."""
 
 
-async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> Streamed:
+async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> StreamedReply:
     """Send a ready body and collect the reply; a stream that was cut counts as no reply.
 
     The body goes past the client's own argument handling, whose cost grows with the
@@ -114,48 +114,48 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
             kind = response.headers.get("content-type", "")
             if not model.stream or "json" in kind:
                 data = await response.aread()
-                with _quoting(data):
-                    answer = _chunk(data, response.request)
-                    return (_whole_response if is_responses else _whole)(answer, body)
-            gathered = await _gather(
-                response, model.stall_seconds, _GatheredResponse() if is_responses else _Gathered()
+                with _quote_errors(data):
+                    answer = _parse_chunk(data, response.request)
+                    return (_read_response if is_responses else _read_chat_reply)(answer, body)
+            gathered = await _gather_events(
+                response, model.stall_seconds, _ResponseBuffer() if is_responses else _ReplyBuffer()
             )
     except httpx2.TimeoutException as error:
         raise openai.APITimeoutError(request=response.request) from error
-    except BROKEN as error:
-        raise CutShort(request=response.request) from error
+    except CONNECTION_ERRORS as error:
+        raise ReplyCutShort(request=response.request) from error
     if not gathered.is_complete and kind.startswith("text/html"):
         raise ValueError("it is a web page. Is the address complete, such as with /v1?")
     if not gathered.is_complete:
-        raise CutShort(message=gathered.lacking, request=response.request)
-    return gathered.reply(body)
+        raise ReplyCutShort(message=gathered.cut_message, request=response.request)
+    return gathered.build_reply(body)
 
 
-async def _gather(
-    response: httpx2.Response, stall_seconds: float, gathered: _Gathered | _GatheredResponse
-) -> _Gathered | _GatheredResponse:
+async def _gather_events(
+    response: httpx2.Response, stall_seconds: float, gathered: _ReplyBuffer | _ResponseBuffer
+) -> _ReplyBuffer | _ResponseBuffer:
     """What the events of a stream say."""
-    events, pieces = Events(), response.aiter_bytes()
+    events, pieces = EventParser(), response.aiter_bytes()
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(None) as silence:
             async for piece in pieces:
                 for data in events.feed(piece):
-                    with _quoting(data):
-                        gathered.add(_chunk(data, response.request))
+                    with _quote_errors(data):
+                        gathered.add(_parse_chunk(data, response.request))
                     silence.reschedule(
                         None if gathered.is_thinking else loop.time() + stall_seconds
                     )
-                if events.over:
+                if events.is_over:
                     gathered.end_stream()
-                if events.over or gathered.is_over:
+                if events.is_over or gathered.is_over:
                     break
     except TimeoutError:
-        raise CutShort(
+        raise ReplyCutShort(
             message=f"the stream said nothing for {stall_seconds} s", request=response.request
         ) from None
     # The connection serves the next call as well if it was read to its end.
-    with suppress(TimeoutError, *BROKEN):
+    with suppress(TimeoutError, *CONNECTION_ERRORS):
         async with asyncio.timeout(END_SECONDS):
             async for _ in pieces:
                 continue
@@ -163,31 +163,35 @@ async def _gather(
 
 
 @contextmanager
-def _quoting(data: bytes) -> Iterator[None]:
+def _quote_errors(data: bytes) -> Iterator[None]:
     """Has what cannot be read be told, not what Python says of it: some endpoints put there, under
     status 200, what is wrong."""
     try:
         yield
-    except ODD as error:
-        raise ValueError(data[:QUOTED].decode(errors="replace") or "it is empty") from error
+    except MALFORMED_ERRORS as error:
+        raise ValueError(data[:QUOTED_BYTES].decode(errors="replace") or "it is empty") from error
 
 
-def _chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
+def _parse_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
     """The JSON of an event or answer. Raises openai.APIError for one that tells of an error."""
     chunk: dict[str, Any] = json.loads(data)
-    if error := chunk.get("error") or failure_of(chunk):
-        told = error.get("message") if isinstance(error, dict) else error
-        message = told if told and isinstance(told, str) else "An error occurred during streaming"
+    if error := chunk.get("error") or event_failure(chunk):
+        description = error.get("message") if isinstance(error, dict) else error
+        message = (
+            description
+            if description and isinstance(description, str)
+            else "An error occurred during streaming"
+        )
         raise openai.APIError(message, request, body=error)
     return chunk
 
 
 @dataclass
-class _Gathered:
+class _ReplyBuffer:
     """A reply as far as it has come."""
 
     text: list[str] = field(default_factory=list)
-    reasoning: Reasoning = field(default_factory=Reasoning)
+    reasoning: ReplyReasoning = field(default_factory=ReplyReasoning)
     pieces: list[Piece] = field(default_factory=list)
     """Of tool calls."""
     finish: str = ""
@@ -206,11 +210,11 @@ class _Gathered:
         self.model = chunk.get("model") or self.model
         for choice in chunk.get("choices") or []:
             self.finish = choice.get("finish_reason") or self.finish
-            self.piece(choice.get("delta") or {})
+            self.add_delta(choice.get("delta") or {})
 
-    def piece(self, delta: dict[str, Any]) -> None:
+    def add_delta(self, delta: dict[str, Any]) -> None:
         if content := delta.get("content") or delta.get("refusal"):
-            self.text.append(content if isinstance(content, str) else _parts(content))
+            self.text.append(content if isinstance(content, str) else _text_parts(content))
         self.reasoning.add(delta)
         self.pieces += map(Piece.parse, delta.get("tool_calls") or [])
 
@@ -222,11 +226,11 @@ class _Gathered:
         )
 
     @property
-    def lacking(self) -> str:
+    def cut_message(self) -> str:
         """Why it is not complete."""
         return EMPTY_STREAM if self.is_over else UNENDED
 
-    def reply(self, body: bytes, *, separate: bool = False) -> Streamed:
+    def build_reply(self, body: bytes, *, separate: bool = False) -> StreamedReply:
         """The whole of it.
 
         Args:
@@ -239,26 +243,26 @@ class _Gathered:
             calls = read_calls(self.pieces, lambda: _tool_names(body))
         received = sum(map(len, self.text)) + sum(len(piece.arguments) for piece in self.pieces)
         dropped, calls = len(calls[MAX_CALLS:]), calls[:MAX_CALLS]
-        extras = [_extra(call.extra) for call in calls]
-        return Streamed(
-            text=plain("".join(self.text))[:MAX_TEXT],
-            calls=[(_called(call.name), call.arguments[:MAX_ARGUMENTS]) for call in calls],
+        extras = [_returnable_extra(call.extra) for call in calls]
+        return StreamedReply(
+            text=replace_surrogates("".join(self.text))[:MAX_TEXT],
+            calls=[(_call_name(call.name), call.arguments[:MAX_ARGUMENTS]) for call in calls],
             extras=extras if any(extras) else [],
-            dropped=dropped,
-            finish=plain(self.finish) or ("tool_calls" if calls else "stop"),
-            lacks=[
+            dropped_calls=dropped,
+            finish=replace_surrogates(self.finish) or ("tool_calls" if calls else "stop"),
+            missing_parts=[
                 *([] if self.finish else ["finish_reason"]),
-                *([] if _tokens(self.usage, "prompt_tokens") else ["usage"]),
+                *([] if _token_count(self.usage, "prompt_tokens") else ["usage"]),
             ],
-            usage=_usage(self.usage, len(body), received),
-            reasoning=plain(self.reasoning.text)[:MAX_TEXT],
-            fields=self.reasoning.fields(),
-            answered_by=plain(str(self.model))[:MAX_MODEL],
+            usage=_count_usage(self.usage, len(body), received),
+            reasoning=replace_surrogates(self.reasoning.text)[:MAX_TEXT],
+            fields=self.reasoning.message_fields(),
+            answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
         )
 
 
 @dataclass
-class _GatheredResponse(ResponseEvents):
+class _ResponseBuffer(ResponseEvents):
     """A reply of the Responses API as far as it has come."""
 
     @property
@@ -266,16 +270,16 @@ class _GatheredResponse(ResponseEvents):
         return bool(self.finish)
 
     @property
-    def lacking(self) -> str:
+    def cut_message(self) -> str:
         return ENDED_EARLY
 
     def end_stream(self) -> None:
         """Here an event of its own says how the reply ended."""
 
-    def reply(self, body: bytes) -> Streamed:
+    def build_reply(self, body: bytes) -> StreamedReply:
         """The whole of it, after this request."""
         calls = self.calls
-        names = [_called(name) for name, _ in calls]
+        names = [_call_name(name) for name, _ in calls]
         # What was changed or left out here is sent back in our form only.
         is_whole = (
             len(calls) <= MAX_CALLS
@@ -283,25 +287,28 @@ class _GatheredResponse(ResponseEvents):
             and len(self.text) <= MAX_TEXT
         )
         received = len(self.text) + sum(len(raw) for _, raw in calls)
-        return Streamed(
-            text=plain(self.text)[:MAX_TEXT],
+        return StreamedReply(
+            text=replace_surrogates(self.text)[:MAX_TEXT],
             calls=[
-                (name, plain(raw)[:MAX_ARGUMENTS])
+                (name, replace_surrogates(raw)[:MAX_ARGUMENTS])
                 for name, (_, raw) in zip(names, calls[:MAX_CALLS], strict=False)
             ],
-            dropped=max(0, len(calls) - MAX_CALLS),
-            finish=plain(self.finish),
-            lacks=[] if _tokens(self.usage, "input_tokens") else ["usage"],
-            usage=_usage(self.usage, len(body), received),
-            reasoning=plain(self.reasoning)[:MAX_TEXT],
-            items=self.returnable() if is_whole else [],
-            answered_by=plain(str(self.model))[:MAX_MODEL],
+            dropped_calls=max(0, len(calls) - MAX_CALLS),
+            finish=replace_surrogates(self.finish),
+            missing_parts=[] if _token_count(self.usage, "input_tokens") else ["usage"],
+            usage=_count_usage(self.usage, len(body), received),
+            reasoning=replace_surrogates(self.reasoning)[:MAX_TEXT],
+            items=self.returnable_items() if is_whole else [],
+            answered_by=replace_surrogates(str(self.model))[:MAX_MODEL],
         )
 
 
-def _extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+def _returnable_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
     """What stood beside a call, if it is small enough to be sent back."""
-    if not extra or len(written := plain(json.dumps(extra, ensure_ascii=False))) > MAX_EXTRA:
+    if (
+        not extra
+        or len(written := replace_surrogates(json.dumps(extra, ensure_ascii=False))) > MAX_EXTRA
+    ):
         return None
     loaded: dict[str, Any] = json.loads(written)
     return loaded
@@ -313,53 +320,55 @@ def _tool_names(body: bytes) -> frozenset[str]:
     return frozenset(tool["function"]["name"] for tool in tools)
 
 
-def _parts(content: list[dict[str, Any]]) -> str:
+def _text_parts(content: list[dict[str, Any]]) -> str:
     """The text of a content that came in parts, beside which some servers put what was thought."""
     return "".join(part["text"] for part in content if part.get("type") == "text")
 
 
-def _called(name: str) -> str:
+def _call_name(name: str) -> str:
     """The name of a call so that it may be sent back: endpoints refuse a conversation with another,
     and what a model makes up (`functions.read_file`) stays in it."""
     return tool_name(name)[:NAME_CHARACTERS] or "unnamed"
 
 
-def _whole(answer: dict[str, Any], body: bytes) -> Streamed:
+def _read_chat_reply(answer: dict[str, Any], body: bytes) -> StreamedReply:
     """A reply that came in one piece."""
-    gathered = _Gathered()
+    gathered = _ReplyBuffer()
     [choice, *_] = answer["choices"]
     gathered.add({**answer, "choices": [choice]})
-    gathered.piece(choice["message"])
-    return gathered.reply(body, separate=True)
+    gathered.add_delta(choice["message"])
+    return gathered.build_reply(body, separate=True)
 
 
-def _whole_response(answer: dict[str, Any], body: bytes) -> Streamed:
+def _read_response(answer: dict[str, Any], body: bytes) -> StreamedReply:
     """A reply of the Responses API that came in one piece."""
-    gathered = _GatheredResponse()
-    gathered.end(answer)
-    return gathered.reply(body)
+    gathered = _ResponseBuffer()
+    gathered.read_response(answer)
+    return gathered.build_reply(body)
 
 
-def _usage(told: object, sent: int, received: int) -> Usage:
+def _count_usage(reported: object, sent: int, received: int) -> Usage:
     """What the endpoint says was used, else an estimate: limits hold with any endpoint."""
     details = None
-    if isinstance(told, dict):
-        details = told.get("prompt_tokens_details") or told.get("input_tokens_details")
+    if isinstance(reported, dict):
+        details = reported.get("prompt_tokens_details") or reported.get("input_tokens_details")
     return Usage(
         model_calls=1,
-        prompt_tokens=_tokens(told, "prompt_tokens", "input_tokens") or sent // CHARACTERS_A_TOKEN,
-        completion_tokens=_tokens(told, "completion_tokens", "output_tokens")
+        prompt_tokens=_token_count(reported, "prompt_tokens", "input_tokens")
+        or sent // CHARACTERS_A_TOKEN,
+        completion_tokens=_token_count(reported, "completion_tokens", "output_tokens")
         or received // CHARACTERS_A_TOKEN,
-        cached_tokens=_tokens(details, "cached_tokens") or _tokens(told, "cache_read_input_tokens"),
-        written_tokens=_tokens(details, "cache_write_tokens", "cache_creation_tokens")
-        or _tokens(told, "cache_creation_input_tokens"),
+        cached_tokens=_token_count(details, "cached_tokens")
+        or _token_count(reported, "cache_read_input_tokens"),
+        written_tokens=_token_count(details, "cache_write_tokens", "cache_creation_tokens")
+        or _token_count(reported, "cache_creation_input_tokens"),
     )
 
 
-def _tokens(told: object, *names: str) -> int:
+def _token_count(reported: object, *names: str) -> int:
     """A count as the endpoint told it, under the first of these names; 0 for what can be none."""
     for name in names:
-        found = told.get(name) if isinstance(told, dict) else None
-        if isinstance(found, int) and 0 < found < MAX_TOKENS:
-            return found
+        count = reported.get(name) if isinstance(reported, dict) else None
+        if isinstance(count, int) and 0 < count < MAX_TOKENS:
+            return count
     return 0

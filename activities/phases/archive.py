@@ -12,7 +12,7 @@ from activities.checkpoints import Files
 from activities.job.context_summary import transcript_line
 from activities.job.snapshot import Snapshot
 from activities.text.plain import cut_middle
-from activities.text.tokens import count
+from activities.text.tokens import count_tokens
 from protocol.state import Phase, Todo
 
 Outcome = Literal["completed", "rewound", "forked", "closed"]
@@ -27,7 +27,7 @@ UNDONE = "> Undone by a later rewind.\n\n"
 
 
 @dataclass(frozen=True)
-class Page:
+class ArchivePage:
     """`phase_NNN.yaml` for programs and `phase_NNN.md` for people."""
 
     data: str
@@ -36,7 +36,7 @@ class Page:
 
 def archive_page(
     snapshot: Snapshot, outcome: Outcome, issue: str, summary: str, *, by: str = ""
-) -> Page:
+) -> ArchivePage:
     """The page of the running phase.
 
     Args:
@@ -62,7 +62,7 @@ def archive_page(
         {
             "id": todo.id,
             "content": todo.content,
-            "status": _status(todo, phase, outcome),
+            "status": _todo_status(todo, phase, outcome),
             **({"items": todo.items} if todo.items else {}),
             **({"notes": todo.notes} if todo.notes else {}),
         }
@@ -79,16 +79,16 @@ def archive_page(
         lines += [""]
     lines += ["## Todos", ""]
     for todo in phase.todos:
-        status = _status(todo, phase, outcome)
+        status = _todo_status(todo, phase, outcome)
         lines.append(f"- [{'x' if todo.done else ' '}] {todo.id}. {todo.content} ({status})")
         if todo.notes:
             lines.append(f"  Notes: {' '.join(todo.notes.split())}")
     lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _from_notes(phase), ""]
-    shown = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-    return Page(shown, "\n".join(lines))
+    yaml_text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    return ArchivePage(yaml_text, "\n".join(lines))
 
 
-def archive_question(snapshot: Snapshot) -> str:
+def archive_prompt(snapshot: Snapshot) -> str:
     """What the model is shown that writes the page's summary."""
     compaction = snapshot.compaction
     messages = snapshot.conversation.messages(max(1, compaction.folded))
@@ -97,7 +97,7 @@ def archive_question(snapshot: Snapshot) -> str:
         lines.insert(0, f"Notes on the part before:\n{compaction.summary}")
     mark = "[TRUNCATED the middle of the phase]"
     text = cut_middle("\n\n".join(lines), TRANSCRIPT_CHARACTERS, mark)
-    while (tokens := count(text)) > TRANSCRIPT_TOKENS:
+    while (tokens := count_tokens(text)) > TRANSCRIPT_TOKENS:
         text = cut_middle(text, len(text) * 9 * TRANSCRIPT_TOKENS // (10 * tokens), mark)
     phase = snapshot.state.phase
     return f'Phase {phase.number} ({phase.kind}) "{phase.name}":\n\n{text}'
@@ -108,7 +108,7 @@ def archive_stem(phase: Phase) -> str:
     return f"archive/phase_{phase.number:03d}"
 
 
-def archive_phase(files: Files, phase: Phase, page: Page) -> Files:
+def archive_phase(files: Files, phase: Phase, page: ArchivePage) -> Files:
     """Put the page into `archive/`."""
     stem = archive_stem(phase)
     return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
@@ -136,7 +136,7 @@ def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
     return restored
 
 
-def _status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
+def _todo_status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
     if todo.done:
         return "completed"
     if not todo.needed:
@@ -145,5 +145,5 @@ def _status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
 
 
 def _from_notes(phase: Phase) -> str:
-    noted = any(todo.notes for todo in phase.todos)
-    return "The notes on the todos above." if noted else "No notes were made."
+    has_notes = any(todo.notes for todo in phase.todos)
+    return "The notes on the todos above." if has_notes else "No notes were made."

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, get_args
 
-from activities.job.plan_file import boxes, parse_plan, section
+from activities.job.plan_file import parse_plan, plan_boxes, plan_section
 from activities.job.snapshot import Snapshot
-from activities.job.workspace_summary import SUMMARY, files_listed
+from activities.job.workspace_summary import SUMMARY, condense_file_list
 from activities.phases.archive import FORKED, PAGE
-from activities.text.tokens import clip
-from activities.toolkit.tool_offer import Offer, offer, offered_names
+from activities.text.tokens import clip_text
+from activities.toolkit.tool_offer import ToolOffer, offer_tools, offered_names
 from config.schema.agent import AgentConfig
-from config.templates import render
+from config.templates import render_template
 from protocol.requests import MAX_CALLS
 from protocol.scope import STEP_CHARACTERS
 from protocol.state import JobState, Phase, PhaseKind, fewest_todos
 from protocol.text import first_few, one_line
 
 PART_TOKENS = 3000
-MOST_LATER = 30
+MAX_LATER = 30
 """Tools of tactical phases that a strategic one is told the names of."""
 TOOL_LINE = 120
 """Characters that a deferred tool has in the system prompt."""
@@ -46,9 +46,9 @@ def first_messages(
     """
     config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
     limits, kind = config.limits, phase.kind
-    offered = offer(config, kind, unused=state.unused_tools)
-    workspace = snapshot.text("workspace.md") or "(workspace.md is not written yet)"
-    system = render(
+    offered = offer_tools(config, kind, unused=state.unused_tools)
+    workspace = snapshot.read_text("workspace.md") or "(workspace.md is not written yet)"
+    system = render_template(
         config.templates[kind],
         agent=config.name,
         description=config.description,
@@ -62,21 +62,23 @@ def first_messages(
             {"name": entry.name, "line": shorten(entry.summary, TOOL_LINE, placeholder=" …")}
             for entry in offered.deferred
         ],
-        later=_later(config, state) if kind == "strategic" else "",
-        workspace=clip(workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'),
+        later=_later_tools(config, state) if kind == "strategic" else "",
+        workspace=clip_text(
+            workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'
+        ),
     )
     first = _orientation(snapshot, page, traces, offered, restored=restored)
     return [{"role": "system", "content": system}, {"role": "user", "content": first}]
 
 
 def _orientation(
-    snapshot: Snapshot, page: str, traces: Sequence[str], offered: Offer, *, restored: bool
+    snapshot: Snapshot, page: str, traces: Sequence[str], offered: ToolOffer, *, restored: bool
 ) -> str:
     """The first message of the phase."""
     config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
-    kind, plan = phase.kind, snapshot.text("plan.md")
+    kind, plan = phase.kind, snapshot.read_text("plan.md")
     place = f"phase {phase.plan_position} of {phase.plan_total} in the plan"
-    return render(
+    return render_template(
         config.templates["orientation"],
         begins=phase.number == 1,
         forked=phase.purpose == "fork",
@@ -87,35 +89,37 @@ def _orientation(
         description=phase.description,
         issue=state.issue,
         restored=restored,
-        away=sorted(config.away),
-        experience=last_experience(snapshot) if _may_need(phase, state) else "",
+        away=sorted(config.unavailable_servers),
+        experience=last_experience(snapshot) if _needs_experience(phase, state) else "",
         traces="\n".join(f"- {line}" for line in traces),
         can_look=any(entry.name == "get_trace" for entry in offered.offered + offered.deferred),
-        section=_section(plan, phase) if kind == "tactical" else "",
-        scope=_scope(state, plan) if kind == "strategic" else "",
-        instructions=_part(snapshot, "instructions.md"),
-        summary=_part(snapshot, SUMMARY, files_listed),
-        plan=_part(snapshot, "plan.md"),
+        section=_plan_part(plan, phase) if kind == "tactical" else "",
+        scope=_scope_text(state, plan) if kind == "strategic" else "",
+        instructions=_file_part(snapshot, "instructions.md"),
+        summary=_file_part(snapshot, SUMMARY, condense_file_list),
+        plan=_file_part(snapshot, "plan.md"),
         archive_name=last_page(snapshot),
-        archive=clip(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
+        archive=clip_text(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
     )
 
 
-def _may_need(phase: Phase, state: JobState) -> bool:
+def _needs_experience(phase: Phase, state: JobState) -> bool:
     """Whether the phase plans, or does again what failed before."""
     return phase.number > 1 and (phase.kind == "strategic" or bool(state.issue))
 
 
-def _section(plan: str, phase: Phase) -> str:
+def _plan_part(plan: str, phase: Phase) -> str:
     """The phase's part of the plan, unless the plan's todos are the list itself."""
     if phase.purpose == "work" and phase.number == 1:
         return ""
-    return clip(section(plan, phase.plan_position), PART_TOKENS, 'read_file("plan.md") shows all')
+    return clip_text(
+        plan_section(plan, phase.plan_position), PART_TOKENS, 'read_file("plan.md") shows all'
+    )
 
 
-def _scope(state: JobState, plan: str) -> str:
+def _scope_text(state: JobState, plan: str) -> str:
     """The open items, but for those that `plan.md` shows as its own boxes."""
-    shown = [one_line(text, STEP_CHARACTERS) for _, text in boxes(parse_plan(plan))]
+    shown = [one_line(text, STEP_CHARACTERS) for _, text in plan_boxes(parse_plan(plan))]
     of_plan = [item.text for item in state.scope if item.source == "plan"]
     listed = [
         item.line
@@ -123,37 +127,37 @@ def _scope(state: JobState, plan: str) -> str:
         if item.source != "plan" or of_plan != shown[: len(of_plan)]
     ]
     text = "\n".join(f"- {line}" for line in listed)
-    return clip(text, PART_TOKENS, f"{SUMMARY} lists what is open")
+    return clip_text(text, PART_TOKENS, f"{SUMMARY} lists what is open")
 
 
 def last_experience(snapshot: Snapshot) -> str:
     """The last attempt that failed and what was learned of it; empty when none has."""
-    entries = snapshot.text("experiences.md").split("\n## ")
+    entries = snapshot.read_text("experiences.md").split("\n## ")
     if len(entries) < 2:
         return ""
-    text = clip(entries[-1].strip(), PART_TOKENS, 'read_file("experiences.md") shows all')
+    text = clip_text(entries[-1].strip(), PART_TOKENS, 'read_file("experiences.md") shows all')
     return f"The last attempt that failed, and what was learned of it (experiences.md):\n\n{text}"
 
 
-def _later(config: AgentConfig, state: JobState) -> str:
+def _later_tools(config: AgentConfig, state: JobState) -> str:
     """The tools that only tactical phases have: a plan is made for them."""
     names = {kind: offered_names(config, kind, state.unused_tools) for kind in get_args(PhaseKind)}
     later = [name for name in names["tactical"] if name not in names["strategic"]]
-    return first_few([f"`{name}`" for name in later], MOST_LATER)
+    return first_few([f"`{name}`" for name in later], MAX_LATER)
 
 
-def _part(snapshot: Snapshot, path: str, made: Callable[[str], str] = str) -> str:
-    text = made(snapshot.text(path)) or "(not written yet)"
-    return clip(text, PART_TOKENS, f'read_file("{path}") shows all')
+def _file_part(snapshot: Snapshot, path: str, transform: Callable[[str], str] = str) -> str:
+    text = transform(snapshot.read_text(path)) or "(not written yet)"
+    return clip_text(text, PART_TOKENS, f'read_file("{path}") shows all')
 
 
 def last_page(snapshot: Snapshot) -> str:
     """Path of the newest archive page of a phase that was begun; empty when there is none."""
     if snapshot.files.entry("archive") is None:
         return ""
-    found = (PAGE.fullmatch(entry.path) for entry in snapshot.files.children("archive"))
+    matches = (PAGE.fullmatch(entry.path) for entry in snapshot.files.children("archive"))
     # By number: from phase 1000 on, names do not sort by it.
-    pages = sorted((int(page[1]), page[0]) for page in found if page and page[2] == "md")
+    pages = sorted((int(page[1]), page[0]) for page in matches if page and page[2] == "md")
     # Of the phase that a fork took the place of there is nothing to tell.
-    begun = (path for _, path in reversed(pages) if FORKED not in snapshot.text(path))
-    return next(begun, "")
+    started = (path for _, path in reversed(pages) if FORKED not in snapshot.read_text(path))
+    return next(started, "")

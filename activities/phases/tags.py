@@ -17,7 +17,7 @@ def phase_tag(number: int) -> str:
 def phase_starts(checkpoints: Checkpoints) -> dict[int, str]:
     """Start checkpoints of a job's phases."""
     return {
-        int(found[1]): commit
+        int(match[1]): commit
         for tag, commit in checkpoints.tags().items()
-        if (found := _TAG.fullmatch(tag))
+        if (match := _TAG.fullmatch(tag))
     }

@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from activities.checkpoints import Files, diff
+from activities.checkpoints import Files, diff_files
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
-from activities.job.volatile_paths import volatile
+from activities.job.volatile_paths import volatile_matcher
 from protocol.handoffs import Handoff, TesterVerdict
 from protocol.proof import Check, Proof
 from protocol.text import one_line
 
-MOST_NAMED = 10
-MOST_PROOFS = 3
+MAX_NAMED = 10
+MAX_PROOFS = 3
 """Tool results that are kept of a check."""
 
 
 @dataclass(frozen=True)
-class Run:
+class ToolRun:
     """Something that was run."""
 
     step: int
@@ -42,7 +42,7 @@ class Run:
 class Evidence:
     """What there is to go by."""
 
-    runs: dict[Check, list[Run]] = field(default_factory=dict)
+    runs: dict[Check, list[ToolRun]] = field(default_factory=dict)
     """For each check, the runs of the tools that prove it, oldest first."""
     changed: int = 0
     """The step at which a file under test last changed; 0 if none did."""
@@ -50,18 +50,21 @@ class Evidence:
     """Files under test that are not as they were handed over."""
 
 
-def evidence_of(snapshot: Snapshot) -> Evidence:
+def read_evidence(snapshot: Snapshot) -> Evidence:
     """What the record says of a tester's job, from one of its checkpoints."""
     link = snapshot.link
     if link is None:
         return Evidence()
-    runs = list(_calls(snapshot))
-    differs = volatile(snapshot.config.shell.volatile)
+    runs = list(_tool_runs(snapshot))
+    differs = volatile_matcher(snapshot.config.shell.volatile)
     handed = Files(snapshot.files.store, link.tree) if link.tree else None
-    now, changes = _below(snapshot.files, link.folder), _below(snapshot.changes, link.folder)
+    now, changes = (
+        _subfolder(snapshot.files, link.folder),
+        _subfolder(snapshot.changes, link.folder),
+    )
     before = {entry.path for entry in handed.walk()} if handed else set()
     steps = [
-        int(changes.content(entry))
+        int(changes.read_entry(entry))
         for entry in changes.walk()
         if entry.kind == "file"
         and entry.path in before
@@ -76,46 +79,46 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
         changed=max(steps, default=0),
         altered=[
             f"{link.folder}/{change.path}"
-            for change in (diff(handed, now) if handed else ())
+            for change in (diff_files(handed, now) if handed else ())
             # What running leaves beside the product, or in its caches and logs, is no part of it.
             if change.old is not None and not differs(f"{link.folder}/{change.path}")
         ],
     )
 
 
-def unproved(handoff: Handoff, verdict: TesterVerdict, found: Evidence) -> list[str]:
+def verdict_problems(handoff: Handoff, verdict: TesterVerdict, evidence: Evidence) -> list[str]:
     """What is wrong with a verdict by itself, and of what it claims no tool shows anything."""
-    told: list[str] = []
+    problems: list[str] = []
     by_check = {result.check: result for result in verdict.checks}
     if missing := [check for check in handoff.checks if check not in by_check]:
-        told.append(f"The verdict says nothing of these checks: {', '.join(missing)}.")
+        problems.append(f"The verdict says nothing of these checks: {', '.join(missing)}.")
     looked_at = [check for check in handoff.checks if check not in handoff.tests]
-    if looked_at and found.altered:
-        told.append(
+    if looked_at and evidence.altered:
+        problems.append(
             "What is tested stays as it was handed over; put these back (`git show HEAD:PATH` has "
-            f"them) and look again: {', '.join(found.altered[:MOST_NAMED])}."
+            f"them) and look again: {', '.join(evidence.altered[:MAX_NAMED])}."
         )
     for check in looked_at:
-        told += _unshown(check, handoff, found)
+        problems += _check_problems(check, handoff, evidence)
     failed = [check for check, result in by_check.items() if not result.passed]
     if verdict.passed and failed:
-        told.append(f"`passed` cannot be true while these did not pass: {', '.join(failed)}.")
+        problems.append(f"`passed` cannot be true while these did not pass: {', '.join(failed)}.")
     if not verdict.passed and not failed and not verdict.findings:
-        told.append("`passed` is false: say in `findings` what is wrong.")
+        problems.append("`passed` is false: say in `findings` what is wrong.")
     if verdict.passed and handoff.coverage is not None and not handoff.tests:
         if verdict.coverage is None:
-            told.append("A least coverage is asked for: give the measured `coverage`.")
+            problems.append("A least coverage is asked for: give the measured `coverage`.")
         elif verdict.coverage < handoff.coverage:
-            told.append(
+            problems.append(
                 f"`passed` cannot be true with a coverage of {verdict.coverage:g} %: "
                 f"{handoff.coverage:g} % are asked for."
             )
-    return told
+    return problems
 
 
-def _unshown(check: Check, handoff: Handoff, found: Evidence) -> list[str]:
+def _check_problems(check: Check, handoff: Handoff, evidence: Evidence) -> list[str]:
     """Why no tool shows what the verdict says of one check; empty when one does."""
-    runs = found.runs.get(check, [])
+    runs = evidence.runs.get(check, [])
     tools = ", ".join(handoff.proof.get(check, [])) or "none"
     way_out = "hand over a list with todo_write with a todo for it"
     if not runs:
@@ -128,7 +131,7 @@ def _unshown(check: Check, handoff: Handoff, found: Evidence) -> list[str]:
         return [
             f"{runs[-1].call} gave nothing, so that nothing shows the check {check}; {way_out}."
         ]
-    if not any(run.step >= found.changed for run in sound):
+    if not any(run.step >= evidence.changed for run in sound):
         return [
             f"{sound[-1].call} was before the files that the check {check} is about were last "
             f"changed, so run it again: {way_out}."
@@ -140,7 +143,7 @@ def tool_proofs(snapshot: Snapshot, commit: str) -> list[Proof]:
     """The newest tool results that show a check which no command can make."""
     if snapshot.link is None:
         return []
-    handoff, found = snapshot.link.handoff, evidence_of(snapshot)
+    handoff, evidence = snapshot.link.handoff, read_evidence(snapshot)
     return [
         Proof(
             check=check,
@@ -153,27 +156,27 @@ def tool_proofs(snapshot: Snapshot, commit: str) -> list[Proof]:
             phase=run.phase,
             step=run.step,
         )
-        for check, runs in found.runs.items()
-        for run in [run for run in runs if run.head and run.step >= found.changed][-MOST_PROOFS:]
+        for check, runs in evidence.runs.items()
+        for run in [run for run in runs if run.head and run.step >= evidence.changed][-MAX_PROOFS:]
     ]
 
 
-def _below(files: Files, folder: str) -> Files:
+def _subfolder(files: Files, folder: str) -> Files:
     entry = files.entry(folder)
     there = entry is not None and entry.kind == "folder"
-    return files.below(folder) if there else Files.empty(files.store)
+    return files.subfolder(folder) if there else Files.empty(files.store)
 
 
-def _calls(snapshot: Snapshot) -> Iterator[Run]:
+def _tool_runs(snapshot: Snapshot) -> Iterator[ToolRun]:
     """Calls of other tools, of all phases, that were carried out and did not fail."""
     earlier = [
-        (int(entry.path), Conversation(snapshot.history.below(entry.path)))
+        (int(entry.path), Conversation(snapshot.history.subfolder(entry.path)))
         for entry in snapshot.history.children()
         if entry.kind == "folder"
     ]
     for phase, conversation in [*earlier, (snapshot.state.phase.number, snapshot.conversation)]:
         calls: dict[str, dict[str, Any]] = {}
-        for raw in conversation.stored():
+        for raw in conversation.stored_messages():
             message = json.loads(raw)
             for call in message.get("tool_calls") or []:
                 calls[call["id"]] = call["function"]
@@ -186,4 +189,4 @@ def _calls(snapshot: Snapshot) -> Iterator[Run]:
             head = next((line for line in content.splitlines() if line.strip()), "")
             step = int(message["tool_call_id"][1:].partition("c")[0])
             call = f"{called['name']} {one_line(str(called['arguments']), 200)}"
-            yield Run(step, called["name"], call, head, phase)
+            yield ToolRun(step, called["name"], call, head, phase)

@@ -8,18 +8,23 @@ import re
 from pydantic import BaseModel, ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, Root
-from activities.checkpoints.errors import shown
-from activities.checkpoints.names import to_bytes
-from activities.job.done_when import unmet
+from activities.checkpoints.entry_names import to_bytes
+from activities.checkpoints.errors import quote_path
+from activities.job.done_when import unmet_reason
 from activities.job.snapshot import Snapshot
 from activities.job.volatile_paths import without_volatile
-from activities.projects.evidence import evidence_of, unproved
-from activities.projects.proof_run import Proving, proved
-from activities.projects.repository import Repository, is_git, repository_path, takes
-from activities.projects.runners import fault, lacks_runner
-from activities.projects.stand_ins import is_test, stand_ins
-from activities.text.plain import plain
-from config.schema.agent import Problem
+from activities.projects.evidence import read_evidence, verdict_problems
+from activities.projects.proof_run import ProofRunner, prove_handoff
+from activities.projects.repository import (
+    ProjectRepository,
+    accepts_name,
+    is_git_folder,
+    repository_path,
+)
+from activities.projects.runners import command_fault, lacks_runner
+from activities.projects.stand_ins import find_stand_ins, is_test
+from activities.text.plain import replace_surrogates
+from config.schema.agent import ConfigError
 from protocol.handoffs import (
     REPORT_FILES,
     FeatureReport,
@@ -44,13 +49,13 @@ BRIEF_CHARACTERS = 20_000
 FINDINGS_CHARACTERS = 12_000
 FINDINGS = "documents/findings.md"
 WHOLE_BRIEF = f"documents/{BRIEF}"
-MOST_REPORT_BYTES = 1_000_000
+MAX_REPORT_BYTES = 1_000_000
 KINDS: dict[ReportKind, type[BaseModel]] = {
     "features": FeatureReport,
     "groups": Routing,
     "verdict": TesterVerdict,
 }
-MEND = (
+MEND_WORK = (
     "Mend it: files in {folder}/ can be edited in every phase, and todo_write hands over a list "
     "for what takes commands. Then call job_complete again; the system runs the tests itself. If "
     "it cannot be done, an entry in `unresolved` that names the check and says why ends the job, "
@@ -78,7 +83,7 @@ def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str
     handoff = link.handoff
     lines = [handoff.task.strip()]
     if handoff.inputs.findings:
-        text = _numbered(handoff.inputs.findings)
+        text = _numbered_findings(handoff.inputs.findings)
         if len(text) > FINDINGS_CHARACTERS:
             text = f"{start_of(text, FINDINGS_CHARACTERS)}\nAll of it is in {FINDINGS}."
         lines += ["", "## What was found wrong with this very work", "", text]
@@ -106,20 +111,20 @@ def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str
     ]
     if again:
         return "\n".join(lines)
-    brief = _brief(Repository(repository_path(root, link.id)), handoff)
+    brief = _project_brief(ProjectRepository(repository_path(root, link.id)), handoff)
     if len(brief) > BRIEF_CHARACTERS:
         brief = f"{start_of(brief, BRIEF_CHARACTERS)}\nAll of it is in {WHOLE_BRIEF}."
     return "\n".join(lines) + f"\n{brief}"
 
 
-def _brief(repository: Repository, handoff: Handoff) -> str:
+def _project_brief(repository: ProjectRepository, handoff: Handoff) -> str:
     """What the project was asked for."""
     if not handoff.inputs.state:
         return ""
-    return (repository.file(handoff.inputs.state, BRIEF) or b"").decode(errors="replace")
+    return (repository.read_file(handoff.inputs.state, BRIEF) or b"").decode(errors="replace")
 
 
-def _numbered(findings: list[str]) -> str:
+def _numbered_findings(findings: list[str]) -> str:
     """Findings word for word, each under a heading of its own."""
     return "\n\n".join(f"### Finding {n}\n\n{text}" for n, text in enumerate(findings, 1))
 
@@ -128,57 +133,59 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
     """Put the project's files into the workspace and check the precondition.
 
     Raises:
-        Problem: it does not hold; the job does not begin.
+        ConfigError: it does not hold; the job does not begin.
     """
-    repository, inputs = Repository(repository_path(root, link.id)), link.handoff.inputs
+    repository, inputs = ProjectRepository(repository_path(root, link.id)), link.handoff.inputs
     files = repository.put_into(snapshot.files, inputs.commit, link.folder)
     for path in (*REPORT_FILES.values(), FINDINGS):
         # What the job before answered is not this one's answer.
         if files.entry(path) is not None:
             files = files.delete(path)
-    findings, brief = _numbered(inputs.findings), _brief(repository, link.handoff)
+    findings, brief = _numbered_findings(inputs.findings), _project_brief(repository, link.handoff)
     if len(findings) > FINDINGS_CHARACTERS:
         files = files.write(FINDINGS, findings.encode())
     if len(brief) > BRIEF_CHARACTERS:
         files = files.write(WHOLE_BRIEF, brief.encode())
     listed = STATE_FILES["groups"]
-    if link.handoff.report == "groups" and (raw := repository.file(inputs.state, listed)):
+    if link.handoff.report == "groups" and (raw := repository.read_file(inputs.state, listed)):
         files = files.write(f"documents/{listed}", raw)
-    tree = files.below(link.folder).id
+    tree = files.subfolder(link.folder).id
     snapshot.files, snapshot.link = files, link.model_copy(update={"tree": tree})
     for condition in link.handoff.precondition:
-        if why := unmet(files, condition):
-            raise Problem(f"handoff {link.handoff.id}: the precondition does not hold. {why}")
+        if why := unmet_reason(files, condition):
+            raise ConfigError(f"handoff {link.handoff.id}: the precondition does not hold. {why}")
 
 
-def refusals(snapshot: Snapshot) -> list[str]:
+def handoff_problems(snapshot: Snapshot) -> list[str]:
     """Why the work of a project's job cannot be taken over, a sentence each."""
     if snapshot.link is None:
         return []
     handoff, files = snapshot.link.handoff, snapshot.files
-    found = [why for condition in handoff.postcondition if (why := unmet(files, condition))]
+    reasons = [
+        why for condition in handoff.postcondition if (why := unmet_reason(files, condition))
+    ]
     if marked := _with_marks(snapshot, snapshot.link):
-        found.append(f"There are marks of a merge conflict in {', '.join(marked[:10])}.")
+        reasons.append(f"There are marks of a merge conflict in {', '.join(marked[:10])}.")
     if unnamed := _without_a_name(files, snapshot.link.folder):
-        found.append(
+        reasons.append(
             "Git takes no file or folder of these names; rename or delete them: "
-            f"{', '.join(map(shown, unnamed[:10]))}."
+            f"{', '.join(map(quote_path, unnamed[:10]))}."
         )
     if handoff.report:
         answer, problem = read_report(files, handoff.report)
-        found += [problem] if problem else []
+        reasons += [problem] if problem else []
         if isinstance(answer, TesterVerdict):
-            found += unproved(handoff, answer, evidence_of(snapshot))
+            reasons += verdict_problems(handoff, answer, read_evidence(snapshot))
         if isinstance(answer, FeatureReport):
-            found += _untested(answer, handoff, snapshot.link.folder)
+            reasons += _untested_checks(answer, handoff, snapshot.link.folder)
         if isinstance(answer, Routing) and handoff.routing:
-            found += routing_problems(answer, handoff.routing)
-    return found
+            reasons += routing_problems(answer, handoff.routing)
+    return reasons
 
 
-def _untested(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]:
+def _untested_checks(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]:
     """Checks of features that nothing could prove, a sentence for each reason."""
-    found: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}
     for feature in report.features:
         for check in feature.checks:
             if check in handoff.tests or (check in handoff.proof and check not in feature.tests):
@@ -189,12 +196,14 @@ def _untested(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]
                     "have no test command: name one for each under `tests`, such as "
                     '{"unit": "python3 -m pytest -q tests"}, to be run at the top of the repository'
                 )
-            elif wrong := fault(in_repository(command.command, folder)):
+            elif wrong := command_fault(in_repository(command.command, folder)):
                 why = f"cannot be proved by `{command.command}`: {wrong}"
             else:
                 continue
-            found.setdefault(why, []).append(f"{feature.id} ({check})")
-    return [f"These checks {why}: {first_few(named, 10)}." for why, named in found.items()]
+            names_by_reason.setdefault(why, []).append(f"{feature.id} ({check})")
+    return [
+        f"These checks {why}: {first_few(named, 10)}." for why, named in names_by_reason.items()
+    ]
 
 
 def read_report(files: Files, kind: ReportKind) -> tuple[BaseModel | None, str]:
@@ -204,8 +213,8 @@ def read_report(files: Files, kind: ReportKind) -> tuple[BaseModel | None, str]:
         entry = files.entry(path)
         if entry is None or entry.kind != "file":
             return None, f"There is no file {path}, which the task asks for."
-        if entry.size > MOST_REPORT_BYTES:
-            return None, f"{path} has more than {MOST_REPORT_BYTES:,} bytes."
+        if entry.size > MAX_REPORT_BYTES:
+            return None, f"{path} has more than {MAX_REPORT_BYTES:,} bytes."
         return KINDS[kind].model_validate(json.loads(files.read(path))), ""
     except (FilesError, PathRefused) as problem:
         return None, str(problem)
@@ -216,56 +225,62 @@ def read_report(files: Files, kind: ReportKind) -> tuple[BaseModel | None, str]:
         return None, f"{path} is not valid JSON ({error})."
 
 
-def product(repository: Repository, snapshot: Snapshot, folder: str, handoff: Handoff) -> str:
+def product_tree(
+    repository: ProjectRepository, snapshot: Snapshot, folder: str, handoff: Handoff
+) -> str:
     """The tree of a job's work; what the system keeps is as it was handed over."""
     # Whoever ran the tests left them: in the product they would be new at each run, and collide.
     # A log may be wanted, such as one that a test reads.
     caches = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
     tree = repository.take_from(without_volatile(snapshot.files, caches), folder)
     before = handoff.inputs.commit
-    kept = {name: repository.file(before, name) for name in KEPT_BY_SYSTEM}
-    return repository.with_files(tree, kept | dict.fromkeys(NOT_PRODUCT.get(folder, ())))
+    system_files = {name: repository.read_file(before, name) for name in KEPT_BY_SYSTEM}
+    return repository.with_files(tree, system_files | dict.fromkeys(NOT_PRODUCT.get(folder, ())))
 
 
-def with_new_tests(repository: Repository, snapshot: Snapshot) -> tuple[str, list[str]]:
+def with_new_tests(repository: ProjectRepository, snapshot: Snapshot) -> tuple[str, list[str]]:
     """What a tester was handed with the tests that it wrote, as a tree, and their paths."""
     assert snapshot.link
     handoff, folder = snapshot.link.handoff, snapshot.link.folder
-    made = product(repository, snapshot, folder, handoff)
-    return repository.with_added(repository.tree_id(handoff.inputs.commit), made, is_test)
+    tree = product_tree(repository, snapshot, folder, handoff)
+    return repository.with_added(repository.tree_id(handoff.inputs.commit), tree, is_test)
 
 
-def unproved_work(root: Root, job: str, snapshot: Snapshot) -> str:
+def proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     """What the system's own runs show to be wrong with what a job hands over; empty if nothing."""
     link = snapshot.link
     if link is None:
         return ""
-    handoff, repository = link.handoff, Repository(repository_path(root, link.id))
+    handoff, repository = link.handoff, ProjectRepository(repository_path(root, link.id))
     if handoff.report == "features":
         return _not_startable(root, job, snapshot)
     if not handoff.tests:
         return ""
     if handoff.report != "verdict":
-        made = proved(root, job, snapshot, product(repository, snapshot, link.folder, handoff))
+        result = prove_handoff(
+            root, job, snapshot, product_tree(repository, snapshot, link.folder, handoff)
+        )
         return (
-            f"{' '.join(made.problems)} {MEND.format(folder=link.folder)}" if made.problems else ""
+            f"{' '.join(result.problems)} {MEND_WORK.format(folder=link.folder)}"
+            if result.problems
+            else ""
         )
     verdict, _ = read_report(snapshot.files, "verdict")
     if not isinstance(verdict, TesterVerdict) or not verdict.passed:
         return ""
-    made = proved(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
-    if made.problems:
-        return f"`passed` cannot be true. {' '.join(made.problems)} {SAY_SO}"
+    result = prove_handoff(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
+    if result.problems:
+        return f"`passed` cannot be true. {' '.join(result.problems)} {SAY_SO}"
     tree, paths = with_new_tests(repository, snapshot)
-    if paths and (made := proved(root, job, snapshot, tree)).problems:
+    if paths and (result := prove_handoff(root, job, snapshot, tree)).problems:
         return (
             f"With the tests that you wrote ({first_few(paths, 10)}) it does not pass. "
-            f"{' '.join(made.problems)} {SAY_SO} If the tests are wrong, correct or delete them."
+            f"{' '.join(result.problems)} {SAY_SO} If the tests are wrong, correct or delete them."
         )
     return ""
 
 
-def with_proof(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:
+def with_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:
     """The routes of a job, with the time that the system's own runs take at its end."""
     if link is None or not (link.handoff.tests or link.handoff.report == "features"):
         return routes
@@ -282,13 +297,13 @@ def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
     report, _ = read_report(snapshot.files, "features")
     if link is None or not isinstance(report, FeatureReport):
         return ""
-    repository = Repository(repository_path(root, link.id))
-    tree = product(repository, snapshot, link.folder, link.handoff)
+    repository = ProjectRepository(repository_path(root, link.id))
+    tree = product_tree(repository, snapshot, link.folder, link.handoff)
     files = repository.files_of(snapshot.files.store, tree)
     base = repository.tree_id(link.handoff.inputs.base or link.handoff.inputs.commit)
-    if found := stand_ins(files, repository.files_of(snapshot.files.store, base)):
-        return f"{' '.join(found)} The tests of the features could show nothing."
-    proving = Proving(root, job, snapshot.config.shell, link.folder)
+    if replaced := find_stand_ins(files, repository.files_of(snapshot.files.store, base)):
+        return f"{' '.join(replaced)} The tests of the features could show nothing."
+    proving = ProofRunner(root, job, snapshot.config.shell, link.folder)
     proposed = {
         each.command: each
         for feature in report.features
@@ -297,10 +312,11 @@ def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
     }
     for command in proposed.values():
         line = in_repository(command.command, link.folder)
-        ended, _ = proving.run(files, command.model_copy(update={"command": line}))
-        if lacks_runner(ended.code, ended.output, line):
+        ended, _ = proving.run_command(files, command.model_copy(update={"command": line}))
+        if lacks_runner(ended.exit_code, ended.output, line):
             return (
-                f"`{command.command}` cannot be run in the sandbox (exit code {ended.code}): its "
+                f"`{command.command}` cannot be run in the sandbox (exit code "
+                f"{ended.exit_code}): its "
                 "test runner is not there. Name a runner that is, such as python3 -m unittest, in "
                 f"output/features.json.\n{end_of(ended.output.strip(), 400)}"
             )
@@ -314,7 +330,7 @@ def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     to a text about git.
     """
     files, folder = snapshot.files, link.folder
-    if files.raw((folder,)) is None:
+    if files.tree_entry((folder,)) is None:
         return []
     now = [entry for entry in files.walk(folder) if entry.kind == "file"]
     named = {entry.path.removeprefix(f"{folder}/") for entry in now}
@@ -323,21 +339,25 @@ def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
         handed = Files(files.store, link.tree).walk("")
         named.update(entry.path for entry in handed if entry.kind == "file")
     labels = set(map(to_bytes, named))
-    return [plain(e.path) for e in now if not labels.isdisjoint(_MARKS.findall(files.content(e)))]
+    return [
+        replace_surrogates(e.path)
+        for e in now
+        if not labels.isdisjoint(_MARKS.findall(files.read_entry(e)))
+    ]
 
 
 def _without_a_name(files: Files, folder: str) -> list[str]:
     """Files and folders whose names git does not take; what is in such a folder goes with it."""
-    if files.raw((folder,)) is None:
+    if files.tree_entry((folder,)) is None:
         return []
     trial = files.store.git.TreeBuilder()
-    found: set[str] = set()
+    unnamed: set[str] = set()
     for entry in files.walk(folder):
         parts = entry.path.split("/")
         for depth in range(len(folder.split("/")), len(parts)):
-            if is_git(parts[depth]):
+            if is_git_folder(parts[depth]):
                 break
-            if not takes(trial, parts[depth]):
-                found.add("/".join(parts[: depth + 1]))
+            if not accepts_name(trial, parts[depth]):
+                unnamed.add("/".join(parts[: depth + 1]))
                 break
-    return sorted(found)
+    return sorted(unnamed)

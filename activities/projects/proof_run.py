@@ -19,23 +19,23 @@ from pathlib import Path
 from pydantic import Field
 
 from activities.checkpoints import Files, Root
-from activities.checkpoints.sharded_tree import FOLDER, Raw
+from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 from activities.commands import sandbox
-from activities.commands.private import private_folder
-from activities.job.kept_results import KeptResults
+from activities.commands.private_folder import private_folder
+from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.projects import runners
-from activities.projects.repository import Repository, repository_path
-from activities.projects.runners import Counts
+from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.runners import RunCounts
 from activities.projects.stand_ins import (
     FUNCTION,
     changed_definitions,
+    find_stand_ins,
     renames_tests,
-    stand_ins,
     with_failing_tests,
 )
 from activities.redaction.secrets import redact
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 from config.schema.shell import ShellConfig
 from protocol.handoffs import Handoff
 from protocol.proof import AcceptedRun, Check, CheckCommand, Proof
@@ -54,7 +54,7 @@ UNCOUNTED = (
 )
 
 
-class Proved(Data):
+class ProofResult(Data):
     """What came of running the checks of a handoff."""
 
     proofs: list[Proof] = Field(default_factory=list)
@@ -63,7 +63,7 @@ class Proved(Data):
 
 
 @dataclass(frozen=True)
-class Proving:
+class ProofRunner:
     """Runs commands on products, for one job or project."""
 
     root: Root
@@ -72,7 +72,7 @@ class Proving:
     folder: str
     """Where agents see the product."""
 
-    def prove(self, product: Files, handoff: Handoff, before: Files | None) -> Proved:
+    def run_checks(self, product: Files, handoff: Handoff, before: Files | None) -> ProofResult:
         """Run every check that has a command, and what was accepted before.
 
         Args:
@@ -80,36 +80,36 @@ class Proving:
 
         Raises OSError: the machine failed, not a command.
         """
-        made = Proved(problems=stand_ins(product, before))
-        if made.problems:
-            return made
-        held = {each.command: each for each in handoff.accepted}
+        result = ProofResult(problems=find_stand_ins(product, before))
+        if result.problems:
+            return result
+        accepted_runs = {each.command: each for each in handoff.accepted}
         for check, command in handoff.tests.items():
-            run = self.check(product, check, command, before)
+            run = self.run_check(product, check, command, before)
             if not run.why:
-                run.why = lost(run, held.get(command.command), handoff)
+                run.why = regression_reason(run, accepted_runs.get(command.command), handoff)
                 run.passed = not run.why
-            made.proofs.append(run)
+            result.proofs.append(run)
             if not run.passed:
-                made.problems.append(self.describe_failure(run))
-        own = {command.command for command in handoff.tests.values()}
+                result.problems.append(self.describe_failure(run))
+        own_commands = {command.command for command in handoff.tests.values()}
         for accepted in handoff.accepted:
-            if accepted.command not in own and not made.problems:
-                made.problems += self._still_holds(product, accepted)
-        best = max((run.coverage or 0 for run in made.proofs), default=0)
-        if handoff.coverage and made.proofs and not made.problems and best < handoff.coverage:
-            made.problems.append(
+            if accepted.command not in own_commands and not result.problems:
+                result.problems += self._still_holds(product, accepted)
+        best = max((run.coverage or 0 for run in result.proofs), default=0)
+        if handoff.coverage and result.proofs and not result.problems and best < handoff.coverage:
+            result.problems.append(
                 f"A coverage of at least {handoff.coverage:g} % is asked for; the runs print "
                 f"{f'{best:g} %' if best else 'none, so have one of the commands print it'}."
             )
-        return made
+        return result
 
-    def check(
+    def run_check(
         self, product: Files, check: Check, command: CheckCommand, before: Files | None
     ) -> Proof:
         """Run one check, and whether it proves something by itself."""
         run = Proof(check=check, ran=command.command, passed=False)
-        run.why = runners.fault(command.command)
+        run.why = runners.command_fault(command.command)
         if not run.why and (changed := changed_definitions(command.command, before, product)):
             counted_by_python = runners.is_python(command.command)
             if not counted_by_python and not with_failing_tests(product, "t")[1]:
@@ -119,42 +119,50 @@ class Proving:
                 )
         if run.why:
             return run
-        ended, counts = self.run(product, command)
-        _note(run, ended, counts)
+        ended, counts = self.run_command(product, command)
+        _record_outcome(run, ended, counts)
         if not run.why and counts and counts.tests < command.min_tests:
-            run.why = f"it ran {_tests(counts.tests)}, and {command.min_tests} are asked for"
+            run.why = f"it ran {_count_text(counts.tests)}, and {command.min_tests} are asked for"
         if not run.why and counts:
-            run.why = self._not_failing(product, command, counts)
+            run.why = self._failing_test_problem(product, command, counts)
         run.passed = not run.why
         return run
 
-    def run(self, product: Files, command: CheckCommand) -> tuple[sandbox.Ended, Counts | None]:
+    def run_command(
+        self, product: Files, command: CheckCommand
+    ) -> tuple[sandbox.CommandResult, RunCounts | None]:
         """Run a command in a fresh copy, and how many tests it ran."""
-        layout = Files.empty(product.store).with_raw(
-            (self.folder,), Raw(FOLDER, bytes.fromhex(product.id))
+        layout = Files.empty(product.store).with_tree_entry(
+            (self.folder,), TreeEntry(FOLDER, bytes.fromhex(product.id))
         )
         with private_folder(layout, self.root, self.job) as private:
             reports = private.path / f"report-{secrets.token_hex(8)}"
             reports.mkdir()
-            own = private.path / self.folder / command.report if command.report else None
-            if own and own.parent.resolve().is_relative_to(private.path.resolve()):
+            report_path = private.path / self.folder / command.report if command.report else None
+            if report_path and report_path.parent.resolve().is_relative_to(private.path.resolve()):
                 # One that lies in the repository is of an earlier run.
-                own.unlink(missing_ok=True)
-            seen_at = sandbox.INSIDE if self.shell.sandbox == "bubblewrap" else str(private.path)
-            line = _line(command.command, self.folder, f"{seen_at}/{reports.name}/junit.xml")
+                report_path.unlink(missing_ok=True)
+            seen_at = (
+                sandbox.SANDBOX_WORKSPACE
+                if self.shell.sandbox == "bubblewrap"
+                else str(private.path)
+            )
+            line = _shell_line(command.command, self.folder, f"{seen_at}/{reports.name}/junit.xml")
             try:
-                ended = sandbox.run(line, private.path, self.shell, command.seconds)
-            except sandbox.NoSandbox as problem:
-                return sandbox.Ended(None, "", 0, f"it could not be run. {problem}"), None
+                ended = sandbox.run_shell_command(line, private.path, self.shell, command.seconds)
+            except sandbox.SandboxUnavailable as problem:
+                return sandbox.CommandResult(None, "", 0, f"it could not be run. {problem}"), None
             counts = None
-            if data := _file(reports / "junit.xml", private.path):
+            if data := _read_report_file(reports / "junit.xml", private.path):
                 counts = runners.read_junit(data)
                 counts = replace(counts, runner="pytest") if counts else None
-            elif own and (data := _file(own, private.path)):
+            elif report_path and (data := _read_report_file(report_path, private.path)):
                 counts = runners.read_junit(data)
-        return ended, counts or runners.read_closing(ended.output, command.command)
+        return ended, counts or runners.read_summary_line(ended.output, command.command)
 
-    def _not_failing(self, product: Files, command: CheckCommand, counts: Counts) -> str:
+    def _failing_test_problem(
+        self, product: Files, command: CheckCommand, counts: RunCounts
+    ) -> str:
         """Why the run shows nothing, since a test that must fail does not."""
         if counts.runner not in ("pytest", "unittest"):
             return ""
@@ -162,15 +170,23 @@ class Proving:
         failing, count = with_failing_tests(product, name)
         if not count:
             return "it says that tests were run, and no file of the repository has any"
-        ended, seen = self.run(failing, command)
+        ended, failing_counts = self.run_command(failing, command)
         if ended.trouble:
             return f"run once more, {ended.trouble}"
-        if ended.code == 0 or seen is None or not seen.failed:
+        if ended.exit_code == 0 or failing_counts is None or not failing_counts.failed:
             return NOT_SEEN
-        wanted = {name}
-        if seen.runner == "pytest" and seen.failures and not renames_tests(product):
-            wanted.add(name + FUNCTION)
-        named = wanted <= set(seen.failures) if seen.failures else name in ended.output
+        expected = {name}
+        if (
+            failing_counts.runner == "pytest"
+            and failing_counts.failures
+            and not renames_tests(product)
+        ):
+            expected.add(name + FUNCTION)
+        named = (
+            expected <= set(failing_counts.failures)
+            if failing_counts.failures
+            else name in ended.output
+        )
         return "" if named else NOT_SEEN
 
     def _still_holds(self, product: Files, accepted: AcceptedRun) -> Iterator[str]:
@@ -179,9 +195,9 @@ class Proving:
             command=accepted.command, seconds=accepted.seconds, report=accepted.report
         )
         run = Proof(check="unit", ran=accepted.command, passed=False)
-        ended, counts = self.run(product, command)
-        _note(run, ended, counts)
-        run.why = run.why or _fewer(run, accepted)
+        ended, counts = self.run_command(product, command)
+        _record_outcome(run, ended, counts)
+        run.why = run.why or _fewer_tests(run, accepted)
         if run.why:
             yield (
                 f"The feature {accepted.feature} was accepted and holds no longer. "
@@ -199,26 +215,28 @@ class Proving:
         return f"{text} Its output {'ends' if run.cut else 'is'}:\n{run.end}\n"
 
 
-def lost(run: Proof, accepted: AcceptedRun | None, handoff: Handoff) -> str:
+def regression_reason(run: Proof, accepted: AcceptedRun | None, handoff: Handoff) -> str:
     """What a run shows less than the same command did before."""
     if accepted is None:
         return ""
-    if why := _fewer(run, accepted):
+    if why := _fewer_tests(run, accepted):
         return why
     unit = handoff.id.rsplit("-", 2)[0]
     if accepted.feature != unit and run.tests == accepted.tests:
         return (
-            f"it ran {_tests(accepted.tests)} before this feature was begun as well, so that none "
+            f"it ran {_count_text(accepted.tests)} before this feature was begun as well, "
+            "so that none "
             "is of this feature: write tests of it where the command finds them"
         )
     return ""
 
 
-def _fewer(run: Proof, accepted: AcceptedRun) -> str:
+def _fewer_tests(run: Proof, accepted: AcceptedRun) -> str:
     tests = run.tests or 0
     if tests < accepted.tests:
         return (
-            f"it ran {_tests(tests)}, and {accepted.tests} before: put back what was deleted or is "
+            f"it ran {_count_text(tests)}, and {accepted.tests} before: put back what was "
+            "deleted or is "
             "skipped, or another test in its place"
         )
     if run.skipped > accepted.skipped:
@@ -226,51 +244,51 @@ def _fewer(run: Proof, accepted: AcceptedRun) -> str:
     return ""
 
 
-def _note(run: Proof, ended: sandbox.Ended, counts: Counts | None) -> None:
+def _record_outcome(run: Proof, ended: sandbox.CommandResult, counts: RunCounts | None) -> None:
     """Take in how a command ended."""
-    text = redact(plain(ended.output)).strip()
+    text = redact(replace_surrogates(ended.output)).strip()
     run.end = end_of(text, END)
     run.cut = run.end != text
-    run.exit_code = ended.code
+    run.exit_code = ended.exit_code
     run.coverage = runners.read_coverage(ended.output)
     if counts:
         run.tests, run.failed, run.skipped = counts.tests, counts.failed, counts.skipped
     if ended.trouble:
         run.why = ended.trouble
-    elif runners.lacks_runner(ended.code, ended.output, run.ran):
-        run.why = f"exit code {ended.code}: the test runner is not there"
-    elif ended.code:
-        run.why = f"exit code {ended.code}"
+    elif runners.lacks_runner(ended.exit_code, ended.output, run.ran):
+        run.why = f"exit code {ended.exit_code}: the test runner is not there"
+    elif ended.exit_code:
+        run.why = f"exit code {ended.exit_code}"
     elif counts is None:
         run.why = UNCOUNTED
     elif counts.failed:
-        run.why = f"it ended with 0 although {_tests(counts.failed)} failed"
+        run.why = f"it ended with 0 although {_count_text(counts.failed)} failed"
     elif not counts.tests:
         run.why = "it found no tests to run"
 
 
-def _tests(count: int) -> str:
+def _count_text(count: int) -> str:
     return f"{count} test{'' if count == 1 else 's'}"
 
 
-def _line(command: str, folder: str, report: str) -> str:
+def _shell_line(command: str, folder: str, report: str) -> str:
     """What the sandbox's shell is given. With a pipe any part that fails counts."""
-    told = {"PYTEST_ADDOPTS": f"--junitxml={report}", "GOFLAGS": "-v"}
-    told["PYTHONDONTWRITEBYTECODE"] = "1"
-    setting = " ".join(f"{name}={shlex.quote(value)}" for name, value in told.items())
+    variables = {"PYTEST_ADDOPTS": f"--junitxml={report}", "GOFLAGS": "-v"}
+    variables["PYTHONDONTWRITEBYTECODE"] = "1"
+    setting = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     text = f"cd {shlex.quote(folder)} && export {setting} && {command}"
     shell = "bash --noprofile --norc -o pipefail" if "|" in command else "sh"
     return f"exec {shell} -c {shlex.quote(text)}"
 
 
-def _file(path: Path, within: Path) -> bytes | None:
+def _read_report_file(path: Path, within: Path) -> bytes | None:
     """What a command left in a file, if it is one and lies within."""
     try:
         if not path.resolve().is_relative_to(within.resolve()):
             return None
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(fd, "rb") as file:
-            return file.read(runners.MOST_XML + 1)
+            return file.read(runners.MAX_XML + 1)
     except OSError:
         return None
 
@@ -278,7 +296,7 @@ def _file(path: Path, within: Path) -> bytes | None:
 # For jobs
 
 
-def proved(root: Root, job: str, snapshot: Snapshot, product: str) -> Proved:
+def prove_handoff(root: Root, job: str, snapshot: Snapshot, product: str) -> ProofResult:
     """What the checks of a job's handoff come to on a tree of the project's repository.
 
     One that passed is kept for this handoff and this tree, so that the project need not run it
@@ -286,28 +304,28 @@ def proved(root: Root, job: str, snapshot: Snapshot, product: str) -> Proved:
     """
     link = snapshot.link
     if link is None or not link.handoff.tests:
-        return Proved()
+        return ProofResult()
     handoff = link.handoff
-    repository = Repository(repository_path(root, link.id))
-    kept, key = KeptResults(repository.path), _key(snapshot, handoff, product)
-    if (data := kept.find(key)) is not None:
+    repository = ProjectRepository(repository_path(root, link.id))
+    cache, key = ResultCache(repository.path), _proof_key(snapshot, handoff, product)
+    if (data := cache.find(key)) is not None:
         with suppress(ValueError):
-            return Proved.model_validate_json(data)
+            return ProofResult.model_validate_json(data)
     store = snapshot.files.store
     base = handoff.inputs.base or handoff.inputs.commit
     before = repository.files_of(store, repository.tree_id(base))
-    proving = Proving(root, job, snapshot.config.shell, link.folder)
-    made = proving.prove(repository.files_of(store, product), handoff, before)
-    for run in made.proofs:
+    proving = ProofRunner(root, job, snapshot.config.shell, link.folder)
+    result = proving.run_checks(repository.files_of(store, product), handoff, before)
+    for run in result.proofs:
         run.asked_by = handoff.id
         run.phase, run.step = snapshot.state.phase.number, snapshot.state.step
-    if not made.problems:
-        kept.keep(key, made.model_dump_json().encode())
-    return made
+    if not result.problems:
+        cache.put(key, result.model_dump_json().encode())
+    return result
 
 
-def _key(snapshot: Snapshot, handoff: Handoff, product: str) -> str:
-    asked = handoff.model_dump_json(include={"id", "tests", "accepted", "coverage"})
+def _proof_key(snapshot: Snapshot, handoff: Handoff, product: str) -> str:
+    handoff_json = handoff.model_dump_json(include={"id", "tests", "accepted", "coverage"})
     shell = snapshot.config.shell.model_dump_json()
-    whole = "\n".join((asked, product, shell))
-    return f"proof-{hashlib.sha256(whole.encode()).hexdigest()}"
+    content = "\n".join((handoff_json, product, shell))
+    return f"proof-{hashlib.sha256(content.encode()).hexdigest()}"

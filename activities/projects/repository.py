@@ -16,19 +16,19 @@ from typing import Any
 import pygit2
 from pygit2.enums import DeltaStatus, FileMode
 
-from activities.checkpoints import CheckpointMissing, Files, Root, folder_name, unescape
-from activities.checkpoints.atomic_folder import drafted
-from activities.checkpoints.names import entry_name, from_bytes
-from activities.checkpoints.objects import EMPTY_TREE, Store
+from activities.checkpoints import CheckpointMissing, Files, Root, folder_name, unescape_name
+from activities.checkpoints.atomic_folder import atomic_folder
+from activities.checkpoints.entry_names import entry_name, from_bytes
+from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     EXECUTABLE,
     FILE,
     FOLDER,
     LINK,
     Node,
-    Raw,
-    build,
-    entries,
+    TreeEntry,
+    build_tree,
+    list_entries,
 )
 
 MAIN = "main"
@@ -41,7 +41,7 @@ def repository_path(root: Root, project: str) -> Path:
     return root.path / ".longhaul" / "projects" / f"{folder_name(project)}.git"
 
 
-def takes(builder: Any, name: str) -> bool:
+def accepts_name(builder: Any, name: str) -> bool:
     """Whether git has a place for a file or folder of that name, tried on a builder of no use."""
     try:
         # Of a commit elsewhere git does not ask whether it is there.
@@ -51,12 +51,12 @@ def takes(builder: Any, name: str) -> bool:
     return True
 
 
-def is_git(name: str) -> bool:
+def is_git_folder(name: str) -> bool:
     """Git takes none, and a project has one history: it is left out without a word."""
     return name.lower() == ".git"
 
 
-class Repository:
+class ProjectRepository:
     """A handle on a project's repository; for one thread."""
 
     def __init__(self, path: Path) -> None:
@@ -68,82 +68,82 @@ class Repository:
             raise CheckpointMissing("", f"There is no project repository at {path}.") from None
 
     @classmethod
-    def create(cls, path: Path) -> Repository:
+    def create(cls, path: Path) -> ProjectRepository:
         """The repository, made if need be; a kill or a race harms nothing."""
         if not path.exists():
-            with drafted(path) as draft:
-                made = pygit2.init_repository(str(draft), bare=True, initial_head=MAIN)
+            with atomic_folder(path) as draft:
+                created = pygit2.init_repository(str(draft), bare=True, initial_head=MAIN)
                 # Work that was not accepted is referred to by Temporal's history alone.
-                made.config["gc.auto"] = 0
-                made.config["gc.pruneExpire"] = "never"
-                made.free()
+                created.config["gc.auto"] = 0
+                created.config["gc.pruneExpire"] = "never"
+                created.free()
         return cls(path)
 
     # Reading
 
-    def commit_of(self, commit: str) -> pygit2.Commit:
+    def get_commit(self, commit: str) -> pygit2.Commit:
         """Raises CheckpointMissing."""
         try:
-            found = self.git[commit]
+            target = self.git[commit]
         except (KeyError, ValueError):
             raise CheckpointMissing(commit) from None
-        if not isinstance(found, pygit2.Commit):
+        if not isinstance(target, pygit2.Commit):
             raise CheckpointMissing(commit, f"{commit} is not a commit.")
-        return found
+        return target
 
     def tree_id(self, commit: str) -> str:
-        return str(self.commit_of(commit).tree_id)
+        return str(self.get_commit(commit).tree_id)
 
-    def file(self, commit: str, path: str) -> bytes | None:
+    def read_file(self, commit: str, path: str) -> bytes | None:
         """The content of a file at a commit, None if there is none."""
         try:
-            found = self.commit_of(commit).tree[path]
+            blob = self.get_commit(commit).tree[path]
         except KeyError:
             return None
-        return bytes(found.data) if isinstance(found, pygit2.Blob) else None
+        return bytes(blob.data) if isinstance(blob, pygit2.Blob) else None
 
-    def changed(self, before: str, after: str) -> list[str]:
+    def changed_paths(self, before: str, after: str) -> list[str]:
         """Paths at which two commits differ."""
-        found = self.commit_of(before).tree.diff_to_tree(self.commit_of(after).tree)
-        return sorted({delta.new_file.path for delta in found.deltas})
+        difference = self.get_commit(before).tree.diff_to_tree(self.get_commit(after).tree)
+        return sorted({delta.new_file.path for delta in difference.deltas})
 
     # Between here and workspaces
 
     def put_into(self, files: Files, commit: str, folder: str) -> Files:
         """The files with the commit's tree in a folder, in place of what was there."""
-        tree = self._as_folder(files.store, self.commit_of(commit).tree)
-        return files.with_raw((folder,), Raw(FOLDER, tree))
+        tree = self._as_folder(files.store, self.get_commit(commit).tree)
+        return files.with_tree_entry((folder,), TreeEntry(FOLDER, tree))
 
-    def files_of(self, store: Store, tree: str) -> Files:
+    def files_of(self, store: ObjectStore, tree: str) -> Files:
         """A tree of this repository as files of a job's."""
-        return Files(store, self._as_folder(store, self._tree(tree)).hex())
+        return Files(store, self._as_folder(store, self._get_tree(tree)).hex())
 
-    def _tree(self, tree: str) -> pygit2.Tree:
-        found = self.git[tree]
-        assert isinstance(found, pygit2.Tree)
-        return found
+    def _get_tree(self, tree: str) -> pygit2.Tree:
+        target = self.git[tree]
+        assert isinstance(target, pygit2.Tree)
+        return target
 
-    def _as_folder(self, store: Store, tree: pygit2.Tree) -> bytes:
+    def _as_folder(self, store: ObjectStore, tree: pygit2.Tree) -> bytes:
         node: Node = {}
         for entry in tree:
             name = entry_name(from_bytes(entry.raw_name or b""))
             if isinstance(entry, pygit2.Tree):
-                node[name] = Raw(FOLDER, self._as_folder(store, entry))
+                node[name] = TreeEntry(FOLDER, self._as_folder(store, entry))
             elif isinstance(entry, pygit2.Blob) and entry.filemode in MODES:
                 blob = store.write_blob(bytes(entry.data))
-                node[name] = Raw(MODES[FileMode(entry.filemode)], blob)
-        return build(store, node)
+                node[name] = TreeEntry(MODES[FileMode(entry.filemode)], blob)
+        return build_tree(store, node)
 
     def take_from(self, files: Files, folder: str) -> str:
         """The id of a tree here with what is in a folder of a workspace and has a name for git."""
-        raw = files.raw((folder,))
+        raw = files.tree_entry((folder,))
         return str(self._as_tree(files, raw.id if raw and raw.mode == FOLDER else EMPTY_TREE))
 
     def _as_tree(self, files: Files, folder: bytes) -> Any:
         builder, trial = self.git.TreeBuilder(), self.git.TreeBuilder()
-        for name, raw in entries(files.store, folder).items():
-            plain = unescape(name)
-            if is_git(plain) or not takes(trial, plain):
+        for name, raw in list_entries(files.store, folder).items():
+            plain = unescape_name(name)
+            if is_git_folder(plain) or not accepts_name(trial, plain):
                 continue
             if raw.mode == FOLDER:
                 below = self._as_tree(files, raw.id)
@@ -167,14 +167,14 @@ class Repository:
         return str(builder.write())
 
     def with_added(
-        self, tree: str, other: str, wanted: Callable[[str], bool]
+        self, tree: str, other: str, is_wanted: Callable[[str], bool]
     ) -> tuple[str, list[str]]:
         """A tree with the files that only another has and that are wanted, and their paths."""
-        before, after = self._tree(tree), self._tree(other)
+        before, after = self._get_tree(tree), self._get_tree(other)
         added = [
             each.new_file
             for each in before.diff_to_tree(after).deltas
-            if each.status == DeltaStatus.ADDED and wanted(each.new_file.path)
+            if each.status == DeltaStatus.ADDED and is_wanted(each.new_file.path)
         ]
         index = pygit2.Index()
         index.read_tree(before)
@@ -183,57 +183,59 @@ class Repository:
         paths = sorted(file.path for file in added)
         return (str(index.write_tree(self.git)) if added else tree), paths
 
-    def commit(self, tree: str, parents: list[str], message: str, at: int) -> str:
+    def commit(self, tree: str, parents: list[str], message: str, timestamp: int) -> str:
         """A commit; the same arguments give the same one. It moves no branch."""
-        who = pygit2.Signature("longhaul", "longhaul@localhost", at, 0)
+        who = pygit2.Signature("longhaul", "longhaul@localhost", timestamp, 0)
         ids = [pygit2.Oid(hex=parent) for parent in parents]
-        made = self.git.create_commit(None, who, who, message, pygit2.Oid(hex=tree), ids)
-        return str(made)
+        commit_id = self.git.create_commit(None, who, who, message, pygit2.Oid(hex=tree), ids)
+        return str(commit_id)
 
-    def merge(self, head: str, commit: str, message: str, at: int) -> tuple[str, list[str]]:
+    def merge(self, head: str, commit: str, message: str, timestamp: int) -> tuple[str, list[str]]:
         """Both sides in one commit, and where they collide: a path each, and what is there.
 
         The commit holds both versions of these places: marked as git marks them in a text, of all
         else one with the other beside it.
         """
-        ours, theirs = self.commit_of(head), self.commit_of(commit)
+        ours, theirs = self.get_commit(head), self.get_commit(commit)
         base = self.git.merge_base(ours.id, theirs.id)
         if base == theirs.id:
             return head, []
         index = self.git.merge_commits(ours, theirs)
-        told = self._put_aside(index, ours)
+        conflicts = self._put_aside(index, ours)
         for ancestor, mine, other in list(index.conflicts or []):
             path = (mine or other or ancestor).path
             del index.conflicts[path]
-            told.append(f"{path}{self._settle(index, ancestor, mine, other)}")
+            conflicts.append(f"{path}{self._settle_conflict(index, ancestor, mine, other)}")
         tree = str(index.write_tree(self.git))
-        if not told:
+        if not conflicts:
             if tree == self.tree_id(head):
                 return head, []
             # One commit for each piece of work: how a job came to it is on the job's branch.
-            return self.commit(tree, [head], message, at), []
+            return self.commit(tree, [head], message, timestamp), []
         # The side that is to be mended goes first: its story is the one that goes on.
-        return self.commit(tree, [commit, head], "Both versions\n\n" + message, at), sorted(told)
+        return self.commit(tree, [commit, head], "Both versions\n\n" + message, timestamp), sorted(
+            conflicts
+        )
 
     def _put_aside(self, index: Any, ours: pygit2.Commit) -> list[str]:
         """Put files beside where a folder is as well, as after a rename: git would drop them."""
         sides = [side for three in index.conflicts or [] for side in three[1:] if side]
         folders = {str(above) for entry in [*index, *sides] for above in Path(entry.path).parents}
-        told = []
+        conflicts = []
         for entry in [each for each in index if each.path in folders and not _is_open(index, each)]:
             mine = entry.path in ours.tree and isinstance(ours.tree[entry.path], pygit2.Blob)
             index.remove(entry.path)
-            told.append(f"{entry.path}{_instead_of_folder(index, entry, mine=mine)}")
-        return told
+            conflicts.append(f"{entry.path}{_instead_of_folder(index, entry, mine=mine)}")
+        return conflicts
 
-    def _settle(self, index: Any, ancestor: Any, mine: Any, other: Any) -> str:
+    def _settle_conflict(self, index: Any, ancestor: Any, mine: Any, other: Any) -> str:
         """Put what collides at one path into the index; in words, what is there now."""
         entry = mine or other
         if entry is None:
             return " (renamed by both sides)"
         if any(there.path.startswith(f"{entry.path}/") for there in index):
             return _instead_of_folder(index, entry, mine=mine is not None)
-        if mine and other and (text := self._marked(ancestor, mine, other)) is not None:
+        if mine and other and (text := self._conflict_text(ancestor, mine, other)) is not None:
             entry = pygit2.IndexEntry(entry.path, self.git.create_blob(text.encode()), entry.mode)
         index.add(entry)
         if mine is None or other is None:
@@ -241,11 +243,11 @@ class Repository:
             return f" (deleted or renamed on one side; what is there is {whose})"
         if entry is not mine:
             return ""
-        beside = _beside(index, entry.path, "yours")
+        beside = _free_path_beside(index, entry.path, "yours")
         index.add(pygit2.IndexEntry(beside, other.id, other.mode))
         return f" (what others had accepted; yours is {beside})"
 
-    def _marked(self, ancestor: Any, mine: Any, other: Any) -> str | None:
+    def _conflict_text(self, ancestor: Any, mine: Any, other: Any) -> str | None:
         """A file with both versions of what collides; None where it is no text."""
         # Where the version before was no text nothing is marked either. A zero byte beyond the
         # first 8,000 is no sign of that for git, yet what is marked would end there.
@@ -260,7 +262,7 @@ class Repository:
         except UnicodeDecodeError:
             return None
 
-    def point(self, branch: str, commit: str) -> None:
+    def set_branch(self, branch: str, commit: str) -> None:
         """Put a branch at a commit, for people who look."""
         if not pygit2.reference_is_valid_name(f"refs/heads/{branch}"):
             return
@@ -283,12 +285,12 @@ def _is_open(index: Any, entry: Any) -> bool:
 
 def _instead_of_folder(index: Any, entry: Any, *, mine: bool) -> str:
     """Put a file beside the folder that has its name; in words, where it is."""
-    beside = _beside(index, entry.path, "accepted" if mine else "yours")
+    beside = _free_path_beside(index, entry.path, "accepted" if mine else "yours")
     index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
     return f" (a folder on one side; the file of the other is {beside})"
 
 
-def _beside(index: Any, path: str, whose: str) -> str:
+def _free_path_beside(index: Any, path: str, whose: str) -> str:
     """A path for the version of a file that cannot be at its own."""
     beside = f"{path}~{whose}"
     while beside in index:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from lxml import etree
 
-LOOKING = frozenset(
+INSPECTION_PROGRAMS = frozenset(
     {":", "[", "cat", "cd", "cut", "echo", "env", "file", "find", "grep", "head", "less", "ls"}
     | {"mkdir", "printf", "pwd", "sed", "sort", "stat", "tail", "tee", "test", "tree", "wc"}
     | {"which", "export", "sleep", "cp", "rm", "touch"}
@@ -29,7 +29,7 @@ VARIABLES = re.compile(
     r"\+?=",
 )
 """Variables that decide which programs are run, or what a runner does."""
-CHOOSING = frozenset(
+SELECTION_OPTIONS = frozenset(
     {"-k", "--deselect", "--collect-only", "--co", "--junitxml", "--junit-xml"}
     | {"-x", "--exitfirst", "--maxfail", "--failfast"}
 )
@@ -43,7 +43,7 @@ _INLINE = {
 """Options by which a program takes code from its command line."""
 MODULES = frozenset({"pytest", "unittest", "coverage", "nose2", "tox", "nox"})
 """Runners that Python starts as modules."""
-MOST_XML = 50_000_000
+MAX_XML = 50_000_000
 _OPERATORS = frozenset(
     {";", "&", "&&", "||", "|", ";;", "|&", "(", ")", "<", ">", ">>", "<<", ">&"}
 )
@@ -51,7 +51,7 @@ _ASSIGNMENT = re.compile(r"\w+\+?=")
 
 
 @dataclass(frozen=True)
-class Counts:
+class RunCounts:
     """What a run of tests counted."""
 
     tests: int
@@ -64,7 +64,7 @@ class Counts:
     """Whose count it is: `pytest`, `go`, …"""
 
 
-def fault(command: str) -> str:
+def command_fault(command: str) -> str:
     """Why a command cannot prove anything; empty when it can."""
     if "`" in command or "$(" in command or "<(" in command:
         return "leave out commands within the command"
@@ -78,7 +78,7 @@ def fault(command: str) -> str:
         for word in words:
             if VARIABLES.match(word):
                 return f"leave out {word.partition('=')[0]}=, which decides what is run"
-            if word.partition("=")[0] in CHOOSING:
+            if word.partition("=")[0] in SELECTION_OPTIONS:
                 return (
                     f"leave out {word.partition('=')[0]}: whole files or folders of tests are run"
                 )
@@ -92,7 +92,7 @@ def fault(command: str) -> str:
             return f"leave out {words[0]} with code of its own: the tests belong into files"
         if any("::" in word for word in words):
             return "name whole files or folders of tests, not single ones"
-    if not any(words and words[0].rpartition("/")[2] not in LOOKING for words in parts):
+    if not any(words and words[0].rpartition("/")[2] not in INSPECTION_PROGRAMS for words in parts):
         return "it runs no test: it only looks at files or prints"
     return ""
 
@@ -131,9 +131,9 @@ def simple_commands(command: str) -> list[list[str]]:
     return parts
 
 
-def needs_of(command: str) -> str:
+def runner_probe(command: str) -> str:
     """A command that shows whether the runner is there, for those of which that is known."""
-    for words in _readable(command):
+    for words in _readable_commands(command):
         if words[0] == "pytest":
             return "pytest --version"
         if words[1:3] == ["-m", "pytest"]:
@@ -145,12 +145,14 @@ def lacks_runner(code: int | None, output: str, command: str) -> bool:
     """Whether a run says that the test runner itself is not there."""
     if code in (126, 127):
         return True
-    modules = [words[words.index("-m") + 1] for words in _readable(command) if "-m" in words[:-1]]
+    modules = [
+        words[words.index("-m") + 1] for words in _readable_commands(command) if "-m" in words[:-1]
+    ]
     # Any other is the product's own, which may not be made yet.
     return any(name in MODULES and f"No module named {name}" in output for name in modules)
 
 
-def _readable(command: str) -> list[list[str]]:
+def _readable_commands(command: str) -> list[list[str]]:
     try:
         return simple_commands(command)
     except ValueError:
@@ -160,9 +162,9 @@ def _readable(command: str) -> list[list[str]]:
 # What came of a run
 
 
-def read_junit(data: bytes) -> Counts | None:
+def read_junit(data: bytes) -> RunCounts | None:
     """The counts of a JUnit XML report; None if it is none."""
-    if len(data) > MOST_XML:
+    if len(data) > MAX_XML:
         return None
     try:
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
@@ -181,17 +183,17 @@ def read_junit(data: bytes) -> Counts | None:
         tests += 1
         if tags & {"failure", "error"}:
             failures.append(str(case.get("name") or ""))
-    return Counts(tests, len(failures), skipped, tuple(failures))
+    return RunCounts(tests, len(failures), skipped, tuple(failures))
 
 
-def read_closing(output: str, command: str) -> Counts | None:
+def read_summary_line(output: str, command: str) -> RunCounts | None:
     """The counts of the last closing line that the command's runner writes; None without one."""
-    found = []
+    results = []
     for name in _runners_of(command):
-        at, counts = CLOSING[name](output)
+        position, counts = SUMMARY_READERS[name](output)
         if counts:
-            found.append((at, replace(counts, runner=name)))
-    return max(found, key=lambda each: each[0])[1] if found else None
+            results.append((position, replace(counts, runner=name)))
+    return max(results, key=lambda each: each[0])[1] if results else None
 
 
 def is_python(command: str) -> bool:
@@ -201,15 +203,15 @@ def is_python(command: str) -> bool:
 
 def _runners_of(command: str) -> Collection[str]:
     """Runners whose closing line can be that of the command: of what it starts itself, else all."""
-    found: set[str] = set()
-    for words in _readable(command):
+    runners: set[str] = set()
+    for words in _readable_commands(command):
         program = words[0].rpartition("/")[2].rstrip("0123456789.")
-        if program in LOOKING:
+        if program in INSPECTION_PROGRAMS:
             continue
         if program not in _STARTS:
-            return CLOSING.keys()
-        found |= _STARTS[program]
-    return found or CLOSING.keys()
+            return SUMMARY_READERS.keys()
+        runners |= _STARTS[program]
+    return runners or SUMMARY_READERS.keys()
 
 
 _OF_PYTHON = frozenset({"pytest", "unittest"})
@@ -225,8 +227,8 @@ _STARTS = {
 
 def read_coverage(output: str) -> float | None:
     """The total coverage that a run printed last."""
-    found = _COVERAGE.findall(output)
-    return float(next(filter(None, found[-1]))) if found else None
+    matches = _COVERAGE.findall(output)
+    return float(next(filter(None, matches[-1]))) if matches else None
 
 
 _COVERAGE = re.compile(
@@ -235,147 +237,147 @@ _COVERAGE = re.compile(
     r"|coverage: (\d+(?:\.\d+)?)% of statements",
     re.MULTILINE,
 )
-Read = Callable[[str], tuple[int, Counts | None]]
-NOTHING: tuple[int, Counts | None] = (-1, None)
+CountReader = Callable[[str], tuple[int, RunCounts | None]]
+NO_COUNTS: tuple[int, RunCounts | None] = (-1, None)
 
 
-def _last(pattern: str, output: str) -> re.Match[str] | None:
-    found = list(re.finditer(pattern, output, re.MULTILINE | re.IGNORECASE))
-    return found[-1] if found else None
+def _last_match(pattern: str, output: str) -> re.Match[str] | None:
+    matches = list(re.finditer(pattern, output, re.MULTILINE | re.IGNORECASE))
+    return matches[-1] if matches else None
 
 
-def _number(pattern: str, text: str) -> int:
-    found = re.search(pattern, text, re.IGNORECASE)
-    return int(found[1]) if found else 0
+def _first_number(pattern: str, text: str) -> int:
+    match = re.search(pattern, text, re.IGNORECASE)
+    return int(match[1]) if match else 0
 
 
-def _pytest(output: str) -> tuple[int, Counts | None]:
-    line = _last(
+def _pytest_counts(output: str) -> tuple[int, RunCounts | None]:
+    line = _last_match(
         r"^=*\s*(?:no tests ran|(?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed"
         r"|warnings?|reruns?)(?:, )?)+) in \d[\d.:]*s?.*$",
         output,
     )
     if line is None:
-        return NOTHING
-    ran = [_number(rf"(\d+) {word}\b", line[0]) for word in ("passed", "xfailed", "xpassed")]
-    failed = _number(r"(\d+) failed", line[0]) + _number(r"(\d+) errors?", line[0])
-    skipped = _number(r"(\d+) skipped", line[0])
-    return line.start(), Counts(sum(ran) + failed, failed, skipped)
+        return NO_COUNTS
+    ran = [_first_number(rf"(\d+) {word}\b", line[0]) for word in ("passed", "xfailed", "xpassed")]
+    failed = _first_number(r"(\d+) failed", line[0]) + _first_number(r"(\d+) errors?", line[0])
+    skipped = _first_number(r"(\d+) skipped", line[0])
+    return line.start(), RunCounts(sum(ran) + failed, failed, skipped)
 
 
-def _unittest(output: str) -> tuple[int, Counts | None]:
-    ran = _last(r"^Ran (\d+) tests? in [\d.]+s\s*^\s*(OK|FAILED|NO TESTS RAN)\b(.*)$", output)
+def _unittest_counts(output: str) -> tuple[int, RunCounts | None]:
+    ran = _last_match(r"^Ran (\d+) tests? in [\d.]+s\s*^\s*(OK|FAILED|NO TESTS RAN)\b(.*)$", output)
     if ran is None:
-        return NOTHING
-    skipped = _number(r"skipped=(\d+)", ran[3])
+        return NO_COUNTS
+    skipped = _first_number(r"skipped=(\d+)", ran[3])
     failed = sum(
-        _number(rf"\b{word}=(\d+)", ran[3])
+        _first_number(rf"\b{word}=(\d+)", ran[3])
         for word in ("failures", "errors", "unexpected successes")
     )
     names = re.findall(r"^(?:FAIL|ERROR): (\w+)", output, re.MULTILINE)
-    return ran.start(), Counts(int(ran[1]) - skipped, failed, skipped, tuple(names))
+    return ran.start(), RunCounts(int(ran[1]) - skipped, failed, skipped, tuple(names))
 
 
-def _go(output: str) -> tuple[int, Counts | None]:
-    found = list(re.finditer(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", output, re.MULTILINE))
-    if not found:
-        return NOTHING
-    failures = tuple(each[2] for each in found if each[1] == "FAIL")
-    skipped = sum(each[1] == "SKIP" for each in found)
-    return found[-1].start(), Counts(len(found) - skipped, len(failures), skipped, failures)
+def _go_counts(output: str) -> tuple[int, RunCounts | None]:
+    matches = list(re.finditer(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", output, re.MULTILINE))
+    if not matches:
+        return NO_COUNTS
+    failures = tuple(each[2] for each in matches if each[1] == "FAIL")
+    skipped = sum(each[1] == "SKIP" for each in matches)
+    return matches[-1].start(), RunCounts(len(matches) - skipped, len(failures), skipped, failures)
 
 
-def _cargo(output: str) -> tuple[int, Counts | None]:
-    found = list(
+def _cargo_counts(output: str) -> tuple[int, RunCounts | None]:
+    matches = list(
         re.finditer(
             r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output, re.MULTILINE
         )
     )
-    if not found:
-        return NOTHING
-    passed, failed, skipped = (sum(int(each[n]) for each in found) for n in (1, 2, 3))
-    return found[-1].start(), Counts(passed + failed, failed, skipped)
+    if not matches:
+        return NO_COUNTS
+    passed, failed, skipped = (sum(int(each[n]) for each in matches) for n in (1, 2, 3))
+    return matches[-1].start(), RunCounts(passed + failed, failed, skipped)
 
 
-def _node(output: str) -> tuple[int, Counts | None]:
-    head = _last(r"^(?:#|\u2139) tests (\d+)\s*$", output)
+def _node_counts(output: str) -> tuple[int, RunCounts | None]:
+    head = _last_match(r"^(?:#|\u2139) tests (\d+)\s*$", output)
     if head is None:
-        return NOTHING
+        return NO_COUNTS
     rest = output[head.start() :]
-    failed = _named(rest, "fail")
-    skipped = _named(rest, "skipped") + _named(rest, "todo")
-    return head.start(), Counts(int(head[1]) - skipped, failed, skipped)
+    failed = _named_number(rest, "fail")
+    skipped = _named_number(rest, "skipped") + _named_number(rest, "todo")
+    return head.start(), RunCounts(int(head[1]) - skipped, failed, skipped)
 
 
-def _named(text: str, word: str) -> int:
-    found = re.search(rf"^(?:#|\u2139) {word} (\d+)\s*$", text, re.MULTILINE)
-    return int(found[1]) if found else 0
+def _named_number(text: str, word: str) -> int:
+    match = re.search(rf"^(?:#|\u2139) {word} (\d+)\s*$", text, re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
-def _jest(output: str) -> tuple[int, Counts | None]:
+def _jest_counts(output: str) -> tuple[int, RunCounts | None]:
     """Of Jest and Vitest."""
-    line = _last(r"^\s*Tests:?\s+(?=.*\d+ (?:passed|failed|skipped|todo)).*$", output)
+    line = _last_match(r"^\s*Tests:?\s+(?=.*\d+ (?:passed|failed|skipped|todo)).*$", output)
     if line is None:
-        return NOTHING
-    failed, passed = (_number(rf"(\d+) {word}", line[0]) for word in ("failed", "passed"))
-    skipped = _number(r"(\d+) skipped", line[0]) + _number(r"(\d+) todo", line[0])
-    return line.start(), Counts(passed + failed, failed, skipped)
+        return NO_COUNTS
+    failed, passed = (_first_number(rf"(\d+) {word}", line[0]) for word in ("failed", "passed"))
+    skipped = _first_number(r"(\d+) skipped", line[0]) + _first_number(r"(\d+) todo", line[0])
+    return line.start(), RunCounts(passed + failed, failed, skipped)
 
 
-def _mocha(output: str) -> tuple[int, Counts | None]:
-    line = _last(r"^\s*(\d+) passing\b.*$", output)
+def _mocha_counts(output: str) -> tuple[int, RunCounts | None]:
+    line = _last_match(r"^\s*(\d+) passing\b.*$", output)
     if line is None:
-        return NOTHING
+        return NO_COUNTS
     rest = output[line.start() :]
-    failed = int(found[1]) if (found := re.search(r"^\s*(\d+) failing", rest, re.MULTILINE)) else 0
-    skipped = int(found[1]) if (found := re.search(r"^\s*(\d+) pending", rest, re.MULTILINE)) else 0
-    return line.start(), Counts(int(line[1]) + failed, failed, skipped)
+    failed = int(match[1]) if (match := re.search(r"^\s*(\d+) failing", rest, re.MULTILINE)) else 0
+    skipped = int(match[1]) if (match := re.search(r"^\s*(\d+) pending", rest, re.MULTILINE)) else 0
+    return line.start(), RunCounts(int(line[1]) + failed, failed, skipped)
 
 
-def _examples(output: str) -> tuple[int, Counts | None]:
+def _rspec_counts(output: str) -> tuple[int, RunCounts | None]:
     """Of RSpec."""
-    line = _last(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", output)
+    line = _last_match(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", output)
     if line is None:
-        return NOTHING
+        return NO_COUNTS
     skipped = int(line[3] or 0)
-    return line.start(), Counts(int(line[1]) - skipped, int(line[2]), skipped)
+    return line.start(), RunCounts(int(line[1]) - skipped, int(line[2]), skipped)
 
 
-def _surefire(output: str) -> tuple[int, Counts | None]:
+def _surefire_counts(output: str) -> tuple[int, RunCounts | None]:
     """Of Maven and PHPUnit."""
-    line = _last(r"^.*\bTests(?: run)?: (\d+), .*$|^OK \((\d+) tests?, .*$", output)
+    line = _last_match(r"^.*\bTests(?: run)?: (\d+), .*$|^OK \((\d+) tests?, .*$", output)
     if line is None:
-        return NOTHING
-    failed = _number(r"Failures: (\d+)", line[0]) + _number(r"Errors: (\d+)", line[0])
-    skipped = _number(r"Skipped: (\d+)", line[0])
-    return line.start(), Counts(int(line[1] or line[2]) - skipped, failed, skipped)
+        return NO_COUNTS
+    failed = _first_number(r"Failures: (\d+)", line[0]) + _first_number(r"Errors: (\d+)", line[0])
+    skipped = _first_number(r"Skipped: (\d+)", line[0])
+    return line.start(), RunCounts(int(line[1] or line[2]) - skipped, failed, skipped)
 
 
-def _dotnet(output: str) -> tuple[int, Counts | None]:
-    line = _last(r"Failed:\s+(\d+), Passed:\s+(\d+), Skipped:\s+(\d+), Total:\s+\d+", output)
+def _dotnet_counts(output: str) -> tuple[int, RunCounts | None]:
+    line = _last_match(r"Failed:\s+(\d+), Passed:\s+(\d+), Skipped:\s+(\d+), Total:\s+\d+", output)
     if line is None:
-        return NOTHING
+        return NO_COUNTS
     failed, passed, skipped = (int(line[n]) for n in (1, 2, 3))
-    return line.start(), Counts(passed + failed, failed, skipped)
+    return line.start(), RunCounts(passed + failed, failed, skipped)
 
 
-def _ctest(output: str) -> tuple[int, Counts | None]:
-    line = _last(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", output)
+def _ctest_counts(output: str) -> tuple[int, RunCounts | None]:
+    line = _last_match(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)", output)
     if line is None:
-        return NOTHING
-    return line.start(), Counts(int(line[2]), int(line[1]))
+        return NO_COUNTS
+    return line.start(), RunCounts(int(line[2]), int(line[1]))
 
 
-CLOSING: dict[str, Read] = {
-    "pytest": _pytest,
-    "unittest": _unittest,
-    "go": _go,
-    "cargo": _cargo,
-    "node": _node,
-    "jest": _jest,
-    "mocha": _mocha,
-    "rspec": _examples,
-    "surefire": _surefire,
-    "dotnet": _dotnet,
-    "ctest": _ctest,
+SUMMARY_READERS: dict[str, CountReader] = {
+    "pytest": _pytest_counts,
+    "unittest": _unittest_counts,
+    "go": _go_counts,
+    "cargo": _cargo_counts,
+    "node": _node_counts,
+    "jest": _jest_counts,
+    "mocha": _mocha_counts,
+    "rspec": _rspec_counts,
+    "surefire": _surefire_counts,
+    "dotnet": _dotnet_counts,
+    "ctest": _ctest_counts,
 }

@@ -37,7 +37,7 @@ _WORDS = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, WORDS))})\b")
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|e2e|testing)/|(?:^|/)test_[^/]*$"
                        r"|[._]test\.\w+$|[._]spec\.\w+$|(?:^|/)conftest\.py$")  # fmt: skip
 _HOLDS_TESTS = re.compile(r"^\s*(?:async\s+)?def test|\bTestCase\b", re.MULTILINE)
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 BUILD_FILES = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
     "tox": ("tox.ini", "pyproject.toml", "setup.cfg"),
@@ -56,13 +56,13 @@ def is_test(path: str) -> bool:
     return _OF_TESTS.search(path) is not None
 
 
-def stand_ins(product: Files, before: Files | None = None) -> list[str]:
+def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
     """What stands in for a test runner, a sentence each; empty when nothing does.
 
     Args:
         before: The product as it was last accepted: what is as it was there may stay.
     """
-    found: list[str] = []
+    problems: list[str] = []
     accepted = {(each.path, each.id) for each in before.walk()} if before else set()
     entries = [entry for entry in product.walk() if entry.kind != "folder"]
     paths = [entry.path for entry in entries]
@@ -76,13 +76,13 @@ def stand_ins(product: Files, before: Files | None = None) -> list[str]:
         module, _, kind = name.partition(".")
         runs = kind in ("py", "pyc") or kind.endswith("so") or entry.kind == "link"
         if module in MODULES and runs and folder not in packages:
-            found.append(f"{path} would be run in place of the real {module}.")
+            problems.append(f"{path} would be run in place of the real {module}.")
         elif name == "__init__.py" and package in MODULES and above not in packages:
-            found.append(f"{folder}/ would be run in place of the real {package}.")
+            problems.append(f"{folder}/ would be run in place of the real {package}.")
     for path, text in python_texts(product, but=accepted):
         if (is_test(path) or "pytest" in text) and (word := _WORDS.search(text)):
-            found.append(f"{path} has {word[1]}, by which a result can be changed: take it out.")
-    return found
+            problems.append(f"{path} has {word[1]}, by which a result can be changed: take it out.")
+    return problems
 
 
 def python_texts(
@@ -96,9 +96,9 @@ def python_texts(
     for entry in product.walk():
         if (entry.path, entry.id) in but:
             continue
-        if entry.kind == "file" and entry.path.endswith(".py") and entry.size <= MOST_BYTES:
+        if entry.kind == "file" and entry.path.endswith(".py") and entry.size <= MAX_BYTES:
             try:
-                yield entry.path, product.content(entry).decode()
+                yield entry.path, product.read_entry(entry).decode()
             except UnicodeDecodeError:
                 continue
 
@@ -132,10 +132,10 @@ def with_failing_tests(product: Files, name: str) -> tuple[Files, int]:
 
 def renames_tests(product: Files) -> bool:
     """Whether pytest is told there that functions of tests have other names than `test_…`."""
-    found = [product.entry(name) for name in PYTEST_FILES]
+    settings = [product.entry(name) for name in PYTEST_FILES]
     return any(
-        entry and entry.kind == "file" and b"python_functions" in product.content(entry)
-        for entry in found
+        entry and entry.kind == "file" and b"python_functions" in product.read_entry(entry)
+        for entry in settings
     )
 
 
@@ -155,20 +155,20 @@ def changed_definitions(command: str, before: Files | None, now: Files) -> list[
     """Files that say what the command runs and are not as they were accepted."""
     if before is None:
         return []
-    found, folder = list[str](), ""
+    changed, folder = list[str](), ""
     for words in simple_commands(command):
         if words[0] == "cd" and words[1:]:
             folder = f"{folder}{words[1].removeprefix('./').strip('/')}/"
             continue
-        found += [
+        changed += [
             path
-            for path in _definitions(words, folder, now)
-            if _definition(before, path) != _definition(now, path)
+            for path in _definition_files(words, folder, now)
+            if _definition_content(before, path) != _definition_content(now, path)
         ]
-    return found
+    return changed
 
 
-def _definitions(words: list[str], folder: str, product: Files) -> list[str]:
+def _definition_files(words: list[str], folder: str, product: Files) -> list[str]:
     """Files of the product that a program is told what to run by."""
     program = words[0].rpartition("/")[2]
     named = [*BUILD_FILES.get(program, ())]
@@ -187,7 +187,7 @@ def _is_file(product: Files, path: str) -> bool:
     return entry is not None and entry.kind == "file"
 
 
-def _definition(product: Files, path: str) -> Any:
+def _definition_content(product: Files, path: str) -> Any:
     """What a file says of how tests are run; None if it is not there."""
     if not _is_file(product, path):
         return None

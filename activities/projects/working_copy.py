@@ -15,10 +15,10 @@ from pathlib import Path
 import pygit2
 
 from activities.checkpoints import Root
-from activities.projects.repository import MAIN, Repository, repository_path
+from activities.projects.repository import MAIN, ProjectRepository, repository_path
 from protocol.handoffs import ProjectLink
 
-SHOWN, OBJECTS = "/git", "/git-objects"
+SHOWN_GIT, OBJECTS = "/git", "/git-objects"
 """Where a command in a sandbox sees it, and the objects of the project's repository."""
 
 
@@ -35,13 +35,15 @@ def readable_git(
     if link is None or product.is_symlink() or not product.is_dir() or mark.exists():
         yield {}
         return
-    repository = Repository(repository_path(root, link.id))
+    repository = ProjectRepository(repository_path(root, link.id))
     objects = repository.path / "objects"
-    made = _made(repository, link.handoff.inputs.commit, workspace.parent, confined=confined)
-    text = f"gitdir: {SHOWN if confined else made}\n"
+    git_folder = _make_git_folder(
+        repository, link.handoff.inputs.commit, workspace.parent, confined=confined
+    )
+    text = f"gitdir: {SHOWN_GIT if confined else git_folder}\n"
     mark.write_text(text)
     try:
-        yield {SHOWN: made, OBJECTS: objects} if confined else {}
+        yield {SHOWN_GIT: git_folder, OBJECTS: objects} if confined else {}
     finally:
         with suppress(OSError, UnicodeDecodeError):
             # What somebody put in its place is theirs.
@@ -49,7 +51,9 @@ def readable_git(
                 mark.unlink()
 
 
-def _made(repository: Repository, commit: str, place: Path, *, confined: bool) -> Path:
+def _make_git_folder(
+    repository: ProjectRepository, commit: str, place: Path, *, confined: bool
+) -> Path:
     """A folder for git whose main line ends at the commit, made if need be."""
     folder = place / f"git-{commit}"
     if confined and folder.exists():
@@ -59,11 +63,11 @@ def _made(repository: Repository, commit: str, place: Path, *, confined: bool) -
     (draft / "refs" / "heads").mkdir(parents=True)
     (draft / "HEAD").write_text(f"ref: refs/heads/{MAIN}\n")
     (draft / "refs" / "heads" / MAIN).write_text(f"{commit}\n")
-    seen = OBJECTS if confined else repository.path / "objects"
-    (draft / "objects" / "info" / "alternates").write_text(f"{seen}\n")
+    objects_path = OBJECTS if confined else repository.path / "objects"
+    (draft / "objects" / "info" / "alternates").write_text(f"{objects_path}\n")
     (draft / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
     index = pygit2.Index(str(draft / "index"))
-    index.read_tree(repository.commit_of(commit).tree)
+    index.read_tree(repository.get_commit(commit).tree)
     index.write()
     shutil.rmtree(folder, ignore_errors=True)
     return draft.rename(folder)

@@ -16,7 +16,7 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 HIDDEN = "[redacted]"
-SHORTEST = 8
+MIN_CHARACTERS = 8
 """Characters: hiding less would tear words apart."""
 WORD = 16
 """Letters alone are taken for a word, not a credential, below so many characters."""
@@ -32,25 +32,25 @@ _given: deque[str] = deque(maxlen=200)
 """Values that no variable holds, the newest last."""
 
 
-def credential(variable: str) -> str | None:
+def credential_value(variable: str) -> str | None:
     """The value of a variable that the configuration says holds a credential."""
     _named.add(variable)
     return os.environ.get(variable)
 
 
-def key_in(variable: str) -> str:
+def api_key(variable: str) -> str:
     """The key that it holds, without white space around it; empty where there is none.
 
     Raises:
         ValueError: no header can hold it, which a client would tell as its endpoint's fault.
     """
-    key = (credential(variable) or "").strip()
+    key = (credential_value(variable) or "").strip()
     if not (key.isascii() and key.isprintable()):
         raise ValueError("has characters that no key has")
     return key
 
 
-def look_out_for(variables: Iterable[str]) -> None:
+def register_variables(variables: Iterable[str]) -> None:
     """Their values are hidden from here on, whether they have been used or not."""
     _named.update(variables)
 
@@ -59,12 +59,12 @@ def hide_value(value: str) -> None:
     """A credential that a command gave is hidden from here on."""
     if value not in _given:
         _given.append(value)
-        look_again()
+        refresh_values()
 
 
-def hide(text: str) -> str:
+def hide_credentials(text: str) -> str:
     """The text without the values of this worker's credentials."""
-    for value in _values(len(_named)):
+    for value in _credential_values(len(_named)):
         if value in text:
             text = text.replace(value, HIDDEN)
     return text
@@ -72,15 +72,15 @@ def hide(text: str) -> str:
 
 def hide_in_json(written: bytes) -> bytes:
     """The same of JSON, in which some characters are escaped, and of JSON in its strings."""
-    for value in _written(len(_named)):
+    for value in _json_values(len(_named)):
         written = written.replace(value, HIDDEN.encode())
     return written
 
 
-def look_again() -> None:
+def refresh_values() -> None:
     """The values are others: a command gave one, or the environment of a test is another."""
-    _values.cache_clear()
-    _written.cache_clear()
+    _credential_values.cache_clear()
+    _json_values.cache_clear()
 
 
 def without_credentials(address: str) -> str:
@@ -91,42 +91,42 @@ def without_credentials(address: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _values(named: int) -> list[str]:
+def _credential_values(named: int) -> list[str]:
     """The longest first, since one may be part of another.
 
     A worker's environment stays as it was when the worker began, and reading it costs too much to
     be done at every step; once more names are known, `named` in all, it is read again.
     """
-    found: set[str] = set(_given)
+    values: set[str] = set(_given)
     for name, value in os.environ.items():
         if name in _named or _NAME.search(name):
             # Keys of the codec stand there with their ids, several in a row.
-            found |= {value, *re.split(r"[,:\s]+", value)}
+            values |= {value, *re.split(r"[,:\s]+", value)}
         if _HEADERS.fullmatch(name):
             # As in `Authorization=Bearer%20…,api-key=…`.
             for pair in value.split(","):
-                held = unquote(pair.partition("=")[2]).strip()
-                found |= {pair.partition("=")[2].strip(), held, *held.split()}
+                decoded = unquote(pair.partition("=")[2]).strip()
+                values |= {pair.partition("=")[2].strip(), decoded, *decoded.split()}
         if name.startswith("GIT_CONFIG_KEY_") and _GIT_HEADER.fullmatch(value):
             header = os.environ.get(name.replace("_KEY_", "_VALUE_"), "")
-            found |= set(header.partition(":")[2].split())
+            values |= set(header.partition(":")[2].split())
         if "://" in value:
             for password in _IN_ADDRESS.findall(value):
-                found |= {password, unquote(password)}
-    return sorted(filter(_telling, found), key=len, reverse=True)
+                values |= {password, unquote(password)}
+    return sorted(filter(_is_telling, values), key=len, reverse=True)
 
 
 @lru_cache(maxsize=1)
-def _written(named: int) -> list[bytes]:
+def _json_values(named: int) -> list[bytes]:
     """The same as they stand in JSON: arguments of calls are JSON in a string of it."""
-    once = [_escaped(value) for value in _values(named)]
-    every = dict.fromkeys(value for one in once for value in (_escaped(one), one))
+    once = [_escape_json(value) for value in _credential_values(named)]
+    every = dict.fromkeys(value for escaped in once for value in (_escape_json(escaped), escaped))
     return [value.encode("utf-8", "replace") for value in every]
 
 
-def _escaped(value: str) -> str:
+def _escape_json(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)[1:-1]
 
 
-def _telling(value: str) -> bool:
-    return len(value) >= (WORD if value.isalpha() else SHORTEST)
+def _is_telling(value: str) -> bool:
+    return len(value) >= (WORD if value.isalpha() else MIN_CHARACTERS)

@@ -9,11 +9,11 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-from activities.redaction.credentials import HIDDEN, hide
-from activities.text.plain import plain
+from activities.redaction.credentials import HIDDEN, hide_credentials
+from activities.text.plain import replace_surrogates
 from config.guard_files import read_guards
 from config.loader import SHIPPED
-from config.patterns import compiled, matching
+from config.patterns import candidate_patterns, compile_cached
 from config.schema.guards import Match
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(?P<part>\.[A-Za-z_]\w*)*[.,;]*")
@@ -34,7 +34,7 @@ def entropy(text: str) -> float:
     return -sum(n / len(text) * math.log2(n / len(text)) for n in counts)
 
 
-def telling(hit: Any, bits: float) -> bool:
+def is_secret(hit: Any, bits: float) -> bool:
     """Whether the group `value` of a match holds what looks random, and is not a piece of code.
 
     Code stands without quotes: `secret = hashlib.sha256(seed)`, `api_key=settings.key2`.
@@ -48,12 +48,12 @@ def telling(hit: Any, bits: float) -> bool:
     return looks_random(value, bits)
 
 
-def found_in(text: str, match: Match) -> bool:
+def has_content(text: str, match: Match) -> bool:
     """Whether one of the match's content patterns is in the text."""
     return any(
-        "value" not in compiled(pattern).groupindex or telling(hit, match.random or 0)
-        for pattern in matching(tuple(match.content), text)
-        for hit in compiled(pattern).finditer(text)
+        "value" not in compile_cached(pattern).groupindex or is_secret(hit, match.random or 0)
+        for pattern in candidate_patterns(tuple(match.content), text)
+        for hit in compile_cached(pattern).finditer(text)
     )
 
 
@@ -62,30 +62,30 @@ def redact(text: str) -> str:
 
     It is to be told, and what an endpoint says may be cut in the middle of a character.
     """
-    match, text = _secrets(), plain(hide(text))
-    for pattern in matching(tuple(match.content), text):
-        text = compiled(pattern).sub(_hide(match.random or 0), text)
+    match, text = _secrets_match(), replace_surrogates(hide_credentials(text))
+    for pattern in candidate_patterns(tuple(match.content), text):
+        text = compile_cached(pattern).sub(_make_replacer(match.random or 0), text)
     return text
 
 
-class Redacting(logging.Formatter):
+class RedactingFormatter(logging.Formatter):
     """Hides credentials in what is logged, tracebacks included."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
 
 
-def _hide(bits: float) -> Any:
-    def hide(hit: Any) -> str:
-        whole: str = hit.group(0)
+def _make_replacer(bits: float) -> Any:
+    def replace_secret(hit: Any) -> str:
+        matched: str = hit.group(0)
         if "value" not in hit.re.groupindex:
             return HIDDEN
-        return whole.replace(hit.group("value"), HIDDEN) if telling(hit, bits) else whole
+        return matched.replace(hit.group("value"), HIDDEN) if is_secret(hit, bits) else matched
 
-    return hide
+    return replace_secret
 
 
 @cache
-def _secrets() -> Match:
+def _secrets_match() -> Match:
     [(_, guard)] = read_guards(SHIPPED / "guards" / "secrets.yaml")
     return guard.match

@@ -22,17 +22,17 @@ from sqlalchemy import (
     update,
 )
 
-from activities.requirements.requirement import Requirement, Verdict
+from activities.requirements.requirement import Requirement, RequirementVerdict
 from activities.requirements.requirement_store import (
     FREE,
     R,
     as_requirement,
-    change,
-    find,
-    first_in_line,
-    reopen,
+    find_row,
+    is_newest_call,
+    reopen_duplicates,
+    update_requirement,
 )
-from activities.stores.errors import StoreRefuses
+from activities.stores.errors import StoreRefusedError
 from activities.stores.outbox import Call
 from activities.stores.schema import REQUIREMENTS, storable
 
@@ -41,7 +41,7 @@ F = FIRST.c
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedRequirement:
     """What was decided on a requirement."""
 
     ref: str
@@ -51,7 +51,7 @@ class Decided:
     duplicate_of: str | None
 
 
-def take(
+def take_draft(
     connection: Connection, call: Call, now: int, hours: float, before: Sequence[str] = ()
 ) -> Requirement | None:
     """The draft that the job holds, else the next that nobody holds; None when there is none.
@@ -67,13 +67,15 @@ def take(
     A draft that says the same as another, word for word, is called its duplicate on the way.
 
     Raises:
-        StoreRefuses: a later call of the same job was faster.
+        StoreRefusedError: a later call of the same job was faster.
     """
-    if not first_in_line(connection, call):
-        raise StoreRefuses("A later call has taken this one's place.")
+    if not is_newest_call(connection, call):
+        raise StoreRefusedError("A later call has taken this one's place.")
     draft = and_(R.status == "draft", R.withdrawn.is_(False))
     holders = (call.job, *before)
-    held = select(REQUIREMENTS).where(draft, R.taken_by.in_(holders)).order_by(R.at, R.job, R.id)
+    held_drafts = (
+        select(REQUIREMENTS).where(draft, R.taken_by.in_(holders)).order_by(R.at, R.job, R.id)
+    )
     free = or_(R.taken_by.is_(None), R.taken_until < now)
     following = (
         select(REQUIREMENTS)
@@ -83,24 +85,24 @@ def take(
         .limit(1)
         .with_for_update(skip_locked=True)
     )
-    row = connection.execute(held.limit(1)).first()
+    row = connection.execute(held_drafts.limit(1)).first()
     while row is None:
         row = connection.execute(following).first()
         if row is None:
             return None
         if first := _first_of_doubles(connection, row):
-            _call_double(connection, call, row, first)
+            _mark_duplicate(connection, call, row, first)
             row = None
-    taken = {
+    claim = {
         "taken_by": call.job,
         "taken_key": call.key,
         "taken_until": now + int(hours * 3_600_000),
     }
-    change(connection, row.job, row.id, taken)
+    update_requirement(connection, row.job, row.id, claim)
     return as_requirement(connection, row)
 
 
-def _doubled(row: ColumnElement[str], place: ColumnElement[bool]) -> ColumnElement[bool]:
+def _double_condition(row: ColumnElement[str], place: ColumnElement[bool]) -> ColumnElement[bool]:
     """Of another: it says the same, word for word, and it is the one of the two that stays."""
     first = and_(F.said == row, F.withdrawn.is_(False))
     return and_(first, or_(F.status == "accepted", and_(F.status == "draft", place)))
@@ -108,14 +110,14 @@ def _doubled(row: ColumnElement[str], place: ColumnElement[bool]) -> ColumnEleme
 
 def _first_of_doubles(connection: Connection, row: Row[Any]) -> Row[Any] | None:
     before = tuple_(F.at, F.job, F.id) < tuple_(literal(row.at), literal(row.job), literal(row.id))
-    same = _doubled(literal(row.said), before)
+    same = _double_condition(literal(row.said), before)
     other = or_(F.job != row.job, F.id != row.id)
     # Locked, lest it is rejected meanwhile and none of the two stays.
-    wanted = select(FIRST).where(same, other).order_by(F.status, F.at, F.job, F.id).limit(1)
-    return connection.execute(wanted.with_for_update()).first()
+    query = select(FIRST).where(same, other).order_by(F.status, F.at, F.job, F.id).limit(1)
+    return connection.execute(query.with_for_update()).first()
 
 
-def _call_double(connection: Connection, call: Call, row: Row[Any], first: Row[Any]) -> None:
+def _mark_duplicate(connection: Connection, call: Call, row: Row[Any], first: Row[Any]) -> None:
     named = f"{first.job}/{first.id}"
     values = {
         "status": "duplicate",
@@ -125,34 +127,39 @@ def _call_double(connection: Connection, call: Call, row: Row[Any], first: Row[A
         "decided_key": call.key,
         "decided_at": call.at,
     }
-    change(connection, row.job, row.id, values)
-    reopen(connection, R.duplicate_of == f"{row.job}/{row.id}")
+    update_requirement(connection, row.job, row.id, values)
+    reopen_duplicates(connection, R.duplicate_of == f"{row.job}/{row.id}")
 
 
-def decide(
+def decide_requirement(
     connection: Connection,
     call: Call,
     ref: str,
-    status: Verdict,
+    status: RequirementVerdict,
     reasons: str,
     duplicate_of: str | None,
 ) -> None:
     """Record what a validator found of the requirement that it holds.
 
     Raises:
-        StoreRefuses: there is none of that name, another job holds it, or it has changed since.
+        StoreRefusedError: there is none of that name, another job holds it, or it has changed
+        since.
     """
     # Both rows, always in the same order: two that each call the other a duplicate take turns.
-    rows = {name: find(connection, name, lock=True) for name in sorted({ref, duplicate_of or ref})}
-    row = _undecided(rows[ref], call, ref)
+    rows = {
+        name: find_row(connection, name, lock=True) for name in sorted({ref, duplicate_of or ref})
+    }
+    row = _find_undecided(rows[ref], call, ref)
     if row is None:
         return
     if duplicate_of is not None:
         if "/" not in duplicate_of:
             full = f"{row.job}/{duplicate_of}"
-            raise StoreRefuses(f"duplicate_of: name it with the job that made it, such as {full}.")
-        _check_other(rows[duplicate_of], duplicate_of)
-    change(
+            raise StoreRefusedError(
+                f"duplicate_of: name it with the job that made it, such as {full}."
+            )
+        _check_original(rows[duplicate_of], duplicate_of)
+    update_requirement(
         connection,
         row.job,
         row.id,
@@ -166,69 +173,71 @@ def decide(
         },
     )
     if status == "rejected":
-        reopen(connection, R.duplicate_of == ref)
+        reopen_duplicates(connection, R.duplicate_of == ref)
 
 
-def check(connection: Connection, call: Call, ref: str) -> None:
-    """Raises StoreRefuses where `decide` does for the requirement itself."""
-    _undecided(find(connection, ref), call, ref)
+def check_undecided(connection: Connection, call: Call, ref: str) -> None:
+    """Raises StoreRefusedError where `decide_requirement` does for the requirement itself."""
+    _find_undecided(find_row(connection, ref), call, ref)
 
 
-def _undecided(row: Row[Any] | None, call: Call, ref: str) -> Row[Any] | None:
+def _find_undecided(row: Row[Any] | None, call: Call, ref: str) -> Row[Any] | None:
     """The requirement, which the job holds; None where this call or a later one decided on it."""
     if row is None or row.withdrawn:
-        raise StoreRefuses(
+        raise StoreRefusedError(
             f"There is no requirement {ref} any more or yet; call take_requirement() for the next."
         )
     if row.decided_by == call.job and (row.decided_key == call.key or row.decided_at >= call.at):
         return None
     if row.taken_by != call.job or row.at > call.at:
-        raise StoreRefuses(
+        raise StoreRefusedError(
             f"{ref} is not held by this job, or changed since it was taken: call "
             "take_requirement() and decide on what it answers."
         )
     return row
 
 
-def decided(
+def list_decided(
     connection: Connection, jobs: Sequence[str], now: int
-) -> tuple[list[Decided], list[str], int]:
+) -> tuple[list[DecidedRequirement], list[str], int]:
     """What these jobs decided, in that order, but for what was withdrawn since; what they hold and
-    have not decided; and how many drafts `take` would give them now."""
+    have not decided; and how many drafts `take_draft` would give them now."""
     there = select(REQUIREMENTS).where(R.withdrawn.is_(False))
     done = there.where(R.decided_by.in_(jobs), R.status != "draft")
-    made = [
-        Decided(f"{row.job}/{row.id}", row.text, row.status, row.reasons, row.duplicate_of)
+    decisions = [
+        DecidedRequirement(
+            f"{row.job}/{row.id}", row.text, row.status, row.reasons, row.duplicate_of
+        )
         for row in connection.execute(done.order_by(R.decided_at, R.job, R.id))
     ]
-    left = there.where(R.status == "draft").order_by(R.at, R.job, R.id)
-    held = connection.execute(left.where(R.taken_by.in_(jobs)))
+    drafts = there.where(R.status == "draft").order_by(R.at, R.job, R.id)
+    held_rows = connection.execute(drafts.where(R.taken_by.in_(jobs)))
     lapsed = and_(R.taken_by.not_in(jobs), R.taken_until < now)
-    others = left.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))
+    others = drafts.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))
     before = tuple_(F.at, F.job, F.id) < tuple_(R.at, R.job, R.id)
     itself = and_(F.job == R.job, F.id == R.id)
-    double = select(F.id).where(_doubled(R.said, before), not_(itself)).exists()
+    double = select(F.id).where(_double_condition(R.said, before), not_(itself)).exists()
     free = connection.execute(others.where(not_(double)).with_only_columns(R.id)).all()
-    return made, [f"{row.job}/{row.id}" for row in held], len(free)
+    return decisions, [f"{row.job}/{row.id}" for row in held_rows], len(free)
 
 
-def _check_other(other: Row[Any] | None, named: str) -> None:
+def _check_original(other: Row[Any] | None, named: str) -> None:
     """Refuse what nothing can be a duplicate of, lest no one of them stays."""
     if other is None or other.withdrawn:
-        raise StoreRefuses(
+        raise StoreRefusedError(
             f"duplicate_of: there is no requirement {named} in the store; "
             "find_similar_requirements names those there are."
         )
     if other.status in ("duplicate", "rejected"):
         first = f" of {other.duplicate_of}, which may be named" if other.duplicate_of else ""
-        raise StoreRefuses(
+        raise StoreRefusedError(
             f"duplicate_of: {named} is {other.status} itself{first}. Else decide on this one by "
             "what it says."
         )
 
 
-def release(connection: Connection, call: Call) -> None:
+def release_claims(connection: Connection, call: Call) -> None:
     """Give back what the job took and did not decide; for when it ends."""
-    if first_in_line(connection, call):
+    if is_newest_call(connection, call):
         undecided = and_(R.taken_by == call.job, R.status == "draft")
         connection.execute(update(REQUIREMENTS).where(undecided).values(FREE))

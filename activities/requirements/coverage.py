@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from activities.documents import FoldedPage, Page
 from activities.requirements.requirement import Requirement
-from activities.requirements.set_aside import Rule
+from activities.requirements.set_aside_rules import SetAsideRule
 from activities.requirements.text.candidates import Candidate
 from activities.requirements.text.statements import statements_of
 
@@ -22,49 +22,51 @@ class Coverage:
 
     total: int = 0
     cited: int = 0
-    aside: dict[int, int] = field(default_factory=dict)
+    set_aside: dict[int, int] = field(default_factory=dict)
     """How many sentences each rule sets aside, by its place among the rules."""
-    open: list[tuple[str, Candidate]] = field(default_factory=list)
+    uncovered: list[tuple[str, Candidate]] = field(default_factory=list)
     """Document and sentence of those that nothing covers."""
-    weaker: int = 0
+    weaker_uncovered: int = 0
     """Other candidates that no citation touches: permissions, and items of lists."""
 
 
 def measure_coverage(
     documents: Mapping[str, Sequence[Page]],
     requirements: Iterable[Requirement],
-    rules: Sequence[Rule],
+    rules: Sequence[SetAsideRule],
     heartbeat: Callable[[], None],
 ) -> Coverage:
     """Hold the citations and rules against the text of the documents."""
     quotes: dict[tuple[str, int], list[str]] = {}
-    for citation in (each for made in requirements for each in made.citations):
+    for citation in (each for requirement in requirements for each in requirement.citations):
         quotes.setdefault((citation.document, citation.page), []).append(citation.quote)
     total = cited = weaker = 0
     aside: dict[int, int] = {}
-    left: list[tuple[str, Candidate]] = []
+    uncovered: list[tuple[str, Candidate]] = []
     for document, pages in documents.items():
         heartbeat()
         candidates = statements_of(pages).candidates
-        touched = _touched(document, pages, candidates, quotes)
+        touched = _touched_candidates(document, pages, candidates, quotes)
         leads = {each.lead for each in candidates if each.id in touched}
         for each in candidates:
             if not each.binds:
                 weaker += each.id not in touched
                 continue
             total += 1
-            rule = next((n for n, rule in enumerate(rules) if rule.takes(document, each)), None)
+            rule = next(
+                (n for n, rule in enumerate(rules) if rule.sets_aside(document, each)), None
+            )
             # Of a sentence before a list, its items say what it demands.
             if each.id in touched or each.id in leads:
                 cited += 1
             elif rule is not None:
                 aside[rule] = aside.get(rule, 0) + 1
             else:
-                left.append((document, each))
-    return Coverage(total, cited, aside, left, weaker)
+                uncovered.append((document, each))
+    return Coverage(total, cited, aside, uncovered, weaker)
 
 
-def _touched(
+def _touched_candidates(
     document: str,
     pages: Sequence[Page],
     candidates: Iterable[Candidate],
@@ -80,10 +82,10 @@ def _touched(
         if not said or page.number not in by_page:
             continue
         folded = FoldedPage(page.text)
-        spans = [span for quote in set(said) for span in folded.spans(quote)]
+        spans = [span for quote in set(said) for span in folded.find_spans(quote)]
         touched.update(
             each.id
             for each in by_page[page.number]
-            if any(a.touches(b) for a in folded.spans(each.text) for b in spans)
+            if any(a.touches(b) for a in folded.find_spans(each.text) for b in spans)
         )
     return touched

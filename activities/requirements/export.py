@@ -31,7 +31,7 @@ def as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> s
     return "\n".join(lines) + "\n"
 
 
-def rows(requirements: Iterable[Requirement]) -> list[dict[str, str]]:
+def requirement_rows(requirements: Iterable[Requirement]) -> list[dict[str, str]]:
     """A row for each, with its first passage; `id` names it among those of all jobs."""
     return [
         {
@@ -60,8 +60,8 @@ def as_csv(requirements: Iterable[Requirement]) -> str:
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for row in rows(requirements):
-        writer.writerow({name: _inert(value) for name, value in row.items()})
+    for row in requirement_rows(requirements):
+        writer.writerow({name: _escape_formula(value) for name, value in row.items()})
     return out.getvalue()
 
 
@@ -72,15 +72,16 @@ def as_table(
     """A Markdown table."""
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     lines += [
-        f"| {' | '.join(_cell(row[name]) for name in columns)} |" for row in rows(requirements)
+        f"| {' | '.join(_table_cell(row[name]) for name in columns)} |"
+        for row in requirement_rows(requirements)
     ]
     return "\n".join(lines) + "\n"
 
 
-def _inert(value: str) -> str:
+def _escape_formula(value: str) -> str:
     # A spreadsheet takes what begins so for a formula, and the text is a stranger's.
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
-def _cell(value: str) -> str:
+def _table_cell(value: str) -> str:
     return " ".join(value.split()).replace("|", "\\|")

@@ -10,9 +10,9 @@ from activities.requirements.text.candidates import Force
 from activities.text.plain import as_json
 from protocol.state import Data
 
-Kind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
-Status = Literal["draft", "accepted", "rejected", "duplicate"]
-Verdict = Literal["accepted", "rejected", "duplicate"]
+RequirementKind = Literal["functional", "data", "process", "legal", "quality", "constraint"]
+RequirementStatus = Literal["draft", "accepted", "rejected", "duplicate"]
+RequirementVerdict = Literal["accepted", "rejected", "duplicate"]
 
 MAX_TEXT = 4000
 MAX_SECTION = 200
@@ -51,13 +51,13 @@ class Requirement(Data):
     """Given by the system; one in its job."""
     text: str = Field(min_length=1, max_length=MAX_TEXT)
     force: Force = "must"
-    type: Kind
+    type: RequirementKind
     source: str = Field(max_length=1000)
     """The document of the first citation."""
     citations: list[Citation] = Field(min_length=1, max_length=MAX_CITATIONS)
     reasoning: str = Field(max_length=MAX_TEXT)
     confidence: float = Field(ge=0, le=1)
-    status: Status = "draft"
+    status: RequirementStatus = "draft"
     duplicate_of: str | None = Field(None, max_length=2000)
     """The `ref` of another."""
     candidate: str | None = Field(None, max_length=1000)

@@ -1,8 +1,8 @@
 """Requirements in the store, filled from workspaces.
 
-A job's rows are what its workspace holds: `fill` brings them up to it, whatever happened before,
-so a retry doubles nothing and what a rewind undid is withdrawn. Each write says when its call was
-scheduled; one that comes later than a newer one of the same job changes nothing.
+A job's rows are what its workspace holds. `fill_requirements` brings them up to it, whatever
+happened before: a retry doubles nothing, and what a rewind undid is withdrawn. Each write says
+when its call was scheduled; one that comes later than a newer one of the same job changes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from activities.requirements.requirement import Citation, Requirement
-from activities.stores.errors import StoreRefuses
+from activities.stores.errors import StoreRefusedError
 from activities.stores.outbox import Call
 from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable
 
@@ -38,7 +38,7 @@ TAKEN_OVER = "taken over by the fork {}"
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownRequirement:
     """What is compared when another is like it."""
 
     ref: str
@@ -48,15 +48,15 @@ class Known:
     """The job that is to decide on it, while it is a draft."""
 
 
-def held_blobs(connection: Connection, job: str) -> dict[str, str]:
+def stored_blobs(connection: Connection, job: str) -> dict[str, str]:
     """The content that the store has of a job's requirements, by id; of what is withdrawn only
     where that stays so."""
-    kept = or_(R.withdrawn.is_(False), R.withdrawn_why.is_not(None))
-    wanted = select(R.id, R.blob).where(R.job == job, kept)
-    return {row.id: row.blob for row in connection.execute(wanted)}
+    condition = or_(R.withdrawn.is_(False), R.withdrawn_why.is_not(None))
+    query = select(R.id, R.blob).where(R.job == job, condition)
+    return {row.id: row.blob for row in connection.execute(query)}
 
 
-def fill(
+def fill_requirements(
     connection: Connection,
     call: Call,
     present: Mapping[str, str],
@@ -70,7 +70,7 @@ def fill(
         present: Ids of all requirements of the workspace, with the blob id of each.
         changed: Those that the store may not have as they are now, with their blob ids.
     """
-    if not first_in_line(connection, call):
+    if not is_newest_call(connection, call):
         return
     rows = connection.execute(
         select(R.id, R.blob, R.withdrawn, R.withdrawn_why)
@@ -79,19 +79,21 @@ def fill(
     )
     there = {row.id: row for row in rows}
     for gone in [id for id, row in there.items() if id not in present and not row.withdrawn]:
-        change(connection, call.job, gone, {"withdrawn": True, "at": call.at} | FREE)
-        reopen(connection, R.duplicate_of == f"{call.job}/{gone}")
+        update_requirement(connection, call.job, gone, {"withdrawn": True, "at": call.at} | FREE)
+        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{gone}")
     for requirement, blob in changed:
         row = there.get(requirement.id)
         if row is not None and row.blob == blob:
             # It is back as it was, say by an undone rewind: what was decided on it holds.
             if row.withdrawn and row.withdrawn_why is None:
-                change(connection, call.job, requirement.id, {"withdrawn": False, "at": call.at})
+                update_requirement(
+                    connection, call.job, requirement.id, {"withdrawn": False, "at": call.at}
+                )
         else:
-            _put(connection, call, requirement, blob, replace=row is not None)
+            _put_requirement(connection, call, requirement, blob, replace=row is not None)
 
 
-def _put(
+def _put_requirement(
     connection: Connection, call: Call, requirement: Requirement, blob: str, *, replace: bool
 ) -> None:
     if replace:
@@ -100,12 +102,12 @@ def _put(
             connection.execute(
                 delete(table).where(table.c.job == call.job, column == requirement.id)
             )
-        reopen(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
+        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{requirement.id}")
     content = requirement.model_dump(include=set(FIELDS))
     connection.execute(
         insert(REQUIREMENTS).values(
             job=call.job, id=requirement.id, status="draft", blob=blob, key=call.key, at=call.at,
-            withdrawn=False, said=fingerprint(requirement),
+            withdrawn=False, said=requirement_fingerprint(requirement),
             **{name: storable(value) for name, value in content.items()},
         )
     )  # fmt: skip
@@ -119,12 +121,12 @@ def _put(
     )
 
 
-def fingerprint(requirement: Requirement) -> str:
+def requirement_fingerprint(requirement: Requirement) -> str:
     """The same for two that say the same, word for word, of the same passage."""
     first = requirement.citations[0]
     name = first.url or first.document.rpartition("/")[2]
-    said = [" ".join(text.split()).casefold() for text in (requirement.text, first.quote, name)]
-    return hashlib.sha256("\0".join(said).encode(errors="replace")).hexdigest()
+    words = [" ".join(text.split()).casefold() for text in (requirement.text, first.quote, name)]
+    return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
 
 
 def take_over(connection: Connection, call: Call, parent: str, present: Mapping[str, str]) -> None:
@@ -134,14 +136,14 @@ def take_over(connection: Connection, call: Call, parent: str, present: Mapping[
         connection: In a transaction.
         call: The fork's.
         parent: The job it was forked from.
-        present: As for `fill`: what of the fork's workspace has the same content is the same.
+        present: As for `fill_requirements`, of the fork's workspace.
     """
-    if not first_in_line(connection, call):
+    if not is_newest_call(connection, call):
         return
-    left = and_(R.job == parent, R.status == "draft", R.withdrawn.is_(False))
-    for row in connection.execute(select(R.id, R.blob).where(left).with_for_update()).all():
+    drafts = and_(R.job == parent, R.status == "draft", R.withdrawn.is_(False))
+    for row in connection.execute(select(R.id, R.blob).where(drafts).with_for_update()).all():
         if present.get(row.id) == row.blob:
-            _withdraw(connection, parent, row.id, call.job, TAKEN_OVER.format(call.job))
+            _withdraw_row(connection, parent, row.id, call.job, TAKEN_OVER.format(call.job))
 
 
 def withdraw_as_parent(
@@ -155,81 +157,81 @@ def withdraw_as_parent(
         parent: The job it was forked from.
         present: As for `take_over`.
     """
-    if not first_in_line(connection, call):
+    if not is_newest_call(connection, call):
         return
     by_name = and_(R.job == parent, R.withdrawn.is_(True), R.withdrawn_why.is_not(None))
-    wanted = select(R.id, R.blob, R.withdrawn_by, R.withdrawn_why).where(by_name)
-    for row in connection.execute(wanted).all():
+    query = select(R.id, R.blob, R.withdrawn_by, R.withdrawn_why).where(by_name)
+    for row in connection.execute(query).all():
         by_fork = row.withdrawn_why == TAKEN_OVER.format(row.withdrawn_by)
         if not by_fork and present.get(row.id) == row.blob:
-            _withdraw(connection, call.job, row.id, row.withdrawn_by, row.withdrawn_why)
+            _withdraw_row(connection, call.job, row.id, row.withdrawn_by, row.withdrawn_why)
 
 
-def withdraw(connection: Connection, ref: str, by: str, why: str) -> str:
+def withdraw_requirement(connection: Connection, ref: str, by: str, why: str) -> str:
     """Withdraw a requirement for good, whatever its workspace says; the status that it had.
 
     Raises:
-        StoreRefuses: there is none of that name, or it is withdrawn already.
+        StoreRefusedError: there is none of that name, or it is withdrawn already.
     """
-    row = find(connection, ref, lock=True)
+    row = find_row(connection, ref, lock=True)
     if row is None:
-        raise StoreRefuses(f"there is no requirement {ref}")
+        raise StoreRefusedError(f"there is no requirement {ref}")
     if row.withdrawn and row.withdrawn_why is not None:
-        raise StoreRefuses(
+        raise StoreRefusedError(
             f"{ref} is withdrawn already, by {row.withdrawn_by}: {row.withdrawn_why}"
         )
-    _withdraw(connection, row.job, row.id, by, why)
+    _withdraw_row(connection, row.job, row.id, by, why)
     return str(row.status)
 
 
-def _withdraw(connection: Connection, job: str, id: str, by: str, why: str) -> None:
+def _withdraw_row(connection: Connection, job: str, id: str, by: str, why: str) -> None:
     reasons = {"withdrawn": True, "withdrawn_by": by, "withdrawn_why": storable(why)}
-    change(connection, job, id, reasons | FREE)
-    reopen(connection, R.duplicate_of == f"{job}/{id}")
+    update_requirement(connection, job, id, reasons | FREE)
+    reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
 
 
-def drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, str]]:
+def list_drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, str]]:
     """Job and id of what these jobs left undecided."""
-    left = and_(R.job.in_(jobs), R.status == "draft", R.withdrawn.is_(False))
-    return [(row.job, row.id) for row in connection.execute(select(R.job, R.id).where(left))]
+    condition = and_(R.job.in_(jobs), R.status == "draft", R.withdrawn.is_(False))
+    return [(row.job, row.id) for row in connection.execute(select(R.job, R.id).where(condition))]
 
 
-def supersede(connection: Connection, call: Call, before: Sequence[str]) -> None:
+def supersede_drafts(connection: Connection, call: Call, before: Sequence[str]) -> None:
     """Withdraw the drafts of jobs that are over, and whose task the caller has now."""
-    if first_in_line(connection, call):
-        for job, id in drafts(connection, before):
-            change(connection, job, id, {"withdrawn": True, "at": call.at} | FREE)
-            reopen(connection, R.duplicate_of == f"{job}/{id}")
+    if is_newest_call(connection, call):
+        for job, id in list_drafts(connection, before):
+            update_requirement(connection, job, id, {"withdrawn": True, "at": call.at} | FREE)
+            reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
 
 
-def known(connection: Connection) -> list[Known]:
+def known_requirements(connection: Connection) -> list[KnownRequirement]:
     """All requirements but those withdrawn, rejected or said to be duplicates."""
-    wanted = (
+    query = (
         select(R.job, R.id, R.text, R.status, R.taken_by)
         .where(R.withdrawn.is_(False), R.status.in_(("draft", "accepted")))
         .order_by(R.job, R.id)
     )
     return [
-        Known(
+        KnownRequirement(
             f"{row.job}/{row.id}", row.text, row.status,
             row.taken_by if row.status == "draft" else None,
         )
-        for row in connection.execute(wanted)
+        for row in connection.execute(query)
     ]  # fmt: skip
 
 
-def forget(connection: Connection, job: str) -> None:
+def forget_requirements(connection: Connection, job: str) -> None:
     """Remove a job's requirements, with what was decided on them; late writes stay out."""
     # Named in full: another job's name may begin like this one's, or be the same in capitals.
-    own = REQUIREMENTS.alias().c
-    refs = select(own.job + "/" + own.id).where(own.job == job)
-    reopen(connection, R.duplicate_of.in_(refs))
+    columns = REQUIREMENTS.alias().c
+    refs = select(columns.job + "/" + columns.id).where(columns.job == job)
+    reopen_duplicates(connection, R.duplicate_of.in_(refs))
     connection.execute(delete(CITATIONS).where(CITATIONS.c.job == job))
     connection.execute(delete(REQUIREMENTS).where(R.job == job))
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredRequirement:
     """A requirement with what became of it."""
 
     requirement: Requirement
@@ -240,7 +242,7 @@ class Stored:
     withdrawn_why: str | None
 
 
-def search(
+def search_requirements(
     connection: Connection,
     *,
     job: str = "",
@@ -248,7 +250,7 @@ def search(
     document: str = "",
     withdrawn: bool = False,
     refs: Sequence[str] = (),
-) -> list[Stored]:
+) -> list[StoredRequirement]:
     """What the store holds of which all that is given is true, by job and id.
 
     Args:
@@ -259,51 +261,51 @@ def search(
         withdrawn: Whether those that are withdrawn are among them.
         refs: Only these.
     """
-    wanted = select(REQUIREMENTS).order_by(R.job, func.length(R.id), R.id)
+    query = select(REQUIREMENTS).order_by(R.job, func.length(R.id), R.id)
     for column, value in ((R.job, job), (R.status, status)):
-        wanted = wanted.where(column == value) if value else wanted
+        query = query.where(column == value) if value else query
     if not withdrawn:
-        wanted = wanted.where(R.withdrawn.is_(False))
+        query = query.where(R.withdrawn.is_(False))
     if document:
-        wanted = wanted.where(R.source.endswith(document, autoescape=True))
+        query = query.where(R.source.endswith(document, autoescape=True))
     if refs:
-        wanted = wanted.where((R.job + "/" + R.id).in_(refs))
-    found = connection.execute(wanted).all()
+        query = query.where((R.job + "/" + R.id).in_(refs))
+    rows = connection.execute(query).all()
     cited: dict[tuple[str, str], list[Row[Any]]] = {}
-    jobs = sorted({row.job for row in found})
+    jobs = sorted({row.job for row in rows})
     passages = select(CITATIONS).where(CITATIONS.c.job.in_(jobs)).order_by(CITATIONS.c.place)
     for passage in connection.execute(passages):
         cited.setdefault((passage.job, passage.requirement), []).append(passage)
     return [
-        Stored(
-            _requirement(row, cited.get((row.job, row.id), [])),
+        StoredRequirement(
+            _build_requirement(row, cited.get((row.job, row.id), [])),
             row.reasons,
             row.decided_by,
             row.withdrawn,
             row.withdrawn_by,
             row.withdrawn_why,
         )
-        for row in found
+        for row in rows
     ]
 
 
-def find(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:
+def find_row(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:
     """The row of that `ref`, also when it is withdrawn."""
     job, _, id = ref.rpartition("/")
-    wanted = select(REQUIREMENTS).where(R.job == job, R.id == id)
-    return connection.execute(wanted.with_for_update() if lock else wanted).first()
+    query = select(REQUIREMENTS).where(R.job == job, R.id == id)
+    return connection.execute(query.with_for_update() if lock else query).first()
 
 
-def named(connection: Connection, ref: str) -> Requirement | None:
+def find_requirement(connection: Connection, ref: str) -> Requirement | None:
     """The requirement of that `ref`, unless it is withdrawn."""
-    row = find(connection, ref)
+    row = find_row(connection, ref)
     return None if row is None or row.withdrawn else as_requirement(connection, row)
 
 
-def of_job(connection: Connection, job: str) -> list[Requirement]:
+def job_requirements(connection: Connection, job: str) -> list[Requirement]:
     """A job's requirements as the store has them, but for those withdrawn."""
-    wanted = select(REQUIREMENTS).where(R.job == job, R.withdrawn.is_(False)).order_by(R.id)
-    return [as_requirement(connection, row) for row in connection.execute(wanted).all()]
+    query = select(REQUIREMENTS).where(R.job == job, R.withdrawn.is_(False)).order_by(R.id)
+    return [as_requirement(connection, row) for row in connection.execute(query).all()]
 
 
 FREE: dict[str, Any] = {"taken_by": None, "taken_key": None, "taken_until": None}
@@ -313,19 +315,19 @@ _DRAFT = FREE | dict.fromkeys(
 )
 
 
-def reopen(connection: Connection, same: ColumnElement[bool]) -> None:
+def reopen_duplicates(connection: Connection, same: ColumnElement[bool]) -> None:
     """Make drafts again of the duplicates of what is not to stay, lest no one of them does."""
     connection.execute(
         update(REQUIREMENTS).where(R.status == "duplicate", same).values(status="draft", **_DRAFT)
     )
 
 
-def change(connection: Connection, job: str, id: str, values: dict[str, Any]) -> None:
+def update_requirement(connection: Connection, job: str, id: str, values: dict[str, Any]) -> None:
     """Give one requirement these values."""
     connection.execute(update(REQUIREMENTS).where(R.job == job, R.id == id).values(values))
 
 
-def first_in_line(connection: Connection, call: Call) -> bool:
+def is_newest_call(connection: Connection, call: Call) -> bool:
     """Whether no later call of the job was here; keeps others of the job out until the end."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     connection.execute(
@@ -345,10 +347,10 @@ def as_requirement(connection: Connection, row: Row[Any]) -> Requirement:
         .where(CITATIONS.c.job == row.job, CITATIONS.c.requirement == row.id)
         .order_by(CITATIONS.c.place)
     )
-    return _requirement(row, cited.all())
+    return _build_requirement(row, cited.all())
 
 
-def _requirement(row: Row[Any], cited: Sequence[Row[Any]]) -> Requirement:
+def _build_requirement(row: Row[Any], cited: Sequence[Row[Any]]) -> Requirement:
     return Requirement(
         id=row.id,
         job=row.job,

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import attempt_key, job_id, order
+from activities.job.activity_context import attempt_key, job_id, scheduled_ms
 from activities.job.snapshot import Snapshot
 from activities.requirements import claims, store_sync
 from activities.requirements import requirement_store as rows
 from activities.requirements.graph import writes  # noqa: F401 - enters how writes to the graph are made up
-from activities.stores.errors import StoreAway
-from activities.stores.outbox import Call, Writer, flush
-from activities.toolkit.equipment import has_tool
+from activities.stores.errors import StoreUnavailableError
+from activities.stores.outbox import Call, StoreWriter, flush_deferred
+from activities.toolkit.agent_tools import has_tool
 from protocol.endings import GateFacts, Outcome
 
 MOST_NAMED = 10
@@ -22,9 +22,9 @@ RELEASE_SECONDS = 2.0
 """What a job took runs out by itself; a store that hangs is not worth a longer wait at its end."""
 
 
-def _writer(root: Root, snapshot: Snapshot) -> Writer:
-    call = Call(job_id(), attempt_key(), order())
-    return Writer(root, call, snapshot.files, snapshot.state, snapshot.config)
+def _job_writer(root: Root, snapshot: Snapshot) -> StoreWriter:
+    call = Call(job_id(), attempt_key(), scheduled_ms())
+    return StoreWriter(root, call, snapshot.files, snapshot.state, snapshot.config)
 
 
 def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
@@ -34,7 +34,7 @@ def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
     """
     if not has_tool(snapshot.config, "add_requirement"):
         return []
-    return store_sync.bring_up(_writer(root, snapshot))
+    return store_sync.fill_or_defer(_job_writer(root, snapshot))
 
 
 def after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
@@ -45,10 +45,10 @@ def after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
     """
     if not has_tool(snapshot.config, "add_requirement"):
         return []
-    return store_sync.take_over(_writer(root, snapshot), parent)
+    return store_sync.take_over(_job_writer(root, snapshot), parent)
 
 
-def instead_of(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[str]:
+def supersede_earlier(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[str]:
     """For a job that begins in the place of others of its project, which are over: what they left
     undecided is nobody's any more, and their successor would take its own for a duplicate of it.
 
@@ -56,11 +56,11 @@ def instead_of(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[st
     """
     if not before or not has_tool(snapshot.config, "add_requirement"):
         return []
-    writer = _writer(root, snapshot)
+    writer = _job_writer(root, snapshot)
     try:
-        if writer.store.is_begun and writer.store.read(lambda c: rows.drafts(c, before)):
-            writer.store.run(lambda c: rows.supersede(c, writer.call, before))
-    except StoreAway as error:
+        if writer.store.may_hold_data and writer.store.read(lambda c: rows.list_drafts(c, before)):
+            writer.store.run(lambda c: rows.supersede_drafts(c, writer.call, before))
+    except StoreUnavailableError as error:
         return [f"drafts of {', '.join(before)} stay in the store: {error}"]
     return []
 
@@ -74,12 +74,12 @@ def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
     keeps = has_tool(snapshot.config, "add_requirement")
     if not snapshot.state.deferred_writes and not keeps:
         return
-    writer = _writer(root, snapshot)
+    writer = _job_writer(root, snapshot)
     try:
-        facts.unstored, refused = store_sync.unstored(writer, filled=keeps)
-    except StoreAway as error:
+        facts.unstored, refused = store_sync.find_unstored(writer, filled=keeps)
+    except StoreUnavailableError as error:
         facts.unstored, facts.store_unavailable = (
-            [store_sync.waits(writer, error).rstrip(".")],
+            [store_sync.waiting_message(writer, error).rstrip(".")],
             True,
         )
         return
@@ -92,20 +92,20 @@ def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
 
     Answers with what is lost of a job that did not complete, for its result.
     """
-    writer, lost = _writer(root, snapshot), list[str]()
+    writer, lost = _job_writer(root, snapshot), list[str]()
     try:
         if outcome == "completed":
             snapshot.state.deferred_writes = []
         elif snapshot.state.deferred_writes:
-            lost = flush(writer)
-    except StoreAway as error:
-        lost = [store_sync.waits(writer, error)]
+            lost = flush_deferred(writer)
+    except StoreUnavailableError as error:
+        lost = [store_sync.waiting_message(writer, error)]
     try:
         if has_tool(snapshot.config, "take_requirement"):
             writer.store.run(
-                lambda connection: claims.release(connection, writer.call),
+                lambda connection: claims.release_claims(connection, writer.call),
                 seconds=RELEASE_SECONDS,
             )
-    except StoreAway as error:
+    except StoreUnavailableError as error:
         activity.logger.warning("at the end of the job %s", error)
     return lost

@@ -2,114 +2,128 @@
 
 from __future__ import annotations
 
-from activities.requirements import claims, folder
+from activities.requirements import claims, workspace_files
 from activities.requirements import requirement_store as rows
 from activities.requirements.requirement import Requirement
-from activities.stores.errors import StoreAway, StoreRefuses
-from activities.stores.outbox import Call, Writer, attempt, defer, flush, makes, write
+from activities.stores.errors import StoreRefusedError, StoreUnavailableError
+from activities.stores.outbox import (
+    Call,
+    StoreWriter,
+    attempt_deferred,
+    defer_write,
+    flush_deferred,
+    register_maker,
+    write_or_defer,
+)
 from protocol.state import DeferredWrite
 
 FILLED = "requirements"
 DECIDED = "decision"
 TAKEN_OVER = "takeover"
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
-@makes(FILLED)
-def _fill(writer: Writer, _entry: DeferredWrite) -> list[str]:
+@register_maker(FILLED)
+def _make_fill(writer: StoreWriter, _entry: DeferredWrite) -> list[str]:
     """Whatever was missed, the workspace as it is now is what counts."""
-    return fill(writer)
+    return fill_store(writer)
 
 
-@makes(DECIDED)
-def _decide(writer: Writer, entry: DeferredWrite) -> list[str]:
+@register_maker(DECIDED)
+def _make_decision(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
     call = Call(writer.call.job, entry.key, entry.at)
-    writer.store.run(lambda connection: claims.decide(connection, call, **entry.data))
+    writer.store.run(lambda connection: claims.decide_requirement(connection, call, **entry.data))
     return []
 
 
-@makes(TAKEN_OVER)
-def _take_over(writer: Writer, entry: DeferredWrite) -> list[str]:
+@register_maker(TAKEN_OVER)
+def _make_takeover(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
     """What the fork's workspace still has as its parent had it."""
-    present = {name: blob for name, (_, blob) in folder.listed(writer.files).items()}
+    present = {
+        name: blob for name, (_, blob) in workspace_files.list_final_files(writer.files).items()
+    }
     parent = entry.data["parent"]
     writer.store.run(lambda c: rows.take_over(c, writer.call, parent, present))
-    problems = fill(writer)
+    problems = fill_store(writer)
     writer.store.run(lambda c: rows.withdraw_as_parent(c, writer.call, parent, present))
     return problems
 
 
-def take_over(writer: Writer, parent: str) -> list[str]:
+def take_over(writer: StoreWriter, parent: str) -> list[str]:
     """Have a fork's drafts in the store instead of its parent's; remarks for people."""
-    if not folder.listed(writer.files):
+    if not workspace_files.list_final_files(writer.files):
         return []
     call = writer.call
     entry = DeferredWrite(kind=TAKEN_OVER, key=call.key, at=call.at, data={"parent": parent})
     try:
-        return write(writer, entry)
-    except StoreRefuses as refusal:
+        return write_or_defer(writer, entry)
+    except StoreRefusedError as refusal:
         return [f"Not in the store: {refusal}"]
 
 
-def fill(writer: Writer) -> list[str]:
+def fill_store(writer: StoreWriter) -> list[str]:
     """Bring the store up to the workspace; answers with what is wrong with files in it.
 
     Raises:
-        StoreAway: the store does not answer.
+        StoreUnavailableError: the store does not answer.
     """
     job, store = writer.call.job, writer.store
-    listed = folder.listed(writer.files)
+    listed = workspace_files.list_final_files(writer.files)
     present = {name: blob for name, (_, blob) in listed.items()}
-    held = store.read(lambda connection: rows.held_blobs(connection, job))
-    if held == present:
+    stored = store.read(lambda connection: rows.stored_blobs(connection, job))
+    if stored == present:
         return []
     problems: list[str] = []
     changed: list[tuple[Requirement, str]] = []
     for name, (path, blob) in listed.items():
-        if held.get(name) != blob:
+        if stored.get(name) != blob:
             try:
-                changed.append((folder.read(writer.files, path, name, job), blob))
-            except folder.Unusable as problem:
+                changed.append(
+                    (workspace_files.read_requirement(writer.files, path, name, job), blob)
+                )
+            except workspace_files.InvalidWorkspaceFile as problem:
                 problems.append(str(problem))
-    store.run(lambda connection: rows.fill(connection, writer.call, present, changed))
+    store.run(lambda connection: rows.fill_requirements(connection, writer.call, present, changed))
     return problems
 
 
-def bring_up(writer: Writer) -> list[str]:
+def fill_or_defer(writer: StoreWriter) -> list[str]:
     """The same, or deferred when the store does not answer."""
     # At most one of them: the last takes along what those before it would have.
     state = writer.state
     state.deferred_writes = [entry for entry in state.deferred_writes if entry.kind != FILLED]
     try:
-        return [*flush(writer, "relational"), *fill(writer)]
-    except StoreRefuses as refusal:
+        return [*flush_deferred(writer, "relational"), *fill_store(writer)]
+    except StoreRefusedError as refusal:
         return [f"Not in the store: {refusal}"]
-    except StoreAway as error:
+    except StoreUnavailableError as error:
         entry = DeferredWrite(kind=FILLED, key=writer.call.key, at=writer.call.at)
-        return defer(writer, entry, error)
+        return defer_write(writer, entry, error)
 
 
-def unstored(writer: Writer, *, filled: bool) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
+def find_unstored(
+    writer: StoreWriter, *, filled: bool
+) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
     """Make what is deferred, and fill the store if asked.
 
     Returns:
         What is still missing, for the gate; and the writes that a store refuses, with why.
 
     Raises:
-        StoreAway: a store does not answer.
+        StoreUnavailableError: a store does not answer.
     """
     try:
-        _, refused = attempt(writer)
-        problems = fill(writer) if filled else []
-    except StoreRefuses as refusal:
+        _, refused = attempt_deferred(writer)
+        problems = fill_store(writer) if filled else []
+    except StoreRefusedError as refusal:
         about = DeferredWrite(
             kind=FILLED, key=writer.call.key, at=writer.call.at, about="the requirements"
         )
         return [], [*refused, (about, str(refusal))]
-    return problems[:MOST_NAMED], refused
+    return problems[:MAX_NAMED], refused
 
 
-def waits(writer: Writer, error: StoreAway) -> str:
+def waiting_message(writer: StoreWriter, error: StoreUnavailableError) -> str:
     """`2 writes wait, since the store does not answer.`"""
     waiting = len(writer.state.deferred_writes) or 1
     return f"{waiting} {'write waits' if waiting == 1 else 'writes wait'}, since {error}"

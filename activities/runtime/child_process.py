@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 
 POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Child:
+class ChildResult:
     """How a child ended."""
 
     status: int | None
@@ -44,7 +44,7 @@ class Child:
         return killed or b"MemoryError" in self.stderr[-2000:]
 
     @property
-    def crash(self) -> str:
+    def crash_signal(self) -> str:
         """The name of the signal that ended it, such as `SIGSEGV`; empty without one."""
         return signal.Signals(-self.status).name if self.status and self.status < 0 else ""
 
@@ -60,7 +60,7 @@ def run_child(
     data: bytes,
     seconds: float,
     heartbeat: Callable[[], None] | None = None,
-) -> Child:
+) -> ChildResult:
     """Run a Python script with the data on its standard input.
 
     `heartbeat` is called about four times a second. Whatever it raises, or is raised in the
@@ -82,16 +82,16 @@ def run_child(
             start_new_session=True,
         )
         try:
-            status = _wait(child, seconds, heartbeat)
+            status = _wait_for_child(child, seconds, heartbeat)
         except BaseException:
-            _kill(child)
+            _kill_group(child)
             raise
         stdout.seek(0)
         stderr.seek(0)
-        return Child(status, stdout.read(), stderr.read())
+        return ChildResult(status, stdout.read(), stderr.read())
 
 
-class Printed:
+class OutputReader:
     """What comes out of a pipe, read to its end by a thread; of much, the beginning and the end.
 
     Args:
@@ -107,10 +107,10 @@ class Printed:
         self._head = bytearray()
         self._tail = bytearray()
         self._stream = stream
-        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread = threading.Thread(target=self._read_stream, daemon=True)
         self._thread.start()
 
-    def _read(self) -> None:
+    def _read_stream(self) -> None:
         head, tail = self._most
         with suppress(OSError, ValueError):
             while piece := self._stream.read1(65_536):  # type: ignore[attr-defined]
@@ -130,25 +130,27 @@ class Printed:
     def text(self) -> str:
         gone = self.size - len(self._head) - len(self._tail)
         mark = b"\n[%d bytes of output left out]\n" % gone if gone > 0 else b""
-        return plain((bytes(self._head) + mark + bytes(self._tail)).decode(errors="replace"))
+        return replace_surrogates(
+            (bytes(self._head) + mark + bytes(self._tail)).decode(errors="replace")
+        )
 
 
-def _wait(
+def _wait_for_child(
     child: subprocess.Popen[bytes], seconds: float, heartbeat: Callable[[], None] | None
 ) -> int | None:
     deadline = time.monotonic() + seconds
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            _kill(child)
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            _kill_group(child)
             return None
         with suppress(subprocess.TimeoutExpired):
-            return child.wait(timeout=min(POLL_SECONDS, left))
+            return child.wait(timeout=min(POLL_SECONDS, remaining))
         if heartbeat is not None:
             heartbeat()
 
 
-def _kill(child: subprocess.Popen[bytes]) -> None:
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -26,20 +26,20 @@ import pygit2
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory, FailureError
 
-from activities.checkpoints import CheckpointMissing, NoGit, RemoteAway, RootError
+from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, RootError
 from activities.redaction.secrets import redact
-from activities.runtime.heartbeats import Superseded
-from config.schema.agent import Problem
+from activities.runtime.heartbeats import AttemptSuperseded
+from config.schema.agent import ConfigError
 from protocol.requests import LOST_WORKERS
 
 ATTEMPTS = 4
 """After so many, a failure that may pass is left to a person, where nothing else is said."""
 MAX_DELAY = 60.0
-STORE = ("activities.checkpoints.", "activities.job.")
+STORE_MODULES = ("activities.checkpoints.", "activities.job.")
 """Modules whose own trouble with files is trouble of the workspaces root."""
 
 
-def failure(
+def typed_failure(
     kind: str,
     message: str,
     *,
@@ -69,7 +69,7 @@ def failure(
 
 
 @contextmanager
-def typed(most: int | None = None) -> Iterator[None]:
+def typed_failures(most: int | None = None) -> Iterator[None]:
     """Turn what libraries raise into typed failures.
 
     Args:
@@ -77,56 +77,56 @@ def typed(most: int | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except Superseded:
+    except AttemptSuperseded:
         # Hundreds, when a worker was late: a line each, where the SDK writes a traceback.
         activity.logger.info("this attempt comes too late, another has taken its place")
         raise ApplicationError(
             "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
         ) from None
     except CheckpointMissing as error:
-        raise failure("CheckpointMissing", str(error)) from error
-    except Problem as error:
-        raise failure("BadStart", str(error)) from error
-    except (RemoteAway, NoGit) as error:
-        raise failure(
+        raise typed_failure("CheckpointMissing", str(error)) from error
+    except ConfigError as error:
+        raise typed_failure("BadStart", str(error)) from error
+    except (RemoteUnavailable, GitNotInstalled) as error:
+        raise typed_failure(
             "Dependency",
             f"This worker lacks the job's checkpoint, and the remote gives none: {error}.",
-            retry=may_pass(most),
+            retry=may_retry(most),
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:
         # What to do about the rest is said where the job waits.
         is_refused = isinstance(error, PermissionError)
         mend = " Give the worker's user access to what it names." if is_refused else ""
-        raise failure(
+        raise typed_failure(
             "Storage",
             f"The workspaces root cannot be used: {error}.{mend}",
-            retry=may_pass(most),
+            retry=may_retry(most),
         ) from error
     except FailureError:
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        raise failure("Unforeseen", what[:1000], retry=may_pass(most)) from error
+        raise typed_failure("Unforeseen", what[:1000], retry=may_retry(most)) from error
 
 
-def is_of_store(error: OSError) -> bool:
+def is_store_error(error: OSError) -> bool:
     """Whether a full disk or the store of files raised it, and no code that merely uses them."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return True
     frames = walk_tb(error.__traceback__)
-    return any(frame.f_globals.get("__name__", "").startswith(STORE) for frame, _ in frames)
+    return any(frame.f_globals.get("__name__", "").startswith(STORE_MODULES) for frame, _ in frames)
 
 
 def is_retried(error: ApplicationError) -> bool:
     """Whether Temporal tries again after this failure, and that is worth it."""
-    return not error.non_retryable and may_pass()
+    return not error.non_retryable and may_retry()
 
 
-def may_pass(most: int | None = None) -> bool:
+def may_retry(most: int | None = None) -> bool:
     """Whether another attempt of this activity is worth it, of `most` at the most."""
     info = activity.info()
-    given = info.retry_policy.maximum_attempts if info.retry_policy else 0
-    if given and not info.is_local:
-        given -= LOST_WORKERS
-    given = given or ATTEMPTS
-    return info.attempt < min(given, most or given)
+    attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0
+    if attempts and not info.is_local:
+        attempts -= LOST_WORKERS
+    attempts = attempts or ATTEMPTS
+    return info.attempt < min(attempts, most or attempts)

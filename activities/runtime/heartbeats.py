@@ -39,18 +39,18 @@ async def heartbeats() -> AsyncIterator[None]:
     The start counts as the first heartbeat: work that ends within a second sends none, each of
     which is a request to the server and a write there.
     """
-    tracing.begin()
+    tracing.begin_activity()
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = []
 
-    def wait(seconds: float) -> None:
-        timers[:] = [loop.call_later(seconds, beat)]
+    def schedule_beat(seconds: float) -> None:
+        timers[:] = [loop.call_later(seconds, send_beat)]
 
-    def beat() -> None:
-        wait(SECONDS if len(_beating) < MANY else 2 * SECONDS)
+    def send_beat() -> None:
+        schedule_beat(SECONDS if len(_beating) < MANY else 2 * SECONDS)
         activity.heartbeat()
 
-    wait(SECONDS)
+    schedule_beat(SECONDS)
     _beating.add(id(timers))
     try:
         yield
@@ -59,18 +59,18 @@ async def heartbeats() -> AsyncIterator[None]:
         timers[0].cancel()
 
 
-def now_and_then() -> Callable[[], None]:
+def throttled_heartbeat() -> Callable[[], None]:
     """A heartbeat for loops in a thread, which may call it at every turn: one in a second goes out,
     since each is a trip to the event loop and back."""
     last = 0.0
 
-    def beat() -> None:
+    def send_beat() -> None:
         nonlocal last
         if (now := time.monotonic()) >= last + SECONDS:
             last = now
             activity.heartbeat()
 
-    return beat
+    return send_beat
 
 
 @contextmanager
@@ -82,11 +82,11 @@ def heartbeats_from_thread() -> Iterator[None]:
     done = threading.Event()
     context = contextvars.copy_context()
 
-    def beat() -> None:
+    def send_beats() -> None:
         while not done.wait(SECONDS):
             activity.heartbeat()
 
-    thread = threading.Thread(target=context.run, args=(beat,), daemon=True)
+    thread = threading.Thread(target=context.run, args=(send_beats,), daemon=True)
     thread.start()
     try:
         yield
@@ -95,12 +95,12 @@ def heartbeats_from_thread() -> Iterator[None]:
         thread.join()
 
 
-class Superseded(asyncio.CancelledError):
+class AttemptSuperseded(asyncio.CancelledError):
     """Another attempt has taken this one's place. Like a cancellation nothing on the way takes it
     for a failure to make do with."""
 
 
-async def still_wanted() -> None:
+async def check_still_wanted() -> None:
     """Stop here if this attempt was given up long ago; for just before what costs money.
 
     A worker that was frozen wakes with attempts in hand that others have long since finished:
@@ -108,7 +108,7 @@ async def still_wanted() -> None:
     asks the server.
 
     Raises:
-        Superseded: nobody waits for the outcome of this attempt.
+        AttemptSuperseded: nobody waits for the outcome of this attempt.
     """
     info = activity.info()
     late = time.time() - info.started_time.timestamp() > LATE_SECONDS
@@ -121,11 +121,11 @@ async def still_wanted() -> None:
         return  # the worker is told in its own way, and ends the attempt as cancelled
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
-            raise Superseded from None
+            raise AttemptSuperseded from None
         raise
 
 
-def wanted_in_thread() -> None:
+def check_wanted_in_thread() -> None:
     """The same in a thread, which has no client to ask with: for just before what reaches outside.
 
     An attempt from which the server has heard nothing for less than the heartbeat's time-out cannot

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from protocol.errors import Invalid
 
-ACCEPTED = {"Accept-Encoding": "gzip, deflate"}
+ACCEPT_HEADERS = {"Accept-Encoding": "gzip, deflate"}
 """To be asked with: of itself the client also asks for what happens to be installed beside it."""
 PIECE = 1_000_000
 """Bytes that are unpacked at a time, whatever they come from."""
@@ -19,54 +19,54 @@ _GZIP = 31
 _ZLIB = 15
 
 
-class Damaged(Invalid):
+class DamagedBody(Invalid):
     """What came cannot be unpacked; the message says why, in a few words."""
 
 
-class Unpacking:
+class BodyDecoder:
     """Unpacks one body.
 
     Args:
         encodings: The values of its Content-Encoding.
 
     Raises:
-        Damaged: it is packed in a way that nobody asked for.
+        DamagedBody: it is packed in a way that nobody asked for.
     """
 
     def __init__(self, encodings: list[str]) -> None:
         named = [name for each in encodings if (name := each.strip().lower()) != "identity"]
         if named not in ([], ["gzip"], ["x-gzip"], ["deflate"]):
-            raise Damaged(f"packed as {', '.join(named)[:80]}, where only gzip was asked for")
+            raise DamagedBody(f"packed as {', '.join(named)[:80]}, where only gzip was asked for")
         self._kind = named[0] if named else ""
         self._part: zlib._Decompress | None = None
         self._over = False
 
-    def pieces(self, data: bytes) -> Iterator[bytes]:
+    def decode_pieces(self, data: bytes) -> Iterator[bytes]:
         """What the next bytes of the body hold."""
         if not self._kind:
             yield data
             return
         while data and not self._over:
             if self._part is None:
-                self._part = zlib.decompressobj(self._window(data))
+                self._part = zlib.decompressobj(self._window_bits(data))
             try:
                 while piece := self._part.decompress(data, PIECE):
                     yield piece
                     data = self._part.unconsumed_tail
             except zlib.error as error:
-                raise Damaged(str(error)) from None
+                raise DamagedBody(str(error)) from None
             data = self._part.unused_data
             # What follows and is no part of its own fills up, and is passed over everywhere.
             if data and self._kind != "deflate" and b"\x1f\x8b".startswith(data[:2]):
                 self._part = None
             self._over = bool(data) and self._part is not None
 
-    def end(self) -> None:
-        """There is no more. Raises `Damaged` if there should be."""
+    def check_complete(self) -> None:
+        """There is no more. Raises `DamagedBody` if there should be."""
         if self._part is not None and not self._part.eof:
-            raise Damaged("what is packed breaks off before its end")
+            raise DamagedBody("what is packed breaks off before its end")
 
-    def _window(self, data: bytes) -> int:
+    def _window_bits(self, data: bytes) -> int:
         if self._kind != "deflate":
             return _GZIP
         # The bare form has no beginning of its own, and servers send either.

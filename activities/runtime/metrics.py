@@ -13,27 +13,29 @@ from protocol.requests import Usage
 MICRO = 1_000_000
 
 
-def model_call(agent: str, model: str, usage: Usage) -> None:
+def count_model_call(agent: str, model: str, usage: Usage) -> None:
     """Count a reply that was received."""
     labels = {"agent": agent, "model": model}
-    _count("longhaul_model_calls", "Replies of models.", 1, labels)
+    _add_to_counter("longhaul_model_calls", "Replies of models.", 1, labels)
     for kind, tokens in (
         ("prompt", usage.prompt_tokens),
         ("completion", usage.completion_tokens),
         ("cached", usage.cached_tokens),
         ("written", usage.written_tokens),
     ):
-        _count("longhaul_tokens", "Tokens of model calls.", tokens, {**labels, "kind": kind})
-    _count(
+        _add_to_counter(
+            "longhaul_tokens", "Tokens of model calls.", tokens, {**labels, "kind": kind}
+        )
+    _add_to_counter(
         "longhaul_cost_micro", "Cost in millionths of the price table's currency.",
         round(usage.cost * MICRO), labels,
     )  # fmt: skip
 
 
-def refusal(agent: str, guard: str) -> None:
+def count_refusal(agent: str, guard: str) -> None:
     """Count what a guard or hook refused."""
-    _count("longhaul_refusals", "Refusals of guards.", 1, {"agent": agent, "guard": guard})
+    _add_to_counter("longhaul_refusals", "Refusals of guards.", 1, {"agent": agent, "guard": guard})
 
 
-def _count(name: str, does: str, amount: int, labels: dict[str, str]) -> None:
+def _add_to_counter(name: str, does: str, amount: int, labels: dict[str, str]) -> None:
     activity.metric_meter().create_counter(name, does).add(amount, labels)

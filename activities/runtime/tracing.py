@@ -33,12 +33,12 @@ class ChatReply(Protocol):
     def finish(self) -> str: ...
 
 
-Heard = Callable[[ChatReply], None]
+ReplyCallback = Callable[[ChatReply], None]
 """To be called with the reply."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelRequest:
     """A request to a model, without what is asked."""
 
     model: str
@@ -49,26 +49,26 @@ class Asked:
     stream: bool
 
 
-class Watcher(Protocol):
+class ActivityWatcher(Protocol):
     def note_position(self, agent: str, phase: int, step: int) -> None:
         """Whose checkpoint was opened, and where it stands."""
 
     def tool(self, name: str, call: str) -> None:
         """The activity runs this call of a tool."""
 
-    def chat(self, asked: Asked) -> AbstractContextManager[Heard]:
+    def chat(self, request: ModelRequest) -> AbstractContextManager[ReplyCallback]:
         """Around a request to a model's endpoint."""
 
 
-WATCHER: ContextVar[Watcher | None] = ContextVar("WATCHER", default=None)
+WATCHER: ContextVar[ActivityWatcher | None] = ContextVar("WATCHER", default=None)
 
 
 PLACE: ContextVar[dict[str, int] | None] = ContextVar("PLACE", default=None)
 """Phase and step of the activity at work, for what is logged meanwhile."""
 
 
-def begin() -> None:
-    """What a thread of the activity finds out by `at` is known in all of it."""
+def begin_activity() -> None:
+    """What a thread of the activity finds out by `note_position` is known in all of it."""
     PLACE.set({})
 
 
@@ -81,23 +81,25 @@ def note_position(agent: str, phase: int, step: int) -> None:
         watcher.note_position(agent, phase, step)
 
 
-def tool(name: str, call: str) -> None:
+def note_tool(name: str, call: str) -> None:
     if watcher := WATCHER.get():
         watcher.tool(name, call)
 
 
-def chat(model: ModelConfig, client: AsyncOpenAI) -> AbstractContextManager[Heard]:
+def watch_model_call(
+    model: ModelConfig, client: AsyncOpenAI
+) -> AbstractContextManager[ReplyCallback]:
     watcher = WATCHER.get()
     if watcher is None:
-        return nullcontext(_unheard)
+        return nullcontext(_ignore_reply)
     where = client.base_url
     return watcher.chat(
-        Asked(
+        ModelRequest(
             model.name, where.host, where.port,
             model.max_output_tokens, model.temperature, model.stream,
         )
     )  # fmt: skip
 
 
-def _unheard(reply: ChatReply) -> None:
+def _ignore_reply(reply: ChatReply) -> None:
     return None

@@ -15,13 +15,13 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from activities.model.endpoint import address
-from activities.redaction.credentials import hide, key_in, without_credentials
+from activities.model.endpoint import address_arguments
+from activities.redaction.credentials import api_key, hide_credentials, without_credentials
 from config.schema.agent_sections import Embeddings
 from protocol.errors import Unavailable
 from protocol.text import one_line
 
-NONE = (
+NO_EMBEDDINGS = (
     "no embeddings: set `embeddings` in the agent's configuration, or install the extra "
     "`embeddings` on the worker"
 )
@@ -54,7 +54,7 @@ class EndpointEmbedder:
     def __init__(self, settings: Embeddings, patience: float | None = None) -> None:
         base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
         try:
-            key = key_in(settings.api_key_variable)
+            key = api_key(settings.api_key_variable)
         except ValueError as error:
             raise EmbeddingsFailed(f"the key in {settings.api_key_variable} {error}") from None
         if not key and base_url is None:
@@ -63,7 +63,7 @@ class EndpointEmbedder:
             )
         self.name = f"{settings.model} {without_credentials(base_url or '')}"
         self._model = settings.model
-        self._client = _client(base_url, key or "none")
+        self._client = _endpoint_client(base_url, key or "none")
         if patience:
             # Once and no longer: who waits has something to go on with.
             self._client = self._client.with_options(timeout=patience, max_retries=0)
@@ -71,7 +71,7 @@ class EndpointEmbedder:
     def embed(self, texts: list[str]) -> Matrix:
         try:
             answer = self._client.embeddings.create(
-                model=self._model, input=list(map(hide, texts)), encoding_format="float"
+                model=self._model, input=list(map(hide_credentials, texts)), encoding_format="float"
             )
             ordered = sorted(answer.data, key=lambda item: item.index)
             rows = np.array([item.embedding for item in ordered], dtype=np.float32)
@@ -80,7 +80,7 @@ class EndpointEmbedder:
             raise EmbeddingsFailed(f"the embeddings endpoint failed: {said}") from error
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
             raise EmbeddingsFailed("the embeddings endpoint's answer has not one vector a text")
-        return _of_length_one(rows)
+        return _normalise_rows(rows)
 
 
 class LocalEmbedder:
@@ -97,10 +97,10 @@ class LocalEmbedder:
         except (ImportError, OSError, RuntimeError, ValueError, TypeError, AttributeError) as error:
             # Installed by halves, or in a version with another interface.
             raise EmbeddingsFailed(f"the local embedding model failed: {error}") from error
-        return _of_length_one(np.asarray(rows, dtype=np.float32))
+        return _normalise_rows(np.asarray(rows, dtype=np.float32))
 
 
-def embedder(settings: Embeddings | None, patience: float | None = None) -> Embedder:
+def choose_embedder(settings: Embeddings | None, patience: float | None = None) -> Embedder:
     """What makes embeddings on this worker.
 
     Args:
@@ -114,13 +114,13 @@ def embedder(settings: Embeddings | None, patience: float | None = None) -> Embe
         return EndpointEmbedder(settings, patience)
     if find_spec("wordllama") is not None:
         return LocalEmbedder()
-    raise EmbeddingsFailed(NONE)
+    raise EmbeddingsFailed(NO_EMBEDDINGS)
 
 
 @lru_cache(maxsize=8)
-def _client(base_url: str | None, key: str) -> openai.OpenAI:
+def _endpoint_client(base_url: str | None, key: str) -> openai.OpenAI:
     timeout = httpx2.Timeout(SECONDS, connect=10)
-    where = address(base_url)
+    where = address_arguments(base_url)
     kind = openai.AzureOpenAI if "api_version" in where else openai.OpenAI
     return kind(**where, api_key=key, max_retries=2, timeout=timeout)
 
@@ -134,14 +134,14 @@ def _local_model() -> Any:
     return package.WordLlama.load(cache_dir=carried, disable_download=True)
 
 
-def embed_for(made: Embedder, texts: list[str], dimensions: int) -> Matrix:
+def embed_for(embedder: Embedder, texts: list[str], dimensions: int) -> Matrix:
     """The vectors of texts that are to be held to one of so many dimensions.
 
     Raises:
         EmbeddingsFailed: also if the endpoint has changed its model since it made that one; kept
             beside the others, what it makes now would break every search that follows.
     """
-    rows = made.embed(texts)
+    rows = embedder.embed(texts)
     if rows.shape[1] != dimensions:
         raise EmbeddingsFailed(
             "the embeddings endpoint changed its model meanwhile: vectors of "
@@ -150,6 +150,6 @@ def embed_for(made: Embedder, texts: list[str], dimensions: int) -> Matrix:
     return rows
 
 
-def _of_length_one(rows: Matrix) -> Matrix:
+def _normalise_rows(rows: Matrix) -> Matrix:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)

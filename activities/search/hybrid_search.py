@@ -12,8 +12,14 @@ from typing import TypeVar
 import numpy as np
 
 from activities.checkpoints import Files
-from activities.search.embedding import Embedder, EmbeddingsFailed, Matrix, embed_for, embedder
-from activities.search.index import Index, Place, with_index
+from activities.search.embedding import (
+    Embedder,
+    EmbeddingsFailed,
+    Matrix,
+    choose_embedder,
+    embed_for,
+)
+from activities.search.index import PassageRef, SearchIndex, with_index
 from config.schema.agent_sections import Embeddings
 
 DEPTH = 50
@@ -27,11 +33,11 @@ TEXTS_HELD = 20_000
 """Passages that are held in memory at a time, a kilobyte each."""
 EVERYTHING = (b"", b"\xff" * 256)
 _WORD = re.compile(r"[^\W_]+")
-Ranked = TypeVar("Ranked", Place, int)
+Ranked = TypeVar("Ranked", PassageRef, int)
 
 
 @dataclass(frozen=True)
-class Hit:
+class PassageHit:
     """A passage that was found."""
 
     path: str
@@ -40,22 +46,22 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     """Passages, best first, and what was missing for a better answer, if anything was."""
 
-    hits: list[Hit]
+    hits: list[PassageHit]
     note: str = ""
 
 
 @dataclass(frozen=True)
-class _Meaning:
+class _QueryVector:
     """The query as a vector, and what the vectors it is compared with are kept under."""
 
     vector: Matrix
     model: str
 
 
-def search(
+def search_passages(
     folder: Path,
     files: Files,
     query: str,
@@ -64,7 +70,7 @@ def search(
     limit: int = 10,
     embeddings: Embeddings | None = None,
     heartbeat: Callable[[], None],
-) -> Found:
+) -> SearchResults:
     """The passages of the files that answer a query best.
 
     Args:
@@ -79,58 +85,60 @@ def search(
     Raises:
         sqlite3.Error: the disk is full or cannot be written.
     """
-    under = _under(files, path)
+    under = _path_range(files, path)
 
-    def use(index: Index) -> Found:
+    def search_index(index: SearchIndex) -> SearchResults:
         meaning, note = None, ""
         try:
-            made = embedder(embeddings)
-            vector = made.embed([query])[0]
-            meaning = _Meaning(vector, f"{made.name} {len(vector)}")
-            note = _embed(index, files, made, meaning, under, heartbeat)
+            embedder = choose_embedder(embeddings)
+            vector = embedder.embed([query])[0]
+            meaning = _QueryVector(vector, f"{embedder.name} {len(vector)}")
+            note = _embed_missing(index, files, embedder, meaning, under, heartbeat)
         except EmbeddingsFailed as error:
-            note = _partly(str(error)) if meaning else f"Found by words alone: {error}."
-        with index.showing(files, heartbeat):
+            note = _partial_note(str(error)) if meaning else f"Found by words alone: {error}."
+        with index.mirror_files(files, heartbeat):
             rankings = (
-                [index.by_words(asked, under, DEPTH)] if (asked := asked_words(query)) else []
+                [index.match_words(words, under, DEPTH)] if (words := fts_query(query)) else []
             )
             if meaning is not None:
-                rankings.append(_nearest(meaning, *index.vectors(meaning.model, under)))
-            best = fused(rankings)[:limit]
-            return Found([_hit(index, place) for place in best], note)
+                rankings.append(
+                    _nearest_passages(meaning, *index.find_vectors(meaning.model, under))
+                )
+            best = fuse_rankings(rankings)[:limit]
+            return SearchResults([_passage_hit(index, place) for place in best], note)
 
-    return with_index(folder, use)
+    return with_index(folder, search_index)
 
 
-def _embed(
-    index: Index,
+def _embed_missing(
+    index: SearchIndex,
     files: Files,
-    made: Embedder,
-    meaning: _Meaning,
+    embedder: Embedder,
+    meaning: _QueryVector,
     under: tuple[bytes, bytes],
     heartbeat: Callable[[], None],
 ) -> str:
     """Embed what has no vector yet; a note if time was up. Each batch stays, whatever follows."""
     until = time.monotonic() + EMBEDDING_SECONDS
     while True:
-        with index.showing(files, heartbeat):
+        with index.mirror_files(files, heartbeat):
             lacking = index.without_vector(meaning.model, under, TEXTS_HELD)
         if not lacking:
             return ""
-        for at in range(0, len(lacking), made.batch):
+        for start in range(0, len(lacking), embedder.batch):
             heartbeat()
             if time.monotonic() > until:
-                return _partly("there was not time enough to embed every passage")
-            held = lacking[at : at + made.batch]
-            rows = embed_for(made, [text for _, text in held], len(meaning.vector))
-            index.keep_vectors(meaning.model, [mark for mark, _ in held], rows)
+                return _partial_note("there was not time enough to embed every passage")
+            batch = lacking[start : start + embedder.batch]
+            rows = embed_for(embedder, [text for _, text in batch], len(meaning.vector))
+            index.keep_vectors(meaning.model, [mark for mark, _ in batch], rows)
 
 
-def _partly(why: str) -> str:
+def _partial_note(why: str) -> str:
     return f"Found by words, and by meaning in part: {why}. Search again to go on."
 
 
-def _under(files: Files, path: str) -> tuple[bytes, bytes]:
+def _path_range(files: Files, path: str) -> tuple[bytes, bytes]:
     """The range of the paths of a file, or of a folder's content."""
     if not path:
         return EVERYTHING
@@ -141,13 +149,15 @@ def _under(files: Files, path: str) -> tuple[bytes, bytes]:
     return name + b"/", name + b"0"
 
 
-def asked_words(query: str) -> str:
+def fts_query(query: str) -> str:
     """The query for FTS5: any of its words, which in quotes have no meaning in its language."""
     words = list(dict.fromkeys(_WORD.findall(query.lower())))[:QUERY_WORDS]
     return " OR ".join(f'"{word}"' for word in words)
 
 
-def _nearest(meaning: _Meaning, places: list[Place], rows: Matrix) -> list[Place]:
+def _nearest_passages(
+    meaning: _QueryVector, places: list[PassageRef], rows: Matrix
+) -> list[PassageRef]:
     """The passages nearest in meaning, nearest first."""
     if not places:
         return []
@@ -162,14 +172,16 @@ def _nearest(meaning: _Meaning, places: list[Place], rows: Matrix) -> list[Place
     return [item[-1] for item in sorted(near, key=lambda item: item[:4])][:DEPTH]
 
 
-def fused(rankings: list[list[Ranked]]) -> list[Ranked]:
+def fuse_rankings(rankings: list[list[Ranked]]) -> list[Ranked]:
     """Best first; among equals those of the first ranking, so that an exact term comes first."""
     scores: dict[Ranked, float] = {}
     for ranking in rankings:
-        for rank, found in enumerate(ranking, 1):
-            scores[found] = scores.get(found, 0.0) + 1 / (DAMPING + rank)
-    return sorted(scores, key=lambda found: -round(scores[found], 9))
+        for rank, item in enumerate(ranking, 1):
+            scores[item] = scores.get(item, 0.0) + 1 / (DAMPING + rank)
+    return sorted(scores, key=lambda item: -round(scores[item], 9))
 
 
-def _hit(index: Index, place: Place) -> Hit:
-    return Hit(place.path.decode("utf-8", "surrogateescape"), place.line, index.text(place))
+def _passage_hit(index: SearchIndex, place: PassageRef) -> PassageHit:
+    return PassageHit(
+        place.path.decode("utf-8", "surrogateescape"), place.line, index.passage_text(place)
+    )

@@ -18,9 +18,9 @@ import numpy as np
 
 from activities.checkpoints import Files
 from activities.search.embedding import Matrix
-from activities.search.passages import Passage, passages
+from activities.search.passages import Passage, split_passages
 
-FORM = 2
+SCHEMA_VERSION = 2
 """Of the tables; an index in another form is stale."""
 BUSY_SECONDS = 20
 """Longest wait for another process. Writes take moments: who holds one so long is frozen."""
@@ -28,7 +28,7 @@ BATCH_FILES, BATCH_CHARACTERS = 200, 1_000_000
 """What is written at a time: what a killed process has done stays done."""
 TRIES = 10
 """To search one tree while others search others: more than as many can be at it at once."""
-OURS_TO_BEAR = frozenset(
+PERSISTENT_ERRORS = frozenset(
     {
         *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
         *(sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_INTERRUPT),
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PassageRef:
     """Where a passage stands, in the order in which equals are shown."""
 
     path: bytes
@@ -59,7 +59,7 @@ class Place:
     id: int
 
 
-class Index:
+class SearchIndex:
     """An index file opened; for one thread."""
 
     def __init__(self, path: Path) -> None:
@@ -69,13 +69,13 @@ class Index:
             # A power cut may spoil it; then it is made anew.
             self._base.execute("PRAGMA synchronous = OFF")
             (form,) = self._base.execute("PRAGMA user_version").fetchone()
-            if form not in (0, FORM):
-                raise sqlite3.DatabaseError(f"{path} has the form {form}, not {FORM}")
+            if form not in (0, SCHEMA_VERSION):
+                raise sqlite3.DatabaseError(f"{path} has the form {form}, not {SCHEMA_VERSION}")
             if form == 0:
-                with self._writing():
+                with self._write_transaction():
                     for statement in TABLES.split(";"):
                         self._base.execute(statement)
-                    self._base.execute(f"PRAGMA user_version = {FORM}")
+                    self._base.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         except BaseException:
             self._base.close()
             raise
@@ -84,41 +84,43 @@ class Index:
         self._base.close()
 
     @contextmanager
-    def showing(self, files: Files, beat: Beat) -> Iterator[None]:
+    def mirror_files(self, files: Files, beat: Beat) -> Iterator[None]:
         """While inside, the index holds exactly these files, whatever other processes do."""
         for _ in range(TRIES):
-            self._mirror(files, beat)
+            self._mirror_tree(files, beat)
             with self._transaction("BEGIN"):
-                if self._mirrored == files.id:
+                if self._mirrored_tree == files.id:
                     yield
                     return
         raise sqlite3.OperationalError("another process keeps searching another tree")
 
-    def by_words(self, query: str, under: tuple[bytes, bytes], limit: int) -> list[Place]:
+    def match_words(self, query: str, under: tuple[bytes, bytes], limit: int) -> list[PassageRef]:
         """Passages that match an FTS5 query, best first by BM25."""
-        found = self._base.execute(
+        rows = self._base.execute(
             "SELECT p.path, p.line, p.id FROM words JOIN passages p ON p.id = words.rowid "
             "WHERE words MATCH ? AND p.path >= ? AND p.path < ? "
             "ORDER BY round(bm25(words), 9), p.path, p.line, p.id LIMIT ?",
             (query, *under, limit),
         )
-        return [Place(*row) for row in found]
+        return [PassageRef(*row) for row in rows]
 
-    def vectors(self, model: str, under: tuple[bytes, bytes]) -> tuple[list[Place], Matrix]:
+    def find_vectors(
+        self, model: str, under: tuple[bytes, bytes]
+    ) -> tuple[list[PassageRef], Matrix]:
         """The passages that have an embedding of that model, and these as rows."""
-        found = self._base.execute(
+        records = self._base.execute(
             "SELECT p.path, p.line, p.id, v.vector FROM passages p "
             "JOIN vectors v ON v.mark = p.mark AND v.model = ? WHERE p.path >= ? AND p.path < ?",
             (model, *under),
         ).fetchall()
-        joined = np.frombuffer(b"".join(row[3] for row in found), dtype="<f2")
+        joined = np.frombuffer(b"".join(row[3] for row in records), dtype="<f2")
         try:
-            rows = joined.reshape(len(found), -1 if found else 0)
+            rows = joined.reshape(len(records), -1 if records else 0)
         except ValueError:
             raise sqlite3.DatabaseError("embeddings of the index are damaged") from None
-        return [Place(*row[:3]) for row in found], rows.astype(np.float32)
+        return [PassageRef(*row[:3]) for row in records], rows.astype(np.float32)
 
-    def text(self, place: Place) -> str:
+    def passage_text(self, place: PassageRef) -> str:
         (text,) = self._base.execute(
             "SELECT text FROM words WHERE rowid = ?", (place.id,)
         ).fetchone()
@@ -139,58 +141,58 @@ class Index:
 
     def keep_vectors(self, model: str, marks: list[bytes], rows: Matrix) -> None:
         halves = rows.astype("<f2")
-        with self._writing():
+        with self._write_transaction():
             self._base.executemany(
                 "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
                 [(mark, model, row.tobytes()) for mark, row in zip(marks, halves, strict=True)],
             )
 
     @property
-    def _mirrored(self) -> str | None:
+    def _mirrored_tree(self) -> str | None:
         """The tree whose files are here, if they are those of exactly one."""
         row = self._base.execute("SELECT tree FROM mirrored").fetchone()
         return row[0] if row else None
 
-    def _held(self) -> dict[bytes, str]:
+    def _indexed_files(self) -> dict[bytes, str]:
         return dict(self._base.execute("SELECT path, blob FROM files"))
 
-    def _mirror(self, files: Files, beat: Beat) -> None:
-        if self._mirrored == files.id:
+    def _mirror_tree(self, files: Files, beat: Beat) -> None:
+        if self._mirrored_tree == files.id:
             return
-        wanted = {
+        expected = {
             entry.path.encode("utf-8", "surrogateescape"): entry.id
             for entry in files.walk()
             if entry.kind == "file"
         }
-        held = self._held()
-        stale = [path for path in {*wanted, *held} if wanted.get(path) != held.get(path)]
+        indexed = self._indexed_files()
+        stale = [path for path in {*expected, *indexed} if expected.get(path) != indexed.get(path)]
         ready: list[tuple[bytes, str | None, list[Passage]]] = []
         size = 0
         for path in sorted(stale):
             beat()
-            blob = wanted.get(path)
-            cut = list(passages(files.store.read(bytes.fromhex(blob)))) if blob else []
+            blob = expected.get(path)
+            cut = list(split_passages(files.store.read(bytes.fromhex(blob)))) if blob else []
             ready.append((path, blob, cut))
             size += sum(len(passage.text) for passage in cut)
             if len(ready) >= BATCH_FILES or size >= BATCH_CHARACTERS:
-                self._replace(ready)
+                self._replace_files(ready)
                 ready, size = [], 0
-        self._replace(ready)
-        with self._writing():
-            if self._held() == wanted:
+        self._replace_files(ready)
+        with self._write_transaction():
+            if self._indexed_files() == expected:
                 self._base.execute("DELETE FROM mirrored")
                 self._base.execute("INSERT INTO mirrored VALUES (?)", (files.id,))
 
-    def _replace(self, ready: list[tuple[bytes, str | None, list[Passage]]]) -> None:
+    def _replace_files(self, ready: list[tuple[bytes, str | None, list[Passage]]]) -> None:
         """Put these files in place of what is held at their paths; None: nothing is there."""
-        with self._writing():
+        with self._write_transaction():
             self._base.execute("DELETE FROM mirrored")
             for path, blob, cut in ready:
                 row = self._base.execute("SELECT blob FROM files WHERE path = ?", (path,))
-                held = row.fetchone()
-                if held and held[0] == blob:
+                existing = row.fetchone()
+                if existing and existing[0] == blob:
                     continue  # another process was quicker
-                if held:
+                if existing:
                     self._base.execute(
                         "DELETE FROM words WHERE rowid IN (SELECT id FROM passages WHERE path = ?)",
                         (path,),
@@ -200,16 +202,16 @@ class Index:
                 if blob:
                     self._base.execute("INSERT INTO files VALUES (?, ?)", (path, blob))
                 for passage in cut:
-                    made = self._base.execute(
+                    cursor = self._base.execute(
                         "INSERT INTO passages (path, line, mark) VALUES (?, ?, ?)",
-                        (path, passage.line, passage.mark),
+                        (path, passage.line, passage.fingerprint),
                     )
                     self._base.execute(
                         "INSERT INTO words (rowid, text) VALUES (?, ?)",
-                        (made.lastrowid, passage.text),
+                        (cursor.lastrowid, passage.text),
                     )
 
-    def _writing(self) -> AbstractContextManager[None]:
+    def _write_transaction(self) -> AbstractContextManager[None]:
         return self._transaction("BEGIN IMMEDIATE")
 
     @contextmanager
@@ -224,7 +226,7 @@ class Index:
         self._base.execute("COMMIT")
 
 
-def with_index(folder: Path, use: Callable[[Index], T]) -> T:
+def with_index(folder: Path, use: Callable[[SearchIndex], T]) -> T:
     """What `use` makes of the index in the folder; one that cannot be used is replaced, once.
 
     A new index has a new name: a process that still has the old one open cannot meddle with it.
@@ -233,26 +235,26 @@ def with_index(folder: Path, use: Callable[[Index], T]) -> T:
         sqlite3.Error: of a full or unwritable disk, or of the new index.
     """
     folder.mkdir(exist_ok=True)
-    number = max(_numbers(folder), default=1)
+    number = max(_index_numbers(folder), default=1)
     try:
-        return _used(folder, number, use)
+        return _use_index(folder, number, use)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         # Moved: another process has put a new one in its place.
-        if code & 0xFF in OURS_TO_BEAR and code != sqlite3.SQLITE_READONLY_DBMOVED:
+        if code & 0xFF in PERSISTENT_ERRORS and code != sqlite3.SQLITE_READONLY_DBMOVED:
             raise
-    result = _used(folder, number + 1, use)
-    for old in _numbers(folder):
+    result = _use_index(folder, number + 1, use)
+    for old in _index_numbers(folder):
         if old <= number:
             for path in folder.glob(f"{old}.sqlite*"):
                 path.unlink(missing_ok=True)
     return result
 
 
-def _used(folder: Path, number: int, use: Callable[[Index], T]) -> T:
-    with closing(Index(folder / f"{number}.sqlite")) as index:
+def _use_index(folder: Path, number: int, use: Callable[[SearchIndex], T]) -> T:
+    with closing(SearchIndex(folder / f"{number}.sqlite")) as index:
         return use(index)
 
 
-def _numbers(folder: Path) -> list[int]:
+def _index_numbers(folder: Path) -> list[int]:
     return [int(path.stem) for path in folder.glob("*.sqlite") if path.stem.isdecimal()]

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from activities.text.plain import lines_of
+from activities.text.plain import split_lines
 
-MOST = 1200
+MAX_CHARACTERS = 1200
 """Characters of a passage: about the 256 tokens that small embedding models read."""
-ENOUGH = 400
+MIN_CHARACTERS = 400
 """Characters from which on a passage ends at an empty line."""
 
 
@@ -23,42 +23,42 @@ class Passage:
     text: str
 
     @property
-    def mark(self) -> bytes:
+    def fingerprint(self) -> bytes:
         """The same for the same text, wherever it stands: what its embedding is kept under."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def passages(data: bytes) -> Iterator[Passage]:
+def split_passages(data: bytes) -> Iterator[Passage]:
     """The passages of a file in its order, in linear time; none for what is not text."""
     try:
-        lines = lines_of(data.decode())
+        lines = split_lines(data.decode())
     except UnicodeDecodeError:
         return
-    held: list[str] = []
+    pending: list[str] = []
     first, size = 1, 0
     for number, line in enumerate(lines, 1):
-        ends = size >= ENOUGH and not line.strip()
-        if held and (ends or line.startswith("#") or size + len(line) > MOST):
-            yield from _passage(first, held)
-            held, size = [], 0
-        if not held:
+        ends = size >= MIN_CHARACTERS and not line.strip()
+        if pending and (ends or line.startswith("#") or size + len(line) > MAX_CHARACTERS):
+            yield from _join_passage(first, pending)
+            pending, size = [], 0
+        if not pending:
             first = number
-        if line.strip() or held:
-            held.append(line)
+        if line.strip() or pending:
+            pending.append(line)
             size += len(line) + 1
-        if size > MOST:
-            yield from _parts(number, line)
-            held, size = [], 0
-    yield from _passage(first, held)
+        if size > MAX_CHARACTERS:
+            yield from _split_line(number, line)
+            pending, size = [], 0
+    yield from _join_passage(first, pending)
 
 
-def _passage(line: int, held: list[str]) -> Iterator[Passage]:
-    if text := "\n".join(held).strip():
+def _join_passage(line: int, lines: list[str]) -> Iterator[Passage]:
+    if text := "\n".join(lines).strip():
         yield Passage(line, text)
 
 
-def _parts(number: int, line: str) -> Iterator[Passage]:
+def _split_line(number: int, line: str) -> Iterator[Passage]:
     """A line that is too long for a passage, in pieces."""
-    for at in range(0, len(line), MOST):
-        if piece := line[at : at + MOST].strip():
+    for start in range(0, len(line), MAX_CHARACTERS):
+        if piece := line[start : start + MAX_CHARACTERS].strip():
             yield Passage(number, piece)

@@ -9,16 +9,16 @@ from hashlib import sha256
 
 from activities.search.embedding import Embedder, Matrix, embed_for
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 
 
-class Vectors:
+class VectorCache:
     """Embeddings by what made them and the text; for all threads."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int = MAX_BYTES) -> None:
         self._most = most_bytes
         self._bytes = 0
-        self._kept: OrderedDict[bytes, Matrix] = OrderedDict()
+        self._cache: OrderedDict[bytes, Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
     def embed(
@@ -33,35 +33,35 @@ class Vectors:
         Raises:
             EmbeddingsFailed: `by` does not answer.
         """
-        keys = [_key(by.name, width, text) for text in texts]
-        found = self._known(keys)
-        lacking = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        left = list(lacking.items())
-        for at in range(0, len(left), by.batch):
+        keys = [_vector_key(by.name, width, text) for text in texts]
+        vectors = self._cached_vectors(keys)
+        lacking = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        remaining = list(lacking.items())
+        for start in range(0, len(remaining), by.batch):
             heartbeat()
-            batch = left[at : at + by.batch]
+            batch = remaining[start : start + by.batch]
             rows = embed_for(by, [text for _, text in batch], width)
-            made = {key: row.copy() for (key, _), row in zip(batch, rows, strict=True)}
-            self._keep(made)
-            found |= made
-        return [found[key] for key in keys]
+            computed = {key: row.copy() for (key, _), row in zip(batch, rows, strict=True)}
+            self._store_vectors(computed)
+            vectors |= computed
+        return [vectors[key] for key in keys]
 
-    def _known(self, keys: Sequence[bytes]) -> dict[bytes, Matrix]:
+    def _cached_vectors(self, keys: Sequence[bytes]) -> dict[bytes, Matrix]:
         with self._lock:
-            found = {key: self._kept[key] for key in keys if key in self._kept}
-            for key in found:
-                self._kept.move_to_end(key)
-        return found
+            vectors = {key: self._cache[key] for key in keys if key in self._cache}
+            for key in vectors:
+                self._cache.move_to_end(key)
+        return vectors
 
-    def _keep(self, made: dict[bytes, Matrix]) -> None:
+    def _store_vectors(self, vectors: dict[bytes, Matrix]) -> None:
         with self._lock:
-            for key, row in made.items():
-                if key not in self._kept:
+            for key, row in vectors.items():
+                if key not in self._cache:
                     self._bytes += row.nbytes
-                    self._kept[key] = row
+                    self._cache[key] = row
             while self._bytes > self._most:
-                self._bytes -= self._kept.popitem(last=False)[1].nbytes
+                self._bytes -= self._cache.popitem(last=False)[1].nbytes
 
 
-def _key(model: str, width: int, text: str) -> bytes:
+def _vector_key(model: str, width: int, text: str) -> bytes:
     return sha256(f"{model}\0{width}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]

@@ -7,84 +7,86 @@ from importlib import import_module
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.commands.sandbox import NoSandbox
-from activities.guards.routes import asking, guarded_route
-from activities.mcp.errors import Away
+from activities.commands.sandbox import SandboxUnavailable
+from activities.guards.tool_routes import approval_tools, guarded_route
+from activities.mcp.errors import ServerUnavailable
 from activities.model.endpoint import chosen_name
-from activities.model.prices import check_prices, dearest
-from activities.runtime.failures import failure, may_pass
-from activities.toolkit.equipment import check_servers
+from activities.model.prices import check_prices, highest_price
+from activities.runtime.failures import may_retry, typed_failure
+from activities.toolkit.agent_tools import check_servers
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import tools_of
 from config.learned_guards import LearnedGuards
-from config.schema.agent import AgentConfig, Problem
+from config.schema.agent import AgentConfig, ConfigError
 from protocol.start import JobLimits, JudgeLimits, ReviewLimits
 from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
 
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
-SMALLEST = 1000
+MIN_REQUEST_TOKENS = 1000
 """Tokens of a request below which no job can keep to its work."""
-NEEDED = ("todo_complete", "todo_write", "job_complete")
+REQUIRED_TOOLS = ("todo_complete", "todo_write", "job_complete")
 
 
 def add_learned(root: Root, config: AgentConfig, project: str) -> None:
     """Add the guards that jobs before this one led to; they are pinned like all the others."""
-    config.rules = LearnedGuards(root.path).rules(config.name, project, config.rules)
+    config.rules = LearnedGuards(root.path).rules_for(config.name, project, config.rules)
 
 
-def declare(config: AgentConfig) -> list[str]:
+def declare_tools(config: AgentConfig) -> list[str]:
     """Ask the MCP servers for their tools; gives lines on what the job does without."""
     check_servers(config)
     if not config.mcp:
-        config.declared, config.away = [], {}
+        config.server_tools, config.unavailable_servers = [], {}
         return []
     # Late, as in `activities.toolkit.remote`.
     declaring = import_module("activities.mcp.declarations")
     try:
-        notes: list[str] = declaring.declare(config)
+        notes: list[str] = declaring.declare_tools(config)
         return notes
-    except Away as away:
-        raise failure("Dependency", str(away), retry=may_pass()) from away
+    except ServerUnavailable as away:
+        raise typed_failure("Dependency", str(away), retry=may_retry()) from away
 
 
 def tools_for(config: AgentConfig) -> list[Tool]:
-    """The agent's tools. Raises Problem: one is not known, cannot work here, or is lacking."""
+    """The agent's tools. Raises ConfigError: one is not known, cannot work here, or is lacking."""
     tools = tools_named(config)
     if "run_command" in {entry.name for entry in tools} or config.verifiers:
         try:
-            sandbox.check(config.shell)
-        except NoSandbox as problem:
-            raise Problem(f"agent {config.name}: {problem}") from None
+            sandbox.check_sandbox(config.shell)
+        except SandboxUnavailable as problem:
+            raise ConfigError(f"agent {config.name}: {problem}") from None
     return tools
 
 
 def tools_named(config: AgentConfig) -> list[Tool]:
-    """The same wherever they can work. Raises Problem: one is not known, or is lacking."""
+    """The same wherever they can work. Raises ConfigError: one is not known, or is lacking."""
     try:
         tools = tools_of(config)
     except KeyError as unknown:
         raise no_such_tool(config, "tools", unknown) from None
     names = {entry.name for entry in tools}
-    if lacking := [name for name in NEEDED if name not in names]:
-        raise Problem(
+    if lacking := [name for name in REQUIRED_TOOLS if name not in names]:
+        raise ConfigError(
             f"agent {config.name}: tools: without {', '.join(lacking)} no job can end; add the "
             "groups todos and job"
         )
     return tools
 
 
-def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> Problem:
+def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> ConfigError:
     """What is wrong where `key` of a configuration names something that is not known."""
     name = unknown.args[0]
-    return Problem(f"agent {config.name}: {key}: {name!r} is neither a tool nor a group of tools")
+    return ConfigError(
+        f"agent {config.name}: {key}: {name!r} is neither a tool nor a group of tools"
+    )
 
 
 def choose_models(config: AgentConfig) -> None:
     """Put in the names that the environment asks for.
 
     Raises:
-        Problem: no price for a limit, or no room in a window.
+        ConfigError: no price for a limit, or no room in a window.
     """
     for model in config.models:
         model.name = chosen_name(model)
@@ -96,20 +98,20 @@ def check_windows(config: AgentConfig) -> None:
     """Refuse a window that a reply takes up: the job would forget everything at each step.
 
     Raises:
-        Problem: less is left than `context.tokens` may be.
+        ConfigError: less is left than `context.tokens` may be.
     """
-    for model in itertools.chain(*map(config.chain, KINDS)):
-        left = config.context.limit(model)
-        if left < SMALLEST:
-            raise Problem(
+    for model in itertools.chain(*map(config.model_chain, KINDS)):
+        remaining = config.context.compaction_limit(model)
+        if remaining < MIN_REQUEST_TOKENS:
+            raise ConfigError(
                 f"agent {config.name}: model.window: found {model.window} for {model.name}: of "
                 f"context.share {config.context.share:g} of it less max_output_tokens "
-                f"{model.max_output_tokens}, {left} tokens are left for a request, expected "
-                f"{SMALLEST} at least; lower model.max_output_tokens"
+                f"{model.max_output_tokens}, {remaining} tokens are left for a request, expected "
+                f"{MIN_REQUEST_TOKENS} at least; lower model.max_output_tokens"
             )
 
 
-def limits_of(config: AgentConfig) -> JobLimits:
+def job_limits(config: AgentConfig) -> JobLimits:
     """What the workflow needs to know of the configuration."""
     named = {
         name: value
@@ -130,18 +132,19 @@ def limits_of(config: AgentConfig) -> JobLimits:
             else None,
             "model_seconds": max(model.timeout_seconds for model in config.models),
             "output_tokens": max(model.max_output_tokens for model in config.models),
-            "price": dearest(config),
+            "price": highest_price(config),
             "context_tokens": {
-                kind: min(map(config.context.limit, config.chain(kind))) for kind in KINDS
+                kind: min(map(config.context.compaction_limit, config.model_chain(kind)))
+                for kind in KINDS
             },
         }
     )
 
 
-def routes_of(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+def tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     """How each tool is called."""
     try:
-        asking(config)
+        approval_tools(config)
     except KeyError as unknown:
         raise no_such_tool(config, "approve", unknown) from None
     return [guarded_route(config, entry) for entry in tools]

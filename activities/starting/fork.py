@@ -20,20 +20,24 @@ from activities.checkpoints import (
     CheckpointMissing,
     Checkpoints,
     Root,
-    copy_into,
+    copy_checkpoint,
     open_checkpoints,
 )
-from activities.checkpoints.forgotten import forgotten
-from activities.checkpoints.owner import mark_of
-from activities.checkpoints.remote import fetch, owner_at
-from activities.documents.inputs import Document
+from activities.checkpoints.forgotten import find_forgotten
+from activities.checkpoints.owner import read_owner
+from activities.checkpoints.remote import fetch_refs, remote_owner
+from activities.documents.inputs import InputDocument
 from activities.job.plan_file import listed_under, parse_plan
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import FORKED, archive_page, archive_phase
 from activities.phases.orientation import last_page
-from activities.phases.predefined import STRATEGIC_NAMES, begin_own_list, predefined_todos
+from activities.phases.predefined_todos import (
+    STRATEGIC_NAMES,
+    begin_configured_list,
+    predefined_todos,
+)
 from activities.phases.tags import phase_starts, phase_tag
-from config.schema.agent import AgentConfig, Problem
+from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.endings import Outcome
 from protocol.payloads import Fork
@@ -42,11 +46,11 @@ from protocol.state import JobState, Phase, Purpose
 
 MAX_NAMED = 10
 RESULT = "output/completion.json"
-ASKED_FOR = timedelta(seconds=5)
+QUERY_TIMEOUT = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
-class Origin:
+class ForkOrigin:
     """Where a fork begins."""
 
     checkpoints: Checkpoints
@@ -66,10 +70,10 @@ class Origin:
         return [entry.path.rpartition("/")[2] for entry in files.children("documents")]
 
 
-async def no_such_job(client: Client, root: Root, job: str) -> Problem:
+async def no_such_job(client: Client, root: Root, job: str) -> ConfigError:
     """Why there is nothing to fork, with what there is. RPCError: the server does not say."""
-    if record := forgotten(root, job):
-        return Problem(f"fork: {record.line}")
+    if record := find_forgotten(root, job):
+        return ConfigError(f"fork: {record.message}")
     try:
         known = await client.get_workflow_handle(job).describe()
     except RPCError as error:
@@ -80,23 +84,25 @@ async def no_such_job(client: Client, root: Root, job: str) -> Problem:
             key=lambda path: path.stat().st_mtime,
             reverse=True,
         )
-        named = (mark.job if (mark := mark_of(path)) else path.stem for path in newest[:MAX_NAMED])
+        named = (
+            mark.job if (mark := read_owner(path)) else path.stem for path in newest[:MAX_NAMED]
+        )
         there = ", ".join(named) or "none"
-        return Problem(f"fork: there is no job {job!r}; jobs on this workspaces root: {there}")
-    return Problem(
+        return ConfigError(f"fork: there is no job {job!r}; jobs on this workspaces root: {there}")
+    return ConfigError(
         f"fork: job {job!r} has no checkpoints on this workspaces root ({root.path}, id {root.id})."
         f" If it lives on another, start the fork on its task queue, {known.task_queue}"
     )
 
 
-def bring(root: Root, fork: Fork, remote: object) -> None:
+def fetch_origin(root: Root, fork: Fork, remote: object) -> None:
     """Fetch the first job from the remote that the fork names, if it is not here so far.
 
     Args:
         remote: As it was given; what is wrong with it is said when the settings are read.
 
     Raises:
-        RemoteAway, NoGit, OSError.
+        RemoteUnavailable, GitNotInstalled, OSError.
     """
     with suppress(CheckpointMissing):
         if fork.phase is None:
@@ -108,8 +114,8 @@ def bring(root: Root, fork: Fork, remote: object) -> None:
         url = Workspace.model_validate({"remote": remote}).remote
     except ValidationError:
         return
-    if url and owner_at(url, fork.job):
-        fetch(url, fork.job, open_checkpoints(root, fork.job, create=True))
+    if url and remote_owner(url, fork.job):
+        fetch_refs(url, fork.job, open_checkpoints(root, fork.job, create=True))
 
 
 async def newest_phase(client: Client, job: str) -> int | None:
@@ -119,21 +125,21 @@ async def newest_phase(client: Client, job: str) -> int | None:
     """
     try:
         status = await client.get_workflow_handle(job).query(
-            "status", result_type=dict[str, Any], rpc_timeout=ASKED_FOR
+            "status", result_type=dict[str, Any], rpc_timeout=QUERY_TIMEOUT
         )
     except (WorkflowQueryFailedError, RPCError):
         return None
     return max((each["phase"] for each in status.get("checkpoints") or []), default=None)
 
 
-def origin(root: Root, fork: Fork, newest: int | None) -> Origin:
+def find_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
     """The checkpoint to begin from.
 
     Args:
         newest: The phase that the first job has come to, if that is known.
 
     Raises:
-        Problem: there is no such phase; with those that there are.
+        ConfigError: there is no such phase; with those that there are.
     """
     checkpoints = open_checkpoints(root, fork.job)
     starts = {
@@ -145,14 +151,14 @@ def origin(root: Root, fork: Fork, newest: int | None) -> Origin:
         return _at_end(checkpoints, fork, starts, newest)
     if fork.phase not in starts:
         known = ", ".join(map(str, sorted(starts))) or "none yet"
-        raise Problem(
+        raise ConfigError(
             f"fork: no phase {fork.phase} of job {fork.job!r} has begun; its phases: {known}"
         )
     try:
         snapshot = Snapshot.load(checkpoints, starts[fork.phase])
     except CheckpointMissing as error:
-        raise _damaged(fork, error) from None
-    return Origin(checkpoints, starts, snapshot, fork.phase)
+        raise _damaged_origin(fork, error) from None
+    return ForkOrigin(checkpoints, starts, snapshot, fork.phase)
 
 
 def _end_of(checkpoints: Checkpoints) -> str | None:
@@ -163,47 +169,47 @@ def _end_of(checkpoints: Checkpoints) -> str | None:
 
 def _at_end(
     checkpoints: Checkpoints, fork: Fork, starts: dict[int, str], newest: int | None
-) -> Origin:
+) -> ForkOrigin:
     last = _end_of(checkpoints)
     try:
         snapshot = Snapshot.load(checkpoints, last) if last else None
     except CheckpointMissing as error:
-        raise _damaged(fork, error) from None
+        raise _damaged_origin(fork, error) from None
     # After Temporal's reset a job that is at work again has the tag of its end still.
     if snapshot is None or (newest is not None and snapshot.state.phase.number > newest):
         known = ", ".join(map(str, sorted(starts))) or "none yet"
-        raise Problem(
+        raise ConfigError(
             f"fork: job {fork.job!r} has not ended; name a phase to begin from, of which it has: "
             f"{known}"
         )
-    return Origin(checkpoints, starts, snapshot, snapshot.state.phase.number, ended=True)
+    return ForkOrigin(checkpoints, starts, snapshot, snapshot.state.phase.number, ended=True)
 
 
-def copied(found: Origin, fork: Fork, target: Checkpoints) -> Snapshot:
+def copy_origin(origin: ForkOrigin, fork: Fork, target: Checkpoints) -> Snapshot:
     """The origin's checkpoint in the new job's own repository, its phase starts tagged."""
     try:
-        history = copy_into(target, found.checkpoints, found.snapshot.commit)
+        history = copy_checkpoint(target, origin.checkpoints, origin.snapshot.commit)
     except CheckpointMissing as error:
-        raise _damaged(fork, error) from None
+        raise _damaged_origin(fork, error) from None
     passed = {entry.id for entry in history}
-    for number, commit in found.starts.items():
+    for number, commit in origin.starts.items():
         # A start that Temporal's reset or a lost checkpoint left aside is no part of this story.
-        if number <= found.phase and commit in passed:
+        if number <= origin.phase and commit in passed:
             target.tag(phase_tag(number), commit)
-    return Snapshot.load(target, found.snapshot.commit)
+    return Snapshot.load(target, origin.snapshot.commit)
 
 
-def amended(text: str, addition: str) -> str:
+def amended_instructions(text: str, addition: str) -> str:
     """Instructions with what goes before them in force at their end."""
     return f"{text.rstrip()}\n\n## Amended\n\n{addition.strip()}\n" if addition.strip() else text
 
 
-def begin(
+def begin_fork(
     snapshot: Snapshot,
     config: AgentConfig,
     instructions: str,
     items: list[str],
-    documents: list[Document],
+    documents: list[InputDocument],
     *,
     ended: bool = False,
 ) -> str:
@@ -223,27 +229,27 @@ def begin(
     else:
         page = archive_page(snapshot, "forked", "", FORKED)
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
-    snapshot.pin(config)
-    text = amended(snapshot.text("instructions.md"), instructions)
+    snapshot.pin_config(config)
+    text = amended_instructions(snapshot.read_text("instructions.md"), instructions)
     snapshot.files = snapshot.files.write("instructions.md", text.encode())
     for document in documents:
         snapshot.files = document.put_into(snapshot.files)
     scope = snapshot.state.scope
-    given = sum(item.source == "given" for item in scope)
-    scope = [*scope, *given_items(items or listed_under(instructions, "Scope"), given + 1)]
+    given_count = sum(item.source == "given" for item in scope)
+    scope = [*scope, *given_items(items or listed_under(instructions, "Scope"), given_count + 1)]
     if why := too_large(scope):
-        raise Problem(f"fork: with those of the first job {why}")
+        raise ConfigError(f"fork: with those of the first job {why}")
     snapshot.state = JobState(
         step=snapshot.state.step, scope=scope, phase=_first_phase(snapshot, config, text)
     )
     if config.todos.work:
-        begin_own_list(snapshot, snapshot.state.phase.number)
-    return snapshot.text(last) if (last := last_page(snapshot)) else ""
+        begin_configured_list(snapshot, snapshot.state.phase.number)
+    return snapshot.read_text(last) if (last := last_page(snapshot)) else ""
 
 
 def _first_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> Phase:
     """The strategic phase that follows the one at the start of which the fork begins."""
-    plan = parse_plan(snapshot.text("plan.md"))
+    plan = parse_plan(snapshot.read_text("plan.md"))
     # Without a plan there is nothing to reconsider: the work begins from its beginning.
     purpose: Purpose = "fork" if plan else "bootstrap"
     return Phase(
@@ -252,11 +258,11 @@ def _first_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> 
         purpose=purpose,
         name=STRATEGIC_NAMES[purpose],
         since=snapshot.state.step,
-        plan_position=next((n for n, each in enumerate(plan, 1) if each.open), len(plan)),
+        plan_position=next((n for n, each in enumerate(plan, 1) if each.is_open), len(plan)),
         plan_total=len(plan),
         todos=predefined_todos(config, purpose, instructions),
     )
 
 
-def _damaged(fork: Fork, error: CheckpointMissing) -> Problem:
-    return Problem(f"fork: {fork.place} of job {fork.job!r} is damaged in this store: {error}")
+def _damaged_origin(fork: Fork, error: CheckpointMissing) -> ConfigError:
+    return ConfigError(f"fork: {fork.place} of job {fork.job!r} is damaged in this store: {error}")

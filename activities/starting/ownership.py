@@ -6,57 +6,57 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.checkpoints import NoGit, RemoteAway, Root
-from activities.checkpoints.forgotten import forgotten
-from activities.checkpoints.owner import MARK, Mark, take_mark
-from activities.checkpoints.remote import owner_at
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
+from activities.checkpoints.forgotten import find_forgotten
+from activities.checkpoints.owner import OWNER_FILE, OwnerMark, record_owner
+from activities.checkpoints.remote import remote_owner
 from activities.job.activity_context import job_id
-from config.schema.agent import AgentConfig, Problem
+from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.start import PrepareRequest
 
 
-def claim(
+def claim_repository(
     root: Root, repository: Path, chain: str, *, project: str = "", keep_days: float | None = None
 ) -> None:
     """A repository belongs to one workflow; another of the same id would write into its history.
 
     Raises:
-        Problem: it has an owner, and that is another one; or that one was forgotten.
+        ConfigError: it has an owner, and that is another one; or that one was forgotten.
         OSError: whose it is cannot be read.
     """
-    check_free(root)
-    made = Mark(
+    check_not_forgotten(root)
+    mark = OwnerMark(
         chain=chain,
         job=job_id(),
         namespace=activity.info().namespace,
         project=project,
         keep_days=keep_days,
     )
-    owner = take_mark(repository, made)
+    owner = record_owner(repository, mark)
     if owner is None:
-        raise OSError(f"{repository / MARK} says whose the job is, and cannot be read")
+        raise OSError(f"{repository / OWNER_FILE} says whose the job is, and cannot be read")
     # A project that was reset begins its jobs anew under the ids they had, and its own repository
     # lets no other project of its id begin.
     begun_anew = project != "" and owner.project == project
     if owner.chain != chain and not begun_anew:
-        raise Problem(
+        raise ConfigError(
             f"a job with the id {job_id()} has already run on this workspaces root; "
             "start this one under another id"
         )
 
 
-def check_free(root: Root) -> None:
+def check_not_forgotten(root: Root) -> None:
     """Refuse the id of a forgotten job: what is left of that one in the stores carries it.
 
     Raises:
-        Problem: it is such an id.
+        ConfigError: it is such an id.
     """
-    if record := forgotten(root, job_id()):
-        raise Problem(f"{record.line}; start this one under another id")
+    if record := find_forgotten(root, job_id()):
+        raise ConfigError(f"{record.message}; start this one under another id")
 
 
-def join(config: AgentConfig, request: PrepareRequest) -> list[str]:
+def check_remote(config: AgentConfig, request: PrepareRequest) -> list[str]:
     """See that the remote, if there is one, may take this job; gives lines for people."""
     url = config.workspace.remote
     if url is None:
@@ -66,13 +66,13 @@ def join(config: AgentConfig, request: PrepareRequest) -> list[str]:
         config.workspace = Workspace(remote=None)
         return ["workspace.remote is left out: the jobs of a project stay on its root"]
     try:
-        owner = owner_at(url, job_id())
-    except NoGit as problem:
-        raise Problem(str(problem)) from None
-    except RemoteAway as away:
+        owner = remote_owner(url, job_id())
+    except GitNotInstalled as problem:
+        raise ConfigError(str(problem)) from None
+    except RemoteUnavailable as away:
         return [f"the remote {url} cannot be reached: {away}; checkpoints wait for it here"]
     if owner not in (None, request.chain):
-        raise Problem(
+        raise ConfigError(
             f"a job with the id {job_id()} is already in the remote {url}; "
             "start this one under another id"
         )

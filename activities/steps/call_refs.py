@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import json
 
-from activities.job.conversation import answered
+from activities.job.conversation import count_results
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.text import fingerprints
-from activities.tools.wait import asked_time
+from activities.tools.wait import requested_time
 from protocol.requests import MAX_PATH, Call
 
 MAX_NAME = 100
 
 
-def newest(snapshot: Snapshot) -> tuple[list[Call], int]:
+def newest_calls(snapshot: Snapshot) -> tuple[list[Call], int]:
     """The calls of the newest reply, and how many of them were made."""
     try:
-        held = snapshot.conversation.calls(snapshot.state.step)
+        calls = snapshot.conversation.tool_calls(snapshot.state.step)
     except LookupError:
         return [], 0
-    made, longest = answered(snapshot.conversation), snapshot.config.limits.wait_seconds
-    functions = [call["function"] for call in held]
-    return [called(one["name"], one["arguments"], longest) for one in functions], made
+    made_count, longest = count_results(snapshot.conversation), snapshot.config.limits.wait_seconds
+    functions = [call["function"] for call in calls]
+    return [
+        describe_call(function["name"], function["arguments"], longest) for function in functions
+    ], made_count
 
 
-def called(name: str, raw: str, longest: int) -> Call:
+def describe_call(name: str, raw: str, longest_wait: int) -> Call:
     """What workflow code knows of a call."""
-    call = Call(tool=name[:MAX_NAME], fingerprint=fingerprints.of_arguments(raw))
-    if path := _path(raw):
+    call = Call(tool=name[:MAX_NAME], fingerprint=fingerprints.arguments_fingerprint(raw))
+    if path := _path_argument(raw):
         call.path = path
-    if name == "wait" and (asked := asked_time(raw, longest)):
-        call.seconds, call.until = asked
+    if name == "wait" and (wait_time := requested_time(raw, longest_wait)):
+        call.seconds, call.until = wait_time
     return call
 
 
-def _path(raw: str) -> str | None:
+def _path_argument(raw: str) -> str | None:
     """The path a call is about, for people who read the history."""
     try:
         arguments = json.loads(raw)

@@ -8,18 +8,18 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.commands.private import forget_private
-from activities.documents.inputs import doubts
+from activities.commands.private_folder import remove_private_folders
+from activities.documents.inputs import reading_warnings
 from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_at
-from activities.job.folder import settle
+from activities.job.folder import publish_checkpoint
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import with_summary
 from activities.phases.archive import archive_page, archive_phase
-from activities.phases.predefined import closed_with
+from activities.phases.predefined_todos import completed_by_job_end
 from activities.requirements.store_lifecycle import at_end
-from activities.runtime.failures import typed
+from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.steps.cancel_start import ask_server
+from activities.steps.cancel_start import cancel_own_run
 from activities.tool_catalogue import REGISTRY
 from protocol.endings import CloseReply, CloseRequest, JobResult
 from protocol.text import as_sentence
@@ -31,7 +31,7 @@ NOT_IN_FILE: Any = {"checkpoint": True, "tree": True, "usage": {"cached_tokens",
 depends on when a call was repeated."""
 
 
-class Closing:
+class CloseJobActivity:
     """The `close_job` activity."""
 
     def __init__(self, root: Root) -> None:
@@ -40,47 +40,47 @@ class Closing:
     @activity.defn(name="close_job")
     async def close_job(self, request: CloseRequest) -> CloseReply:
         """Write `output/completion.json`, tag the last checkpoint, settle the folder."""
-        with typed():
+        with typed_failures():
             async with heartbeats():
-                closed = await asyncio.to_thread(self._close, request)
+                closed = await asyncio.to_thread(self._close_job, request)
                 if request.request_cancel:
-                    await ask_server()
+                    await cancel_own_run()
                 return closed
 
-    def _close(self, request: CloseRequest) -> CloseReply:
+    def _close_job(self, request: CloseRequest) -> CloseReply:
         snapshot = open_snapshot(self._root, request)
         before = snapshot.files
-        result = _result(snapshot, request)
+        result = _job_result(snapshot, request)
         phase = snapshot.state.phase
-        completed = closed_with(snapshot) if request.status == "completed" else []
+        completed = completed_by_job_end(snapshot) if request.status == "completed" else []
         if request.status == "completed":
             phase.close(completed)
         result.unresolved += at_end(self._root, snapshot, request.status)
-        result.notes = "\n".join(filter(None, [result.notes, *doubts(snapshot.files)]))
+        result.notes = "\n".join(filter(None, [result.notes, *reading_warnings(snapshot.files)]))
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_summary(snapshot)
-        told = result.model_dump_json(indent=2, exclude=NOT_IN_FILE) + "\n"
-        snapshot.place("output/completion.json", told.encode())
-        snapshot.note_changes(before)
-        at = scheduled_at()
-        result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", at)
-        result.tree = snapshot.compared
-        moved = settle(self._root, snapshot, request.status, attempt_key(), last=True)
-        forget_private(self._root, job_id())
+        text = result.model_dump_json(indent=2, exclude=NOT_IN_FILE) + "\n"
+        snapshot.write_system_file("output/completion.json", text.encode())
+        snapshot.record_changes(before)
+        timestamp = scheduled_at()
+        result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", timestamp)
+        result.tree = snapshot.comparable_tree
+        moved = publish_checkpoint(self._root, snapshot, request.status, attempt_key(), last=True)
+        remove_private_folders(self._root, job_id())
         return CloseReply(
             commit=result.checkpoint,
-            at=at,
+            at=timestamp,
             result=result,
             completed=completed,
             moved_aside=moved[:20],
         )
 
 
-def _result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
+def _job_result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
     arguments: dict[str, Any] = {"summary": request.reason}
     if request.call is not None:
-        called = snapshot.call(request.call)["function"]
+        called = snapshot.tool_call(request.call)["function"]
         arguments = REGISTRY["job_complete"].parse(called["arguments"])
         arguments["unresolved"] = arguments["unresolved"] or []
     elif open_items := snapshot.state.open_items:

@@ -13,45 +13,45 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Root
 from activities.job import context_summary
 from activities.job.activity_context import open_snapshot, scheduled_at
-from activities.job.compaction_plan import Plan, plan
+from activities.job.compaction_plan import CompactionPlan, plan_compaction
 from activities.job.context_view import OPENING, Compaction
 from activities.job.snapshot import Snapshot
-from activities.model.client import Asking, Question
+from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.forms import weights_of
-from activities.model.prices import priced
+from activities.model.prices import priced_usage
 from activities.model.prompt import context_tokens, fixed_tokens
-from activities.model.stream import Streamed
-from activities.runtime.failures import ATTEMPTS, is_retried, typed
+from activities.model.stream import StreamedReply
+from activities.runtime.failures import ATTEMPTS, is_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.text.tokens import encoding_of
+from activities.text.tokens import encoding_name
 from protocol.requests import CompactReply, CompactRequest, Usage
 
 SUMMARIES = 2
 """Summaries that are asked for before the system writes what they leave out."""
 
 
-class Compacting:
+class CompactActivity:
     """The `compact` activity."""
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
-        self._asking = Asking(root, connect)
+        self._model_client = ModelClient(root, connect)
 
     @activity.defn(name="compact")
     async def compact(self, request: CompactRequest) -> CompactReply:
         """Clear old results and, if that is not enough, fold old exchanges into a summary."""
-        with typed(ATTEMPTS):
+        with typed_failures(ATTEMPTS):
             async with heartbeats():
-                folds = await asyncio.to_thread(self._folds, request)
-                replies = await self._summaries(request) if folds else []
-                return await asyncio.to_thread(self._save, request, replies)
+                folds = await asyncio.to_thread(self._needs_summary, request)
+                replies = await self._request_summaries(request) if folds else []
+                return await asyncio.to_thread(self._save_compaction, request, replies)
 
-    def _folds(self, request: CompactRequest) -> bool:
+    def _needs_summary(self, request: CompactRequest) -> bool:
         snapshot = open_snapshot(self._root, request)
-        return _plan(snapshot, request).folded > snapshot.compaction.folded
+        return _plan_compaction(snapshot, request).folded > snapshot.compaction.folded
 
-    async def _summaries(self, request: CompactRequest) -> list[Streamed]:
+    async def _request_summaries(self, request: CompactRequest) -> list[StreamedReply]:
         """What the model wrote, the newest last; empty when it is not to be had.
 
         An endpoint that is away or busy is waited for longer than what may fail otherwise, and a
@@ -60,11 +60,13 @@ class Compacting:
         Raises:
             ApplicationError: the endpoint failed in such a way.
         """
-        written: list[Streamed] = []
+        written: list[StreamedReply] = []
         for attempt in range(1, SUMMARIES + 1):
-            question = partial(self._question, request, written[-1] if written else None)
+            question = partial(self._summary_question, request, written[-1] if written else None)
             try:
-                reply = await self._asking.ask(question, lambda made: made, f".summary{attempt}")
+                reply = await self._model_client.request_reply(
+                    question, lambda reply: reply, f".summary{attempt}"
+                )
             except ApplicationError as error:
                 # What was paid for is used: the next call meets the key that is refused as well.
                 if is_retried(error) or (error.type == "Credentials" and not written):
@@ -72,35 +74,39 @@ class Compacting:
                 activity.logger.warning("summary: %s", error.message)
                 break
             written.append(reply)
-            if not await asyncio.to_thread(self._missing, request, reply.text):
+            if not await asyncio.to_thread(self._is_incomplete, request, reply.text):
                 break
         return written
 
-    def _question(self, request: CompactRequest, first: Streamed | None) -> Question:
+    def _summary_question(self, request: CompactRequest, first: StreamedReply | None) -> ModelQuery:
         snapshot = open_snapshot(self._root, request)
-        needed = _needed(snapshot)
-        asked = context_summary.summary_request(
+        required = _required_mentions(snapshot)
+        prompt = context_summary.summary_request(
             snapshot.state.phase,
-            needed,
+            required,
             snapshot.compaction.summary,
-            _folded(snapshot, _plan(snapshot, request)),
-            needed.missing(first.text) if first else None,
+            _folded_messages(snapshot, _plan_compaction(snapshot, request)),
+            required.missing_from(first.text) if first else None,
         )
-        return Question.apart(snapshot, "context_summary", asked)
+        return ModelQuery.with_own_prompt(snapshot, "context_summary", prompt)
 
-    def _missing(self, request: CompactRequest, summary: str) -> bool:
-        return bool(_needed(open_snapshot(self._root, request)).missing(summary))
+    def _is_incomplete(self, request: CompactRequest, summary: str) -> bool:
+        return bool(_required_mentions(open_snapshot(self._root, request)).missing_from(summary))
 
-    def _save(self, request: CompactRequest, written: Sequence[Streamed]) -> CompactReply:
+    def _save_compaction(
+        self, request: CompactRequest, written: Sequence[StreamedReply]
+    ) -> CompactReply:
         snapshot = open_snapshot(self._root, request)
-        before, planned = snapshot.compaction, _plan(snapshot, request)
-        summary, told = before.summary, [reply for reply in written if reply.text.strip()]
+        before, planned = snapshot.compaction, _plan_compaction(snapshot, request)
+        summary, usable = before.summary, [reply for reply in written if reply.text.strip()]
         if planned.folded > before.folded:
-            needed = _needed(snapshot)
+            required = _required_mentions(snapshot)
             summary = (
-                context_summary.completed(told[-1].text, needed)
-                if told
-                else context_summary.dropped(summary, _folded(snapshot, planned), needed)
+                context_summary.complete_summary(usable[-1].text, required)
+                if usable
+                else context_summary.fallback_summary(
+                    summary, _folded_messages(snapshot, planned), required
+                )
             )
         snapshot.compaction = Compaction(
             cleared=planned.cleared,
@@ -111,12 +117,14 @@ class Compacting:
         )
         usage = Usage()
         for reply in written:
-            usage.add(priced(reply, snapshot.config))
-        at = scheduled_at()
-        story = snapshot.story(f"compacted: {planned.cleared} cleared, {planned.folded} folded")
+            usage.add(priced_usage(reply, snapshot.config))
+        timestamp = scheduled_at()
+        story = snapshot.commit_message(
+            f"compacted: {planned.cleared} cleared, {planned.folded} folded"
+        )
         return CompactReply(
-            commit=snapshot.save(story, at),
-            at=at,
+            commit=snapshot.save(story, timestamp),
+            at=timestamp,
             context=context_tokens(snapshot),
             cleared=planned.cleared,
             folded=planned.folded,
@@ -124,15 +132,15 @@ class Compacting:
         )
 
 
-def _plan(snapshot: Snapshot, request: CompactRequest) -> Plan:
+def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionPlan:
     """What to do; the same whenever it is asked of the same checkpoint."""
     model = snapshot.config.model_for(snapshot.state.phase.kind)
-    encoding = encoding_of(model.name)
+    encoding = encoding_name(model.name)
     before = snapshot.compaction
-    present = Plan(before.cleared, before.folded, before.unseen, tuple(before.spared))
+    present = CompactionPlan(before.cleared, before.folded, before.unseen, tuple(before.spared))
     todos = "\n".join(todo.content for todo in snapshot.state.phase.open_todos)
-    return plan(
-        snapshot.view.pieces(encoding, todos, weights_of(model)),
+    return plan_compaction(
+        snapshot.view.message_sizes(encoding, todos, weights_of(model)),
         OPENING,
         present,
         fixed_tokens(snapshot),
@@ -141,12 +149,12 @@ def _plan(snapshot: Snapshot, request: CompactRequest) -> Plan:
     )
 
 
-def _needed(snapshot: Snapshot) -> context_summary.Must:
+def _required_mentions(snapshot: Snapshot) -> context_summary.RequiredMentions:
     phase = snapshot.state.phase
-    return context_summary.must(phase, snapshot.changed_since(phase.since))
+    return context_summary.required_mentions(phase, snapshot.changed_since(phase.since))
 
 
-def _folded(snapshot: Snapshot, planned: Plan) -> list[dict[str, Any]]:
+def _folded_messages(snapshot: Snapshot, planned: CompactionPlan) -> list[dict[str, Any]]:
     """The exchanges that are folded now."""
     start = max(OPENING, snapshot.compaction.folded)
     return snapshot.conversation.messages(start, planned.folded)

@@ -11,16 +11,16 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.commands.check_commands import Checks
-from activities.guards.calls import Guards
-from activities.guards.voting import ALLOW, Outcome, Vote, Voter
+from activities.commands.check_commands import CheckRunner
+from activities.guards.call_guards import CallGuards
+from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
 from activities.job.activity_context import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
-from activities.projects.handoff import unproved_work
+from activities.projects.handoff import proof_problems
 from activities.redaction.secrets import redact
-from activities.runtime.failures import typed
+from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.steps.gate_facts import explained
+from activities.steps.gate_facts import is_explained
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.errors import ToolError
 from config.schema.agent_sections import Verifier
@@ -36,81 +36,81 @@ def endings_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
 
     @activity.defn(name="judge_ending")
     def judge_ending(request: EndingRequest) -> EndingVerdict:
-        with typed(), heartbeats_from_thread():
-            return _judge(root, request)
+        with typed_failures(), heartbeats_from_thread():
+            return _judge_call(root, request)
 
     return judge_ending
 
 
-def _judge(root: Root, request: EndingRequest) -> EndingVerdict:
+def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
     snapshot = open_snapshot(root, request)
     ending = EndingVerdict()
     name, arguments = "todo_complete", "{}"
     if request.call is not None:
-        called = snapshot.call(request.call)["function"]
+        called = snapshot.tool_call(request.call)["function"]
         name, arguments = called["name"], called["arguments"]
     entry = REGISTRY[name]
     try:
-        given = entry.given(arguments)
-        entry.check(given)
+        values = entry.load_arguments(arguments)
+        entry.check_arguments(values)
     except ToolError as problem:
         ending.refusal = str(problem)[:2000]
         return ending
-    guards = Guards(root, snapshot, request.approved, request.bypass)
-    outcome = guards.before(entry.name, given, *request.points)
-    if not outcome.guard and outcome.rewritten:
+    guards = CallGuards(root, snapshot, request.approved, request.bypass)
+    outcome = guards.judge_call(entry.name, values, *request.points)
+    if not outcome.guard and outcome.rewriters:
         # What ends something is read from the conversation, as the model sent it.
-        who = outcome.rewritten[0]
-        outcome = Outcome(
+        who = outcome.rewriters[0]
+        outcome = VotingOutcome(
             outcome.arguments, denied=f"{who} rewrites what cannot be rewritten", guard=who
         )
     if not outcome.guard and "job_complete" in request.points:
-        outcome = guards.stop(
+        outcome = guards.judge_stop(
             active=request.stop_hook_active, subagent="subagent_end" in request.points
         )
         ending.stopped = bool(outcome.denied)
     if not outcome.guard:
-        proof = _proof(root, snapshot, request, given)
-        outcome = guards.also([*_verifiers(root, snapshot, request), *proof])
-    told = guards.report(outcome).model_dump(exclude_unset=True)
-    ending = ending.model_copy(update=told)
+        proof = _proof_voters(root, snapshot, request, values)
+        outcome = guards.judge_voters([*_verifier_voters(root, snapshot, request), *proof])
+    report = guards.report_outcome(outcome).model_dump(exclude_unset=True)
+    ending = ending.model_copy(update=report)
     if outcome.denied:
         ending.refusal = both_ends(redact(f"Refused by {outcome.guard}: {outcome.denied}"), 2000)
     return ending
 
 
-def _verifiers(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
+def _verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
     """The commands that must succeed before what the call ends may end."""
-    checks, kind = Checks(root, job_id(), snapshot.config), snapshot.state.phase.kind
+    checks, kind = CheckRunner(root, job_id(), snapshot.config), snapshot.state.phase.kind
     ends_phase, ends_job = "phase_end" in request.points, "job_complete" in request.points
 
-    def voter(verifier: Verifier) -> Voter:
-        def ask(arguments: dict[str, Any]) -> Vote:
-            finding = checks.finding(snapshot.files, verifier.command, verifier.seconds)
+    def make_voter(verifier: Verifier) -> Voter:
+        def run_verifier(arguments: dict[str, Any]) -> Vote:
+            finding = checks.run_check(snapshot.files, verifier.command, verifier.seconds)
             return Vote("deny", finding.text, undecided=not finding.decided) if finding else ALLOW
 
-        return Voter(verifier.name, ask)
+        return Voter(verifier.name, run_verifier)
 
     return [
-        voter(verifier)
+        make_voter(verifier)
         for verifier in snapshot.config.verifiers
         if ends_job or (ends_phase and kind in verifier.phases)
     ]
 
 
-def _proof(
-    root: Root, snapshot: Snapshot, request: EndingRequest, given: dict[str, Any]
+def _proof_voters(
+    root: Root, snapshot: Snapshot, request: EndingRequest, values: dict[str, Any]
 ) -> list[Voter]:
     """For a job of a project: the system's own run of what it hands over."""
     if (link := snapshot.link) is None or "subagent_end" not in request.points:
         return []
 
-    def ask(arguments: dict[str, Any]) -> Vote:
-        entries = given.get("unresolved") or []
-        if not link.handoff.report and any(explained(c, c, entries) for c in link.handoff.tests):
+    def check_proof(arguments: dict[str, Any]) -> Vote:
+        entries = values.get("unresolved") or []
+        if not link.handoff.report and any(is_explained(c, c, entries) for c in link.handoff.tests):
             # It gives up, and says so: the project finds the same and takes the work back.
             return ALLOW
-        why = unproved_work(root, job_id(), snapshot)
+        why = proof_problems(root, job_id(), snapshot)
         return Vote("deny", why) if why else ALLOW
 
-    return [Voter(PROOF, ask, costly=True)]
+    return [Voter(PROOF, check_proof, costly=True)]

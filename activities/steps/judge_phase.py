@@ -10,18 +10,18 @@ from activities.checkpoints import Root
 from activities.job.activity_context import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.job.volatile_paths import without_volatile
-from activities.model.client import Asking, Question
+from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
-from activities.model.prices import priced
+from activities.model.prices import priced_usage
 from activities.model.prompt import plain_body
-from activities.model.stream import Streamed
-from activities.phases.changes import phase_diff
+from activities.model.stream import StreamedReply
+from activities.phases.phase_diff import phase_diff
 from activities.redaction.secrets import redact
-from activities.runtime.failures import typed
+from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.text.plain import plain
-from activities.text.tokens import clip
-from config.schema.agent import Problem
+from activities.text.plain import replace_surrogates
+from activities.text.tokens import clip_text
+from config.schema.agent import ConfigError
 from config.schema.agent_sections import PhaseJudge
 from protocol.endings import JudgeReply, JudgeRequest
 
@@ -37,46 +37,50 @@ UNREADABLE = (
 )
 
 
-class Judging:
+class JudgePhaseActivity:
     """The `judge_phase` activity."""
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
-        self._asking = Asking(root, connect)
+        self._model_client = ModelClient(root, connect)
 
     @activity.defn(name="judge_phase")
     async def judge_phase(self, request: JudgeRequest) -> JudgeReply:
         """The judge's answer on the phase that a call would end; kept in the checkpoint."""
-        with typed():
+        with typed_failures():
             async with heartbeats():
-                return await self._asking.ask(
-                    partial(self._question, request), partial(self._after, request)
+                return await self._model_client.request_reply(
+                    partial(self._judge_question, request), partial(self._record_verdict, request)
                 )
 
-    def _question(self, request: JudgeRequest) -> Question:
+    def _judge_question(self, request: JudgeRequest) -> ModelQuery:
         snapshot = open_snapshot(self._root, request)
-        judge, asked = _judge(snapshot), question(snapshot, request.call, request.since)
+        judge, prompt = _judge_config(snapshot), judge_prompt(snapshot, request.call, request.since)
         system = snapshot.config.templates["judge"]
-        return Question(
+        return ModelQuery(
             [judge.model, *snapshot.config.fallbacks],
-            lambda model: plain_body(model, system, asked),
+            lambda model: plain_body(model, system, prompt),
         )
 
-    def _after(self, request: JudgeRequest, streamed: Streamed) -> JudgeReply:
+    def _record_verdict(self, request: JudgeRequest, streamed: StreamedReply) -> JudgeReply:
         snapshot = open_snapshot(self._root, request)
-        finding = verdict(streamed)
-        snapshot.keep_judgement(plain(streamed.text))
-        at = scheduled_at()
-        commit = snapshot.save(snapshot.story(f"judge: {'no' if finding else 'yes'}"), at)
-        judged = JudgeReply(commit=commit, at=at, usage=priced(streamed, snapshot.config))
+        finding = judge_refusal(streamed)
+        snapshot.keep_judgement(replace_surrogates(streamed.text))
+        timestamp = scheduled_at()
+        commit = snapshot.save(
+            snapshot.commit_message(f"judge: {'no' if finding else 'yes'}"), timestamp
+        )
+        judged = JudgeReply(
+            commit=commit, at=timestamp, usage=priced_usage(streamed, snapshot.config)
+        )
         if finding:
             judged.refusal = redact(f"Refused by the judge: {finding}")
         return judged
 
 
-def verdict(streamed: Streamed) -> str | None:
+def judge_refusal(streamed: StreamedReply) -> str | None:
     """Why the answer is no, or None for a yes: `PASS` and nothing else."""
-    text = plain(streamed.text).strip()
+    text = replace_surrogates(streamed.text).strip()
     if streamed.calls:
         return UNREADABLE
     if text == "PASS":
@@ -86,7 +90,7 @@ def verdict(streamed: Streamed) -> str | None:
     return text.removeprefix("FAIL").lstrip(":").strip()[:FINDINGS] or NO_REASON
 
 
-def question(snapshot: Snapshot, call: int, since: str) -> str:
+def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
     """What the judge is shown.
 
     Args:
@@ -97,14 +101,16 @@ def question(snapshot: Snapshot, call: int, since: str) -> str:
     phase = snapshot.state.phase
     lines = []
     for todo in phase.todos:
-        notes = todo.notes or (snapshot.argument(call, "notes") if todo is phase.current else "")
+        notes = todo.notes or (
+            snapshot.text_argument(call, "notes") if todo is phase.current else ""
+        )
         lines.append(f"{todo.id}. {todo.content}" + (f"\n   Notes: {notes}" if notes else ""))
     volatile = snapshot.config.shell.volatile
     before = Snapshot.load(snapshot.checkpoints, since).files
     parts = {
-        TASK: _clipped(snapshot.text("instructions.md")),
-        f"The phase: {phase.name}": _clipped(phase.description),
-        "Its todos": _clipped("\n".join(lines)),
+        TASK: _clip_part(snapshot.read_text("instructions.md")),
+        f"The phase: {phase.name}": _clip_part(phase.description),
+        "Its todos": _clip_part("\n".join(lines)),
         "What it changed": phase_diff(
             without_volatile(before, volatile),
             without_volatile(snapshot.files, volatile),
@@ -113,11 +119,11 @@ def question(snapshot: Snapshot, call: int, since: str) -> str:
     return "\n\n".join(f"# {heading}\n\n{text or 'nothing'}" for heading, text in parts.items())
 
 
-def _clipped(text: str) -> str:
-    return clip(text, PART_TOKENS, "this part is left out")
+def _clip_part(text: str) -> str:
+    return clip_text(text, PART_TOKENS, "this part is left out")
 
 
-def _judge(snapshot: Snapshot) -> PhaseJudge:
+def _judge_config(snapshot: Snapshot) -> PhaseJudge:
     if snapshot.config.judge is None:
-        raise Problem(f"agent {snapshot.config.name}: no judge is configured")
+        raise ConfigError(f"agent {snapshot.config.name}: no judge is configured")
     return snapshot.config.judge

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.learning.learning_pass import Lessons
-from activities.runtime.failures import failure, typed
-from activities.runtime.heartbeats import heartbeats_from_thread, now_and_then
-from activities.stores.errors import StoreAway
+from activities.learning.learning_pass import LearningPass
+from activities.runtime.failures import typed_failure, typed_failures
+from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
+from activities.stores.errors import StoreUnavailableError
 from protocol.learning import LearningResult
 
-MOST_LINES = 100
+MAX_LINES = 100
 
 
 def learn_activity(root: Root) -> Callable[[], LearningResult]:
@@ -22,11 +22,11 @@ def learn_activity(root: Root) -> Callable[[], LearningResult]:
     @activity.defn(name="learn")
     def learn() -> LearningResult:
         """Make proposals, and move guards."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             try:
-                done = Lessons(root).learn(now_and_then())
-            except StoreAway as away:
-                raise failure("Dependency", str(away), retry=True) from away
-            return LearningResult(lines=done[:MOST_LINES])
+                done = LearningPass(root).learn(throttled_heartbeat())
+            except StoreUnavailableError as away:
+                raise typed_failure("Dependency", str(away), retry=True) from away
+            return LearningResult(lines=done[:MAX_LINES])
 
     return learn

@@ -22,13 +22,13 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.guards.hooks.answers import HookFailed
-from activities.guards.hooks.processes import run
+from activities.guards.hooks.processes import run_hook
 from activities.projects.repository import repository_path
-from activities.redaction.credentials import hide, look_out_for
+from activities.redaction.credentials import hide_credentials, register_variables
 from activities.redaction.secrets import redact
-from activities.runtime.failures import failure, typed
-from activities.runtime.heartbeats import heartbeats, still_wanted
-from config.schema.agent import AgentConfig, Problem
+from activities.runtime.failures import typed_failure, typed_failures
+from activities.runtime.heartbeats import check_still_wanted, heartbeats
+from config.schema.agent import AgentConfig, ConfigError
 from config.schema.notifications import Notify, check_address
 from protocol.notifications import Destination, Notification, Notifying, Sending, Sent
 from protocol.text import one_line
@@ -49,12 +49,12 @@ def notifying_of(
         given: What a project has under `notify`, which takes the place of theirs.
 
     Raises:
-        Problem: it cannot be used, or the worker lacks a variable.
+        ConfigError: it cannot be used, or the worker lacks a variable.
     """
     try:
         own = Notify.model_validate(given) if given is not None else None
     except ValidationError as error:
-        raise Problem(f"notify: {first_errors(error)}") from None
+        raise ConfigError(f"notify: {first_errors(error)}") from None
     notify = own or next((config.notify for config in configs if config.notify), None)
     to: list[Destination] = []
     if notify and (address := _destination(notify)):
@@ -74,7 +74,7 @@ def notifying_of(
 
 
 def _destination(notify: Notify) -> Destination | None:
-    """The address, if there is one. Raises Problem: this worker could not send to it."""
+    """The address, if there is one. Raises ConfigError: this worker could not send to it."""
     if notify.url is None and notify.url_variable is None:
         return None
     made = Destination(
@@ -87,7 +87,7 @@ def _destination(notify: Notify) -> Destination | None:
         _address(made)
         _headers(made)
     except ValueError as error:
-        raise Problem(f"notify: {error}") from None
+        raise ConfigError(f"notify: {error}") from None
     return made
 
 
@@ -97,12 +97,12 @@ def notify_activity(root: Root) -> SendNotification:
     @activity.defn(name="send_notification")
     async def send_notification(request: Sending) -> Sent:
         """Send a notification to one destination; may be tried as often as it takes."""
-        with typed():
+        with typed_failures():
             async with heartbeats():
                 mark = _mark(root, request)
                 if mark and mark.exists():
                     return Sent()
-                await still_wanted()
+                await check_still_wanted()
                 status = await _send(root, request)
                 if mark:
                     _leave(mark)
@@ -114,7 +114,7 @@ def notify_activity(root: Root) -> SendNotification:
 async def _send(root: Root, request: Sending) -> int:
     """Raises ApplicationError, to be tried again."""
     to = request.to
-    look_out_for([name for name in (to.url_variable, *to.headers.values()) if name])
+    register_variables([name for name in (to.url_variable, *to.headers.values()) if name])
     try:
         if to.command:
             return await asyncio.to_thread(_run_hook, root, request)
@@ -124,8 +124,8 @@ async def _send(root: Root, request: Sending) -> int:
 
 
 def _failure(why: str, delay: float | None = None) -> ApplicationError:
-    text = f"The notification is not sent: {hide(one_line(redact(why), 300))}"
-    return failure("NotSent", text, retry=True, delay=delay, longest=LONGEST_DELAY)
+    text = f"The notification is not sent: {hide_credentials(one_line(redact(why), 300))}"
+    return typed_failure("NotSent", text, retry=True, delay=delay, longest=LONGEST_DELAY)
 
 
 async def _post(to: Destination, notification: Notification) -> int:
@@ -163,7 +163,7 @@ def _run_hook(root: Root, request: Sending) -> int:
         "notification_type": notification.event,
         "notification": _body(notification),
     }
-    ran = run(
+    ran = run_hook(
         to.command,
         json.dumps(event).encode(),
         folder=str(folder),

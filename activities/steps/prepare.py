@@ -19,40 +19,51 @@ from activities.checkpoints import (
 )
 from activities.documents.inputs import read_documents
 from activities.job.activity_context import attempt_key, check_root, job_id, scheduled_at
-from activities.job.folder import settle
-from activities.job.kept_results import KeptResults
+from activities.job.folder import publish_checkpoint
 from activities.job.plan_file import listed_under
+from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import with_summary
 from activities.model.prompt import context_tokens
 from activities.phases.orientation import first_messages
-from activities.phases.predefined import STRATEGIC_NAMES, begin_own_list, predefined_todos
+from activities.phases.predefined_todos import (
+    STRATEGIC_NAMES,
+    begin_configured_list,
+    predefined_todos,
+)
 from activities.phases.tags import phase_tag
-from activities.projects.handoff import hand_over, render_handoff, with_proof
+from activities.projects.handoff import hand_over, render_handoff, with_proof_time
 from activities.projects.repository import repository_path
-from activities.requirements.store_lifecycle import after_fork, instead_of
-from activities.runtime.failures import typed
+from activities.requirements.store_lifecycle import after_fork, supersede_earlier
+from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.starting.agent_resolution import (
     add_learned,
     choose_models,
-    declare,
-    limits_of,
-    routes_of,
+    declare_tools,
+    job_limits,
+    tool_routes,
     tools_for,
 )
-from activities.starting.fork import begin, bring, copied, newest_phase, no_such_job, origin
-from activities.starting.ownership import check_free, claim, join
+from activities.starting.fork import (
+    begin_fork,
+    copy_origin,
+    fetch_origin,
+    find_origin,
+    newest_phase,
+    no_such_job,
+)
+from activities.starting.ownership import check_not_forgotten, check_remote, claim_repository
 from activities.starting.search_attributes import registered_attributes
 from activities.steps.notify import notifying_of
 from activities.steps.review_job import reviewer_tools
-from activities.text.plain import title
+from activities.text.plain import title_line
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import unused_tools
-from activities.traces.recall import recalled
-from config.loader import amend, load_agent, overridden
-from config.schema.agent import AgentConfig, Problem
-from config.templates import render
+from activities.traces.recall import recall_traces
+from config.loader import amend_config, load_agent, overridden_value
+from config.schema.agent import AgentConfig, ConfigError
+from config.templates import render_template
 from protocol.notifications import Notifying
 from protocol.payloads import Fork
 from protocol.scope import given_items, too_large
@@ -66,7 +77,7 @@ OF_ITS_OWN = (
 
 
 @dataclass(frozen=True)
-class Begun:
+class PreparedJob:
     """What the first checkpoint is made of."""
 
     snapshot: Snapshot
@@ -80,7 +91,7 @@ class Begun:
     notifying: Notifying | None = None
 
 
-class Preparation:
+class PrepareActivity:
     """The `prepare` activity."""
 
     def __init__(self, root: Root) -> None:
@@ -89,14 +100,14 @@ class Preparation:
     @activity.defn(name="prepare")
     async def prepare(self, request: PrepareRequest) -> PrepareReply:
         """Resolve and pin the configuration, take the documents in, make the first phase."""
-        with typed():
+        with typed_failures():
             async with heartbeats():
                 if request.project and request.project.root:
                     check_root(self._root, request.project.root)
                 fork = request.fork
                 if fork:
-                    remote = overridden(request.set, "workspace.remote")
-                    await asyncio.to_thread(bring, self._root, fork, remote)
+                    remote = overridden_value(request.set, "workspace.remote")
+                    await asyncio.to_thread(fetch_origin, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
                 # A project has it from the job itself.
@@ -104,134 +115,145 @@ class Preparation:
                 if fork and not request.project:
                     newest = await newest_phase(activity.client(), fork.job)
                 registered = await registered_attributes(activity.client())
-                return await asyncio.to_thread(self._prepare, request, registered, newest)
+                return await asyncio.to_thread(self._prepare_job, request, registered, newest)
 
-    def _prepare(
+    def _prepare_job(
         self, request: PrepareRequest, registered: list[str], newest: int | None
     ) -> PrepareReply:
         fork = request.fork
-        begun = self._forked(request, fork, newest) if fork else self._first(request)
-        snapshot, config, state = begun.snapshot, begun.snapshot.config, begun.snapshot.state
-        traces = recalled(self._root, snapshot)
+        prepared = self._fork_job(request, fork, newest) if fork else self._start_new_job(request)
+        snapshot, config, state = (
+            prepared.snapshot,
+            prepared.snapshot.config,
+            prepared.snapshot.state,
+        )
+        traces = recall_traces(self._root, snapshot)
         state.unused_tools = unused_tools(
             snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
-        snapshot.begin_conversation(*first_messages(snapshot, begun.last_page, traces))
-        notices = list(begun.notices)
+        snapshot.begin_conversation(*first_messages(snapshot, prepared.last_page, traces))
+        notices = list(prepared.notices)
         if fork:
             notices += after_fork(self._root, snapshot, fork.job)
-        notices += instead_of(self._root, snapshot, _not_taken_over(snapshot))
-        at = scheduled_at()
-        story = f"{begun.story}phase {state.phase.number} begins: {state.phase.name}"
-        commit = snapshot.save(story, at)
-        moved = settle(self._root, snapshot, phase_tag(state.phase.number), attempt_key())
-        made = PrepareReply(
+        notices += supersede_earlier(self._root, snapshot, _not_taken_over(snapshot))
+        timestamp = scheduled_at()
+        story = f"{prepared.story}phase {state.phase.number} begins: {state.phase.name}"
+        commit = snapshot.save(story, timestamp)
+        moved = publish_checkpoint(
+            self._root, snapshot, phase_tag(state.phase.number), attempt_key()
+        )
+        reply = PrepareReply(
             commit=commit,
-            at=at,
+            at=timestamp,
             root=self._root.id,
             agent=config.name,
             model=config.model.name,
-            title=title(request.instructions or snapshot.text("instructions.md")),
+            title=title_line(request.instructions or snapshot.read_text("instructions.md")),
             state=state.without_notes(),
-            tools=with_proof(routes_of(config, begun.tools), snapshot.link),
+            tools=with_proof_time(tool_routes(config, prepared.tools), snapshot.link),
             context=context_tokens(snapshot),
-            limits=limits_of(config),
+            limits=job_limits(config),
             search_attributes=registered,
             notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
         )
         if config.workspace.remote:
-            made.remote = config.workspace.remote
-        made.notifying = begun.notifying
-        return made
+            reply.remote = config.workspace.remote
+        reply.notifying = prepared.notifying
+        return reply
 
-    def _first(self, request: PrepareRequest) -> Begun:
+    def _start_new_job(self, request: PrepareRequest) -> PreparedJob:
         """A job from nothing: its first files and the bootstrap."""
         config = load_agent(request.agent, request.set)
         add_learned(self._root, config, request.project.id if request.project else "")
         choose_models(config)
-        notices = declare(config) + join(config, request)
+        notices = declare_tools(config) + check_remote(config, request)
         tools = tools_for(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
         notifying = None if request.project else notifying_of([config])
-        instructions = render(
-            config.instructions_template, instructions=self._instructions(request)
+        instructions = render_template(
+            config.instructions_template, instructions=self._job_instructions(request)
         )
         if not instructions.strip():
-            raise Problem(
+            raise ConfigError(
                 f"agent {config.name} has no instructions of its own: give some in `instructions`"
             )
         documents = read_documents(
-            self._root, request.documents, config.limits.file_bytes, kept=self._kept(request)
+            self._root,
+            request.documents,
+            config.limits.file_bytes,
+            cache=self._project_cache(request),
         )
         notices += [line for document in documents for line in document.notices()]
         if config.needs_documents and not documents:
-            raise Problem(
+            raise ConfigError(
                 f"agent {config.name} works on documents: name at least one in `documents`"
             )
         is_part = request.project is not None and request.project.divided
         scope = request.items or ([] if is_part else listed_under(instructions, "Scope"))
-        checkpoints = self._own(request, config)
+        checkpoints = self._claim_checkpoints(request, config)
         snapshot = Snapshot.start(checkpoints, config, _first_state(config, instructions, scope))
-        with _problems(config):
+        with _as_problems(config):
             files = _with_pages(snapshot.files, config, tools)
             files = files.write("instructions.md", instructions.encode())
             for document in documents:
                 files = document.put_into(files)
             snapshot.files = files
         if config.todos.work:
-            begin_own_list(snapshot, 1)
+            begin_configured_list(snapshot, 1)
         if request.project:
             hand_over(self._root, snapshot, request.project)
-        return Begun(snapshot, tools, notices=notices, notifying=notifying)
+        return PreparedJob(snapshot, tools, notices=notices, notifying=notifying)
 
-    def _kept(self, request: PrepareRequest) -> KeptResults | None:
+    def _project_cache(self, request: PrepareRequest) -> ResultCache | None:
         """What the jobs of a project have in common."""
         if request.project is None:
             return None
-        return KeptResults(repository_path(self._root, request.project.id))
+        return ResultCache(repository_path(self._root, request.project.id))
 
-    def _forked(self, request: PrepareRequest, fork: Fork, newest: int | None) -> Begun:
+    def _fork_job(self, request: PrepareRequest, fork: Fork, newest: int | None) -> PreparedJob:
         """A job from the start of a phase of another; see `activities.starting.fork`."""
-        found = origin(self._root, fork, newest)
-        pinned = found.snapshot.config
+        origin = find_origin(self._root, fork, newest)
+        pinned = origin.snapshot.config
         if request.agent not in ("", pinned.name):
-            raise Problem(
+            raise ConfigError(
                 f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
                 "leave `agent` out"
             )
-        config = amend(pinned, request.set)
+        config = amend_config(pinned, request.set)
         choose_models(config)
         # What a server declared stays as it was pinned, like all that is not overridden.
-        notices = declare(config) if config.mcp != pinned.mcp else []
-        notices += join(config, request)
+        notices = declare_tools(config) if config.mcp != pinned.mcp else []
+        notices += check_remote(config, request)
         tools = tools_for(config)
         notifying = None if request.project else notifying_of([config])
         documents = read_documents(
             self._root,
             request.documents,
             config.limits.file_bytes,
-            found.document_names,
-            self._kept(request),
+            origin.document_names,
+            self._project_cache(request),
         )
         notices += [line for document in documents for line in document.notices()]
 
-        snapshot = copied(found, fork, self._own(request, config))
+        snapshot = copy_origin(origin, fork, self._claim_checkpoints(request, config))
         before = snapshot.files
-        with _problems(config):
-            asked = self._instructions(request)
+        with _as_problems(config):
+            instructions = self._job_instructions(request)
             if snapshot.link and not request.project:
                 # A person's: nobody waits for it, and nobody is to hold it against that handoff.
                 alone = OF_ITS_OWN.format(project=snapshot.link.id)
-                asked, snapshot.link = f"{alone}\n\n{asked}", None
+                instructions, snapshot.link = f"{alone}\n\n{instructions}", None
                 notices = [*notices, alone]
-            page = begin(snapshot, config, asked, request.items, documents, ended=found.ended)
+            page = begin_fork(
+                snapshot, config, instructions, request.items, documents, ended=origin.ended
+            )
             if request.project:
                 hand_over(self._root, snapshot, request.project)
             snapshot.files = _with_pages(snapshot.files, config, tools)
             snapshot.files = with_summary(snapshot)
-        snapshot.note_changes(before)
-        return Begun(
+        snapshot.record_changes(before)
+        return PreparedJob(
             snapshot,
             tools,
             page,
@@ -240,17 +262,17 @@ class Preparation:
             notifying,
         )
 
-    def _instructions(self, request: PrepareRequest) -> str:
+    def _job_instructions(self, request: PrepareRequest) -> str:
         """What the job was given; for a project's job, what was handed over to it."""
         if request.project is None:
             return request.instructions
         return render_handoff(self._root, request.project, again=request.fork is not None)
 
-    def _own(self, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
+    def _claim_checkpoints(self, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
         """The job's own repository, made if need be and claimed."""
-        check_free(self._root)
+        check_not_forgotten(self._root)
         checkpoints = open_checkpoints(self._root, job_id(), create=True)
-        claim(
+        claim_repository(
             self._root,
             checkpoints.path,
             request.chain,
@@ -270,7 +292,7 @@ def _not_taken_over(snapshot: Snapshot) -> list[str]:
 def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
     items = given_items([text for text in scope if text.strip()])
     if why := too_large(items):
-        raise Problem(why)
+        raise ConfigError(why)
     return JobState(
         phase=Phase(
             number=1,
@@ -295,9 +317,9 @@ def _with_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
 
 
 @contextmanager
-def _problems(config: AgentConfig) -> Iterator[None]:
+def _as_problems(config: AgentConfig) -> Iterator[None]:
     """What a workspace refuses is a mistake in the start or in the configuration."""
     try:
         yield
     except (FilesError, PathRefused) as error:
-        raise Problem(f"agent {config.name}: the workspace cannot be made. {error}") from None
+        raise ConfigError(f"agent {config.name}: the workspace cannot be made. {error}") from None

@@ -8,26 +8,32 @@ from contextlib import suppress
 
 from temporalio import activity
 
-from activities.checkpoints import CheckpointMissing, Root, diff, open_checkpoints, take_edits
+from activities.checkpoints import CheckpointMissing, Root, diff_files, open_checkpoints, take_edits
 from activities.checkpoints.entries import with_entry
-from activities.checkpoints.forgotten import forgotten
-from activities.job.activity_context import check_root, job_id, open_snapshot, order, scheduled_at
-from activities.job.conversation import ERROR
-from activities.job.edits import describe_edits
+from activities.checkpoints.forgotten import find_forgotten
+from activities.job.activity_context import (
+    check_root,
+    job_id,
+    open_snapshot,
+    scheduled_at,
+    scheduled_ms,
+)
+from activities.job.conversation import ERROR_PREFIX
+from activities.job.edit_description import describe_edits
 from activities.job.fetch import fetch_job
 from activities.job.folder import pack_if_full, project_folder
-from activities.job.plan_file import boxes, parse_plan
+from activities.job.plan_file import parse_plan, plan_boxes
 from activities.job.snapshot import Snapshot
-from activities.redaction.credentials import hide
+from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
-from activities.runtime.failures import failure, typed
-from activities.runtime.heartbeats import heartbeats_from_thread, now_and_then
-from activities.steps.call_refs import newest
-from activities.steps.show_call import bounded
-from activities.steps.tell import amend
+from activities.runtime.failures import typed_failure, typed_failures
+from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
+from activities.steps.call_refs import newest_calls
+from activities.steps.show_call import bounded_arguments
+from activities.steps.tell import amend_instructions
 from activities.steps.tool_call import error_line
-from activities.text.plain import plain
-from activities.toolkit.ownership import READ, in_the_way, system_part
+from activities.text.plain import replace_surrogates
+from activities.toolkit.ownership import READ, folder_refusal, system_part
 from protocol.requests import (
     EmptyReply,
     FolderReply,
@@ -49,74 +55,83 @@ class Recovery:
     @activity.defn(name="find_checkpoint")
     def find_checkpoint(self, request: RecoverRequest) -> RecoverReply:
         """The newest of the candidates that this store, or the remote, holds whole."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             check_root(self._root, request.root, request.remote)
             if request.remote:
                 fetch_job(self._root, job_id(), request.remote, request.candidates[0])
             with suppress(CheckpointMissing):
                 checkpoints = open_checkpoints(self._root, job_id())
-                for commit in checkpoints.whole(request.candidates):
+                for commit in checkpoints.intact_commits(request.candidates):
                     with suppress(CheckpointMissing):
-                        return _recovered(Snapshot.load(checkpoints, commit))
-            told = f"None of the job's checkpoints can be found under {self._root.path}"
-            if record := forgotten(self._root, job_id()):
+                        return _recovery_reply(Snapshot.load(checkpoints, commit))
+            message = f"None of the job's checkpoints can be found under {self._root.path}"
+            if record := find_forgotten(self._root, job_id()):
                 # Temporal's reset has it run once more.
-                told = f"The {record.line}"
-            raise failure(
+                message = f"The {record.message}"
+            raise typed_failure(
                 "Storage",
-                f"{told}. Put the folder .longhaul/checkpoints back from a backup, then resume "
+                f"{message}. Put the folder .longhaul/checkpoints back from a backup, then resume "
                 "the job.",
             )
 
     @activity.defn(name="take_folder")
     def take_folder(self, request: JobPosition) -> ImportReply:
         """Take what a person changed in the folder of a paused job into a checkpoint."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             before = snapshot.files
-            taken, notes = take_edits(snapshot.checkpoints, self._root, job_id(), before)
-            beat = now_and_then()
-            for change in diff(before, taken):
+            edited, notes = take_edits(snapshot.checkpoints, self._root, job_id(), before)
+            beat = throttled_heartbeat()
+            for change in diff_files(before, edited):
                 beat()
                 if top := system_part(change.path):
                     # The archive and the like stay the system's, whoever edits. As a whole: of a
                     # folder in place of a file, an empty one would stay.
-                    taken = with_entry(taken, top, before.raw(tuple(top.split("/"))))
+                    edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))
                     notes.append(
-                        f"{plain(change.path)} is kept by the system; the edit was left out"
+                        f"{replace_surrogates(change.path)} is kept by the system; the "
+                        "edit was left out"
                     )
                 elif (
-                    change.new and change.new.kind != "folder" and (why := in_the_way(change.path))
+                    change.new
+                    and change.new.kind != "folder"
+                    and (why := folder_refusal(change.path))
                 ):
-                    kept = before.raw(tuple(change.path.split("/")))
-                    taken = with_entry(taken, change.path, kept)
+                    previous = before.tree_entry(tuple(change.path.split("/")))
+                    edited = with_entry(edited, change.path, previous)
                     notes.append(f"{why} It was left out")
-            snapshot.files = taken
+            snapshot.files = edited
             for path in READ:
-                entry = taken.raw((path,))
-                if entry and entry != before.raw((path,)) and snapshot.bytes(path) is None:
-                    taken = with_entry(taken, path, before.raw((path,)))
+                entry = edited.tree_entry((path,))
+                if (
+                    entry
+                    and entry != before.tree_entry((path,))
+                    and snapshot.read_bytes(path) is None
+                ):
+                    edited = with_entry(edited, path, before.tree_entry((path,)))
                     notes.append(
                         f"{path} is a folder, or a link that leads to no file of the workspace; it "
                         "was left out. Put a file there"
                     )
-            snapshot.files = taken
-            amend(snapshot)
-            edits = describe_edits(before, snapshot.files, list(diff(before, snapshot.files)))
+            snapshot.files = edited
+            amend_instructions(snapshot)
+            edits = describe_edits(before, snapshot.files, list(diff_files(before, snapshot.files)))
             if snapshot.files == before:
                 return ImportReply(commit=request.commit, at=scheduled_at(), notes=notes[:20])
-            changed = snapshot.note_changes(before)
+            changed = snapshot.record_changes(before)
             ledger = snapshot.state.model_copy(deep=True)
-            follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
-            at = scheduled_at()
+            follow_boxes(
+                snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
+            )
+            timestamp = scheduled_at()
             commit = snapshot.save(
-                snapshot.story(f"taken from the folder: {len(changed)} paths"), at
+                snapshot.commit_message(f"taken from the folder: {len(changed)} paths"), timestamp
             )
             # Here, where a person waits for the job, and not beside its steps.
             pack_if_full(snapshot.checkpoints, job_id())
             return ImportReply(
                 commit=commit,
-                at=at,
+                at=timestamp,
                 notes=notes[:20],
                 edits=edits,
                 scope=snapshot.state.items_changed_since(ledger.scope),
@@ -125,17 +140,17 @@ class Recovery:
     @activity.defn(name="show_folder")
     def show_folder(self, request: JobPosition) -> FolderReply:
         """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             moved = project_folder(
-                self._root, snapshot.checkpoints, request.commit, order(), whole=True
+                self._root, snapshot.checkpoints, request.commit, scheduled_ms(), full=True
             )
             return FolderReply(moved_aside=moved[:20])
 
     @activity.defn(name="write_error")
     def write_error(self, request: WriteErrorRequest) -> EmptyReply:
         """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             check_root(self._root, request.root, request.remote)
             folder = self._root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +162,7 @@ class Recovery:
                 parts.append(f"## The call\n\n{_described_call(self._root, request)}\n")
             if request.cause:
                 parts.append(f"## The cause\n\n{request.cause}\n")
-            page.write_text(hide(redact("\n".join(parts))))
+            page.write_text(hide_credentials(redact("\n".join(parts))))
             return EmptyReply()
 
     @property
@@ -160,33 +175,36 @@ def _described_call(root: Root, request: WriteErrorRequest) -> str:
     """The call with its arguments, as far as they can be read and may be shown."""
     assert request.call is not None
     try:
-        called = open_snapshot(root, request).call(request.call)["function"]
+        called = open_snapshot(root, request).tool_call(request.call)["function"]
     except Exception as error:  # whatever keeps it from being read is not worth failing over
         return f"It cannot be read: {type(error).__name__}: {error}"
     try:
         arguments = json.loads(called["arguments"])
-        listed = bounded(arguments)
+        listed = bounded_arguments(arguments)
     except (ValueError, AttributeError):
-        listed = bounded({"arguments": called["arguments"]})
+        listed = bounded_arguments({"arguments": called["arguments"]})
     lines = [f"- {name}: {value}" for name, value in listed.items()]
     return "\n".join([f"`{called['name']}` with", "", *lines] if lines else [called["name"]])
 
 
-def _recovered(snapshot: Snapshot) -> RecoverReply:
+def _recovery_reply(snapshot: Snapshot) -> RecoverReply:
     """Where a job goes on from: in the middle of a reply, or at the end of one with which its phase
     may end."""
-    found = RecoverReply(
+    reply = RecoverReply(
         commit=snapshot.commit, at=scheduled_at(), state=snapshot.state.without_notes()
     )
     strategic = snapshot.state.phase.kind == "strategic"
-    found.handed_over = strategic and snapshot.files.entry("todos.yaml") is not None
-    calls, made = newest(snapshot)
-    if made < len(calls) or found.handed_over:
-        found.calls, found.next_call = calls, made
-        results = snapshot.conversation.messages(len(snapshot.conversation) - made)
+    reply.handed_over = strategic and snapshot.files.entry("todos.yaml") is not None
+    calls, completed = newest_calls(snapshot)
+    if completed < len(calls) or reply.handed_over:
+        reply.calls, reply.next_call = calls, completed
+        results = snapshot.conversation.messages(len(snapshot.conversation) - completed)
         for place, result in enumerate(results):
             text = str(result["content"])
-            if text.startswith(ERROR):
-                found.failed_call, found.failure = place, error_line(text.removeprefix(ERROR))
+            if text.startswith(ERROR_PREFIX):
+                reply.failed_call, reply.failure = (
+                    place,
+                    error_line(text.removeprefix(ERROR_PREFIX)),
+                )
                 break
-    return found
+    return reply

@@ -18,26 +18,26 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Root
 from activities.job.activity_context import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
-from activities.model.client import Asking, Question
+from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
-from activities.model.prices import priced
+from activities.model.prices import priced_usage
 from activities.model.prompt import context_tokens
-from activities.model.stream import Streamed
-from activities.phases.archive import archive_question
+from activities.model.stream import StreamedReply
+from activities.phases.archive import archive_prompt
 from activities.phases.orientation import last_experience, last_page
 from activities.redaction.secrets import redact
-from activities.runtime.failures import is_retried, typed
+from activities.runtime.failures import is_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.toolkit.equipment import toolbox
+from activities.toolkit.agent_tools import tools_by_name
 from protocol.reflection import ReflectReply, ReflectRequest
 from protocol.requests import Usage
 from protocol.text import as_entry, start_of
 
-Part = Literal["assumption", "prevention"]
+ReflectionPart = Literal["assumption", "prevention"]
 PATH = "experiences.md"
-MOST_CHARACTERS = 2000
+MAX_CHARACTERS = 2000
 ISSUE_CHARACTERS = 4000
-AGAIN = (
+RETRY_PROMPT = (
     "\n\nYour last answer named no file, tool, todo or step, so that nobody could act on it:\n"
     "{text}"
     "\n\nAnswer again, and name them."
@@ -47,95 +47,105 @@ _ENDING = re.compile(r"(?:[\w-]\.[a-z][a-z0-9]{1,4}|[\w-]{2}\.[a-z])\.?$")
 _PLACE = re.compile(r"\b(?:step|todo|phase|page|line)\s+\d+\b", re.IGNORECASE)
 
 
-class Reflecting:
+class ReflectActivity:
     """The `reflect` activity."""
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
-        self._asking = Asking(root, connect)
+        self._model_client = ModelClient(root, connect)
 
     @activity.defn(name="reflect")
     async def reflect(self, request: ReflectRequest) -> ReflectReply:
         """Ask what the attempt before this checkpoint teaches, and write it down."""
-        with typed():
+        with typed_failures():
             async with heartbeats():
-                paid: list[Streamed] = []
+                paid: list[StreamedReply] = []
                 try:
-                    first = await self._answer(request, paid, "assumption")
-                    second = await self._answer(request, paid, "prevention", first)
+                    first = await self._request_answer(request, paid, "assumption")
+                    second = await self._request_answer(request, paid, "prevention", first)
                 except ApplicationError as error:
                     if not paid or is_retried(error):
                         raise
-                    return await asyncio.to_thread(self._given_up, request, paid, error.message)
-                return await asyncio.to_thread(self._save, request, paid, first, second)
+                    return await asyncio.to_thread(self._give_up, request, paid, error.message)
+                return await asyncio.to_thread(self._save_reflection, request, paid, first, second)
 
-    async def _answer(
-        self, request: ReflectRequest, paid: list[Streamed], part: Part, found: str = ""
+    async def _request_answer(
+        self,
+        request: ReflectRequest,
+        paid: list[StreamedReply],
+        part: ReflectionPart,
+        assumption: str = "",
     ) -> str:
         """What the model wrote; every reply is noted as paid."""
-        question = partial(self._question, request, part, found)
-        paid.append(await self._asking.ask(question, lambda made: made, f".{part}"))
-        if await asyncio.to_thread(self._generic, request, paid[-1].text):
-            again = AGAIN.format(text=paid[-1].text[:MOST_CHARACTERS])
-            question = partial(self._question, request, part, found, again)
-            paid.append(await self._asking.ask(question, lambda made: made, f".{part}2"))
+        question = partial(self._reflection_question, request, part, assumption)
+        paid.append(
+            await self._model_client.request_reply(question, lambda reply: reply, f".{part}")
+        )
+        if await asyncio.to_thread(self._is_generic, request, paid[-1].text):
+            again = RETRY_PROMPT.format(text=paid[-1].text[:MAX_CHARACTERS])
+            question = partial(self._reflection_question, request, part, assumption, again)
+            paid.append(
+                await self._model_client.request_reply(question, lambda reply: reply, f".{part}2")
+            )
         return paid[-1].text
 
-    def _question(
-        self, request: ReflectRequest, part: Part, found: str, again: str = ""
-    ) -> Question:
+    def _reflection_question(
+        self, request: ReflectRequest, part: ReflectionPart, assumption: str, again: str = ""
+    ) -> ModelQuery:
         snapshot = open_snapshot(self._root, request)
-        known = f"\n\n# The assumption that failed\n\n{found}" if found else ""
-        asked = (
-            f"# What made it fail\n\n{_issue(snapshot, request)}\n\n# The record\n\n"
-            f"{_record(snapshot)}{known}{again}"
+        known = f"\n\n# The assumption that failed\n\n{assumption}" if assumption else ""
+        prompt = (
+            f"# What made it fail\n\n{_failure_issue(snapshot, request)}\n\n# The record\n\n"
+            f"{_attempt_record(snapshot)}{known}{again}"
         )
-        return Question.apart(snapshot, f"reflection_{part}", asked)
+        return ModelQuery.with_own_prompt(snapshot, f"reflection_{part}", prompt)
 
-    def _generic(self, request: ReflectRequest, text: str) -> bool:
+    def _is_generic(self, request: ReflectRequest, text: str) -> bool:
         return is_generic(open_snapshot(self._root, request), text)
 
-    def _given_up(self, request: ReflectRequest, paid: list[Streamed], why: str) -> ReflectReply:
-        usage = _usage(open_snapshot(self._root, request), paid)
+    def _give_up(
+        self, request: ReflectRequest, paid: list[StreamedReply], why: str
+    ) -> ReflectReply:
+        usage = _total_usage(open_snapshot(self._root, request), paid)
         return ReflectReply(commit=request.commit, at=request.at, usage=usage, failure=why)
 
-    def _save(
-        self, request: ReflectRequest, paid: list[Streamed], first: str, second: str
+    def _save_reflection(
+        self, request: ReflectRequest, paid: list[StreamedReply], first: str, second: str
     ) -> ReflectReply:
         snapshot = open_snapshot(self._root, request)
-        issue = _issue(snapshot, request)
-        assumption, prevention = (_bounded(told, MOST_CHARACTERS) for told in (first, second))
+        issue = _failure_issue(snapshot, request)
+        assumption, prevention = (_bounded_text(text, MAX_CHARACTERS) for text in (first, second))
         before, phase = snapshot.files, snapshot.state.phase
         entry = (
             f"## Phase {phase.number}, step {snapshot.state.step}: {phase.name}\n\n"
             f"- Failed: {as_entry(issue)}\n- Assumption: {as_entry(assumption)}\n"
             f"- Next time: {as_entry(prevention)}\n"
         )
-        present = snapshot.text(PATH) or "# Experiences\n"
-        snapshot.place(PATH, f"{present.rstrip()}\n\n{entry}".encode())
-        snapshot.note_changes(before)
+        present = snapshot.read_text(PATH) or "# Experiences\n"
+        snapshot.write_system_file(PATH, f"{present.rstrip()}\n\n{entry}".encode())
+        snapshot.record_changes(before)
         if len(snapshot.conversation) <= 2:
             # The next attempt has begun and has asked nothing yet: it is to know from the start.
             snapshot.conversation = snapshot.conversation.append(
                 {"role": "user", "content": last_experience(snapshot)}
             )
-        at = scheduled_at()
+        timestamp = scheduled_at()
         return ReflectReply(
-            commit=snapshot.save(snapshot.story("reflection"), at),
-            at=at,
+            commit=snapshot.save(snapshot.commit_message("reflection"), timestamp),
+            at=timestamp,
             assumption=assumption,
             prevention=prevention,
-            generic=any(is_generic(snapshot, told) for told in (assumption, prevention)),
+            generic=any(is_generic(snapshot, text) for text in (assumption, prevention)),
             issue=issue,
             context=context_tokens(snapshot),
-            usage=_usage(snapshot, paid),
+            usage=_total_usage(snapshot, paid),
         )
 
 
-def _usage(snapshot: Snapshot, paid: list[Streamed]) -> Usage:
+def _total_usage(snapshot: Snapshot, paid: list[StreamedReply]) -> Usage:
     usage = Usage()
     for reply in paid:
-        usage.add(priced(reply, snapshot.config))
+        usage.add(priced_usage(reply, snapshot.config))
     return usage
 
 
@@ -145,7 +155,7 @@ def is_generic(snapshot: Snapshot, text: str) -> bool:
         return False
     words = set(re.findall(r"[\w./-]+", text))
     bare = {word.strip("./") for word in words}
-    if any(name in bare for name in toolbox(snapshot.config) if "_" in name):
+    if any(name in bare for name in tools_by_name(snapshot.config) if "_" in name):
         return False
     folders = {entry.path for entry in snapshot.files.children()}
     return not any(_ENDING.search(word) or _in_folder(word, folders) for word in words)
@@ -157,21 +167,21 @@ def _in_folder(word: str, folders: set[str]) -> bool:
     return bool(slash) and (not rest or first in folders)
 
 
-def _record(snapshot: Snapshot) -> str:
+def _attempt_record(snapshot: Snapshot) -> str:
     """The attempt: its conversation or, where the next has begun already, its archive page."""
     if len(snapshot.conversation) > 2:
-        return archive_question(snapshot)
+        return archive_prompt(snapshot)
     page = last_page(snapshot)
-    return snapshot.text(page) if page else "(nothing is kept)"
+    return snapshot.read_text(page) if page else "(nothing is kept)"
 
 
-def _issue(snapshot: Snapshot, request: ReflectRequest) -> str:
+def _failure_issue(snapshot: Snapshot, request: ReflectRequest) -> str:
     issue = request.issue
     if request.call is not None:
-        issue = snapshot.argument(request.call, "issue")
-    return _bounded(issue, ISSUE_CHARACTERS) or "No reason was given."
+        issue = snapshot.text_argument(request.call, "issue")
+    return _bounded_text(issue, ISSUE_CHARACTERS) or "No reason was given."
 
 
-def _bounded(text: str, most: int) -> str:
+def _bounded_text(text: str, most: int) -> str:
     """A text word for word, its white space as it is, without secrets."""
     return start_of(redact(text.strip()), most)

@@ -16,25 +16,25 @@ from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.job.conversation import Conversation, tool_result
 from activities.job.snapshot import Snapshot
-from activities.model.client import Asking, Question
+from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
-from activities.model.prices import priced
+from activities.model.prices import priced_usage
 from activities.model.prompt import conversation_body
 from activities.model.providers import cache_key
-from activities.model.stream import Streamed
-from activities.runtime.failures import typed
+from activities.model.stream import StreamedReply
+from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.starting.agent_resolution import no_such_tool
 from activities.steps.model_call import assistant_message, provider_data
-from activities.steps.tool_call import cut
-from activities.text.plain import plain
-from activities.text.tokens import clip, encoding_of
+from activities.steps.tool_call import truncate_result
+from activities.text.plain import replace_surrogates
+from activities.text.tokens import clip_text, encoding_name
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from activities.toolkit.registry import Tool, select
-from config.schema.agent import AgentConfig, Problem
-from config.templates import render
+from activities.toolkit.registry import Tool, select_tools
+from config.schema.agent import AgentConfig, ConfigError
+from config.templates import render_template
 from protocol import scope
 from protocol.endings import MAX_LOOK_UPS, ReviewReply, ReviewRequest
 
@@ -43,51 +43,53 @@ RESULT_CHARACTERS = 8000
 ERROR = "Error: "
 TOO_MANY = f"Not run: at most {MAX_LOOK_UPS} calls of a reply are carried out."
 DECIDE = "Read on with a tool, or decide: call accept, or send_back with findings."
-LAST = "This is your last reply: call accept, or send_back with findings."
+LAST_REPLY = "This is your last reply: call accept, or send_back with findings."
 VERDICTS = ("accept", "send_back")
 
 
-class Reviewing:
+class ReviewJobActivity:
     """The `review_job` activity."""
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
-        self._asking = Asking(root, connect)
+        self._model_client = ModelClient(root, connect)
 
     @activity.defn(name="review_job")
     async def review_job(self, request: ReviewRequest) -> ReviewReply:
         """One reply of the reviewer: look-ups and their results, or the verdict."""
-        with typed():
+        with typed_failures():
             async with heartbeats():
-                return await self._asking.ask(
-                    partial(self._question, request), partial(self._after, request)
+                return await self._model_client.request_reply(
+                    partial(self._review_question, request), partial(self._record_reply, request)
                 )
 
-    def _question(self, request: ReviewRequest) -> Question:
+    def _review_question(self, request: ReviewRequest) -> ModelQuery:
         snapshot = open_snapshot(self._root, request)
-        reviewer = _reviewer(snapshot)
-        conversation = _conversation(snapshot, request)
+        reviewer = _reviewer_config(snapshot)
+        conversation = _review_conversation(snapshot, request)
         tools, key = reviewer_tools(reviewer), cache_key(job_id(), "review")
-        return Question(
-            reviewer.chain("strategic"),
+        return ModelQuery(
+            reviewer.model_chain("strategic"),
             lambda model: conversation_body(model, tools, conversation, key),
         )
 
-    def _after(self, request: ReviewRequest, streamed: Streamed) -> ReviewReply:
+    def _record_reply(self, request: ReviewRequest, streamed: StreamedReply) -> ReviewReply:
         snapshot = open_snapshot(self._root, request)
-        reviewer = _reviewer(snapshot)
+        reviewer = _reviewer_config(snapshot)
         number = request.number + 1
-        conversation = _conversation(snapshot, request).append_reply(
+        conversation = _review_conversation(snapshot, request).append_reply(
             assistant_message(number, streamed), provider_data(number, streamed)
         )
-        reply = ReviewReply(commit="", at=scheduled_at(), usage=priced(streamed, snapshot.config))
+        reply = ReviewReply(
+            commit="", at=scheduled_at(), usage=priced_usage(streamed, snapshot.config)
+        )
         reply.usage.sent_calls = len(streamed.calls)
-        verdict, findings = decided(streamed.calls)
+        verdict, findings = read_verdict(streamed.calls)
         if verdict:
             reply.verdict, reply.findings = verdict, findings
             reply.usage.tool_calls = 1
         else:
-            results = self._looked_up(snapshot, reviewer, conversation, streamed.calls)
+            results = self._run_look_ups(snapshot, reviewer, conversation, streamed.calls)
             run = results[:MAX_LOOK_UPS]
             reply.usage.tool_calls, reply.usage.refused_calls = len(run), len(results) - len(run)
             reply.usage.failed_calls = sum(text.startswith(ERROR) for text in run)
@@ -96,12 +98,14 @@ class Reviewing:
                 *([] if results else [{"role": "user", "content": DECIDE}]),
             )
         snapshot.review = conversation.files
-        reply.context = conversation.tokens(encoding_of(reviewer.model_for("strategic").name))
-        story = snapshot.story(f"review {number}: {reply.verdict or 'reads'}")
+        reply.context = conversation.count_tokens(
+            encoding_name(reviewer.model_for("strategic").name)
+        )
+        story = snapshot.commit_message(f"review {number}: {reply.verdict or 'reads'}")
         reply.commit = snapshot.save(story, reply.at)
         return reply
 
-    def _looked_up(
+    def _run_look_ups(
         self,
         snapshot: Snapshot,
         reviewer: AgentConfig,
@@ -128,10 +132,10 @@ class Reviewing:
                 if name not in offered:
                     known = ", ".join(offered)
                     raise ToolError(f"There is no tool {name!r}. The tools are: {known}.")
-                text = offered[name].run(context, offered[name].given(raw))
+                text = offered[name].run(context, offered[name].load_arguments(raw))
             except (ToolError, FilesError, PathRefused) as problem:
                 text = f"{ERROR}{problem}"
-            results.append(cut(text, RESULT_CHARACTERS))
+            results.append(truncate_result(text, RESULT_CHARACTERS))
         return results + [f"{ERROR}{TOO_MANY}"] * len(calls[MAX_LOOK_UPS:])
 
 
@@ -139,22 +143,22 @@ def reviewer_tools(config: AgentConfig) -> list[Tool]:
     """The tools of a reviewer.
 
     Raises:
-        Problem: an agent that could do more than read, or could not decide.
+        ConfigError: an agent that could do more than read, or could not decide.
     """
     try:
-        tools = select(config.tools)
+        tools = select_tools(config.tools)
     except KeyError as unknown:
         raise no_such_tool(config, "tools", unknown) from None
     if writing := [entry.name for entry in tools if entry.effect != "reads"]:
-        raise Problem(
+        raise ConfigError(
             f"agent {config.name}: tools: a reviewer only reads; take out {', '.join(writing)}"
         )
     if {entry.name for entry in tools}.isdisjoint(VERDICTS):
-        raise Problem(f"agent {config.name}: tools: a reviewer decides with the group verdict")
+        raise ConfigError(f"agent {config.name}: tools: a reviewer decides with the group verdict")
     return tools
 
 
-def decided(calls: list[tuple[str, str]]) -> tuple[Any, str]:
+def read_verdict(calls: list[tuple[str, str]]) -> tuple[Any, str]:
     """The verdict of a reply and its findings; nothing for one that only looks things up.
 
     A verdict that cannot be read is no acceptance, and one no outweighs any yes.
@@ -164,7 +168,7 @@ def decided(calls: list[tuple[str, str]]) -> tuple[Any, str]:
         if name not in VERDICTS:
             continue
         try:
-            findings = plain(REGISTRY[name].parse(raw)["findings"])
+            findings = replace_surrogates(REGISTRY[name].parse(raw)["findings"])
         except ToolError as problem:
             return "sent back", f"the reviewer's verdict could not be read ({problem})"[:500]
         if name == "send_back":
@@ -173,48 +177,48 @@ def decided(calls: list[tuple[str, str]]) -> tuple[Any, str]:
     return (None, "") if accepted is None else ("accepted", accepted)
 
 
-def _reviewer(snapshot: Snapshot) -> AgentConfig:
+def _reviewer_config(snapshot: Snapshot) -> AgentConfig:
     if snapshot.config.reviewer is None:
-        raise Problem(f"agent {snapshot.config.name}: no reviewer is configured")
+        raise ConfigError(f"agent {snapshot.config.name}: no reviewer is configured")
     return snapshot.config.reviewer
 
 
-def _conversation(snapshot: Snapshot, request: ReviewRequest) -> Conversation:
+def _review_conversation(snapshot: Snapshot, request: ReviewRequest) -> Conversation:
     """The review so far, with what the reviewer is told next."""
     if request.number:
         conversation = Conversation(snapshot.review)
     else:
-        system = render(_reviewer(snapshot).instructions_template, instructions="")
+        system = render_template(_reviewer_config(snapshot).instructions_template, instructions="")
         conversation = Conversation(Files.empty(snapshot.checkpoints.store)).append(
             {"role": "system", "content": system},
-            {"role": "user", "content": task(snapshot, request.call)},
+            {"role": "user", "content": review_task(snapshot, request.call)},
         )
     if request.last:
-        conversation = conversation.append({"role": "user", "content": LAST})
+        conversation = conversation.append({"role": "user", "content": LAST_REPLY})
     return conversation
 
 
-def task(snapshot: Snapshot, call: int) -> str:
+def review_task(snapshot: Snapshot, call: int) -> str:
     """What the reviewer is to judge: the job's claim, beside what was asked for."""
-    claim = REGISTRY["job_complete"].parse(snapshot.call(call)["function"]["arguments"])
+    claim = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
     ledger = snapshot.state.scope
     parts = {
-        "Instructions (instructions.md)": snapshot.text("instructions.md"),
-        f"Scope ({scope.scope_line(ledger)})": _listed(
+        "Instructions (instructions.md)": snapshot.read_text("instructions.md"),
+        f"Scope ({scope.scope_line(ledger)})": _bullet_list(
             [f"{item.line} {item.reason}".strip() for item in ledger]
         ),
-        "Deliverables": _listed(claim["deliverables"]),
+        "Deliverables": _bullet_list(claim["deliverables"]),
         "What the agent says was done": claim["summary"],
         "Its notes": claim["notes"],
         "Its confidence": str(claim["confidence"]),
-        "What it lists as unresolved": _listed(claim["unresolved"] or []),
+        "What it lists as unresolved": _bullet_list(claim["unresolved"] or []),
     }
     shown = [
-        f"# {heading}\n\n{clip(text, PART_TOKENS, 'the files hold the rest') or 'nothing'}"
+        f"# {heading}\n\n{clip_text(text, PART_TOKENS, 'the files hold the rest') or 'nothing'}"
         for heading, text in parts.items()
     ]
     return "\n\n".join(["The agent says that this job is done.", *shown, DECIDE])
 
 
-def _listed(lines: list[str]) -> str:
+def _bullet_list(lines: list[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)

@@ -10,10 +10,10 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import open_snapshot, scheduled_at
 from activities.redaction.credentials import without_credentials
-from activities.runtime.failures import typed
+from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.starting.agent_resolution import choose_models, limits_of
-from config.loader import amend
+from activities.starting.agent_resolution import choose_models, job_limits
+from config.loader import amend_config
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import ModelConfig
 from protocol.start import SetModelReply, SetModelRequest
@@ -24,7 +24,7 @@ MAX_SHOWN = 100
 """Characters of a value that people are shown."""
 
 
-class ModelSettings:
+class SetModelActivity:
     """Pins settings of the model anew."""
 
     def __init__(self, root: Root) -> None:
@@ -33,21 +33,21 @@ class ModelSettings:
     @activity.defn(name="set_model")
     def set_model(self, request: SetModelRequest) -> SetModelReply:
         """Put the settings into the job's configuration, in a new checkpoint."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             before, kind = snapshot.config, snapshot.state.phase.kind
             config = with_model_settings(before, request.set, kind)
             choose_models(config)
-            changes = list(_changes(before.model_for(kind), config.model_for(kind)))
-            at, commit = scheduled_at(), request.commit
+            changes = list(_model_changes(before.model_for(kind), config.model_for(kind)))
+            timestamp, commit = scheduled_at(), request.commit
             if config != before:
-                snapshot.pin(config)
-                commit = snapshot.save(snapshot.story("a person set the model"), at)
+                snapshot.pin_config(config)
+                commit = snapshot.save(snapshot.commit_message("a person set the model"), timestamp)
             return SetModelReply(
                 commit=commit,
-                at=at,
+                at=timestamp,
                 model=config.model.name,
-                limits=limits_of(config),
+                limits=job_limits(config),
                 changes=changes,
             )
 
@@ -64,12 +64,12 @@ def with_model_settings(
         kind: That of the running phase.
 
     Raises:
-        Problem: a key that there is not, or a wrong value.
+        ConfigError: a key that there is not, or a wrong value.
     """
-    amended = amend(config, settings)
+    amended = amend_config(config, settings)
     keys = [key.partition(".")[2] for key in settings]
 
-    def follow(model: ModelConfig, *, always: bool = False) -> ModelConfig:
+    def apply_settings(model: ModelConfig, *, always: bool = False) -> ModelConfig:
         return model.model_copy(
             update={
                 key: getattr(amended.model, key)
@@ -79,26 +79,28 @@ def with_model_settings(
         )
 
     amended.phase_models = {
-        of: follow(model, always=of == kind) for of, model in config.phase_models.items()
+        phase_kind: apply_settings(model, always=phase_kind == kind)
+        for phase_kind, model in config.phase_models.items()
     }
     if config.judge and amended.judge:
-        amended.judge.model = follow(config.judge.model)
+        amended.judge.model = apply_settings(config.judge.model)
     if config.reviewer and amended.reviewer:
-        amended.reviewer.model = follow(config.reviewer.model)
+        amended.reviewer.model = apply_settings(config.reviewer.model)
         amended.reviewer.phase_models = {
-            of: follow(model) for of, model in config.reviewer.phase_models.items()
+            phase_kind: apply_settings(model)
+            for phase_kind, model in config.reviewer.phase_models.items()
         }
     return amended
 
 
-def _changes(before: ModelConfig, after: ModelConfig) -> Iterator[str]:
+def _model_changes(before: ModelConfig, after: ModelConfig) -> Iterator[str]:
     for key in ModelConfig.model_fields:
         old, new = getattr(before, key), getattr(after, key)
         if old != new:
-            yield f"model.{key}: {_shown(old)} -> {_shown(new)}"
+            yield f"model.{key}: {_shown_value(old)} -> {_shown_value(new)}"
 
 
-def _shown(value: object) -> str:
+def _shown_value(value: object) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower().replace("none", "null")
     if isinstance(value, float):

@@ -14,10 +14,10 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import open_snapshot
 from activities.redaction.secrets import redact
-from activities.runtime.failures import typed
+from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.text.plain import plain
-from activities.toolkit.equipment import toolbox
+from activities.text.plain import replace_surrogates
+from activities.toolkit.agent_tools import tools_by_name
 from activities.toolkit.errors import ToolError
 from protocol.requests import ShowCallReply, ShowCallRequest
 
@@ -31,34 +31,41 @@ def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShowCallReply]
     @activity.defn(name="show_call")
     def show_call(request: ShowCallRequest) -> ShowCallReply:
         """What the call asks for, or why it cannot be run as it is."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
-            called = snapshot.call(request.call)["function"]
+            called = snapshot.tool_call(request.call)["function"]
             shown = ShowCallReply()
             try:
-                arguments = toolbox(snapshot.config)[called["name"]].parse(called["arguments"])
+                arguments = tools_by_name(snapshot.config)[called["name"]].parse(
+                    called["arguments"]
+                )
             except ToolError as problem:
                 shown.error = redact(str(problem))[:500]
             else:
-                shown.arguments = bounded(arguments)
+                shown.arguments = bounded_arguments(arguments)
             return shown
 
     return show_call
 
 
-def bounded(arguments: dict[str, Any]) -> dict[str, str]:
+def bounded_arguments(arguments: dict[str, Any]) -> dict[str, str]:
     """Each argument as text, without credentials; long ones are cut and say how much is missing."""
     most = MAX_CHARACTERS // max(1, len(arguments))
-    return {name: _cut(redact(_text(value)), most) for name, value in arguments.items()}
+    return {
+        name: _truncate_text(redact(_argument_text(value)), most)
+        for name, value in arguments.items()
+    }
 
 
-def _text(value: Any) -> str:
+def _argument_text(value: Any) -> str:
     if isinstance(value, str):
-        return plain(value)
-    return plain(json.dumps(value, ensure_ascii=False, default=lambda model: model.model_dump()))
+        return replace_surrogates(value)
+    return replace_surrogates(
+        json.dumps(value, ensure_ascii=False, default=lambda model: model.model_dump())
+    )
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate_text(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     return f"{text[:most]} [{len(text) - most:,} more characters are not shown]"

@@ -11,13 +11,13 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import check_root, job_id
 from activities.learning.promotion import roll_back
-from activities.runtime.failures import failure, typed
+from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.stores import traces as rows
-from activities.stores.engine import Store
-from activities.stores.errors import StoreAway
+from activities.stores.engine import RelationalStore
+from activities.stores.errors import StoreUnavailableError
 from activities.traces.trace_text import redact_trace
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 
 
@@ -27,21 +27,21 @@ def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesRep
     @activity.defn(name="store_traces")
     def store_traces(request: StoreTracesRequest) -> StoreTracesReply:
         """Put a job's notes into the store, each once."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             check_root(root, request.root, request.remote)
-            made = [row_of(job_id(), request, trace) for trace in request.traces]
+            trace_rows = [trace_row(job_id(), request, trace) for trace in request.traces]
             try:
-                count = Store(root).run(lambda c: rows.keep(c, made))
-            except StoreAway as away:
+                count = RelationalStore(root).run(lambda c: rows.keep_traces(c, trace_rows))
+            except StoreUnavailableError as away:
                 # It was tried twice; the job keeps them and comes again.
-                raise failure("Dependency", str(away)) from away
-            _heed(root, request.traces)
+                raise typed_failure("Dependency", str(away)) from away
+            _review_guards(root, request.traces)
             return StoreTracesReply(count=count)
 
     return store_traces
 
 
-def _heed(root: Root, traces: Sequence[Trace]) -> None:
+def _review_guards(root: Root, traces: Sequence[Trace]) -> None:
     """Where a person let something pass, see whether its guard is still right often enough."""
     names = {trace.guard for trace in traces if trace.type == "approval" and trace.guard}
     if not names:
@@ -49,12 +49,12 @@ def _heed(root: Root, traces: Sequence[Trace]) -> None:
     try:
         for line in roll_back(root, names):
             activity.logger.warning("%s", line)
-    except (StoreAway, Problem, OSError) as error:
+    except (StoreUnavailableError, ConfigError, OSError) as error:
         # The traces are kept, and the next pass of learning looks again.
         activity.logger.warning("guards stay as they are: %s", error)
 
 
-def row_of(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any]:
+def trace_row(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any]:
     """A trace as the store has it, without credentials."""
     row = {
         **trace.model_dump(exclude={"commit"}),
@@ -67,10 +67,10 @@ def row_of(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any
     return redact_trace(row)
 
 
-def traces_of(root: Root, job: str) -> Sequence[Row[Any]]:
+def stored_traces(root: Root, job: str) -> Sequence[Row[Any]]:
     """A job's traces in the store, in the order in which they came about.
 
     Raises:
-        StoreAway: the store does not answer.
+        StoreUnavailableError: the store does not answer.
     """
-    return Store(root).read(lambda connection: rows.of_job(connection, job))
+    return RelationalStore(root).read(lambda connection: rows.job_traces(connection, job))

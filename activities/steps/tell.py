@@ -10,54 +10,55 @@ from activities.checkpoints import Root
 from activities.job.activity_context import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
-from activities.runtime.failures import typed
+from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.text.plain import plain
+from activities.text.plain import replace_surrogates
 from protocol.requests import RemarksReply, RemarksRequest
 from protocol.state import Remark
 
 AMENDED = "## Amended"
 
 
-def tell_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
+def remarks_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
     """The `tell` activity."""
 
     @activity.defn(name="tell")
-    def tell(request: RemarksRequest) -> RemarksReply:
+    def add_remarks(request: RemarksRequest) -> RemarksReply:
         """Put what people said into the instructions and, where they say so, into the scope."""
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
             remarks = [
-                remark.model_copy(update={"text": plain(remark.text)}) for remark in request.remarks
+                remark.model_copy(update={"text": replace_surrogates(remark.text)})
+                for remark in request.remarks
             ]
             snapshot.state.remarks = [*snapshot.state.remarks, *remarks]
             refused = ""
             for text in request.items:
                 try:
-                    snapshot.state.add_item(plain(text))
+                    snapshot.state.add_item(replace_surrogates(text))
                 except ValueError as full:
                     refused = str(full)
-            amend(snapshot)
-            snapshot.note_changes(before)
-            at = scheduled_at()
+            amend_instructions(snapshot)
+            snapshot.record_changes(before)
+            timestamp = scheduled_at()
             return RemarksReply(
-                commit=snapshot.save(snapshot.story("a person said something"), at),
-                at=at,
+                commit=snapshot.save(snapshot.commit_message("a person said something"), timestamp),
+                at=timestamp,
                 remarks=snapshot.state.remarks,
                 scope=snapshot.state.items_changed_since(ledger),
                 refused=refused,
                 context=context_tokens(snapshot),
             )
 
-    return tell
+    return add_remarks
 
 
-def amend(snapshot: Snapshot) -> None:
+def amend_instructions(snapshot: Snapshot) -> None:
     """Have the instructions hold all that people said, also after files were put back."""
-    text = snapshot.text("instructions.md")
+    text = snapshot.read_text("instructions.md")
     if (amended := with_remarks(text, snapshot.state.remarks)) != text:
-        snapshot.place("instructions.md", amended.encode())
+        snapshot.write_system_file("instructions.md", amended.encode())
 
 
 def with_remarks(instructions: str, remarks: Sequence[Remark]) -> str:

@@ -8,32 +8,32 @@ from typing import Any
 from temporalio import activity
 from temporalio.common import RawValue
 
-from activities.checkpoints import Files, FilesError, PathRefused, Root, diff
-from activities.guards.calls import Guards
-from activities.guards.voting import Outcome
-from activities.job.activity_context import job_id, open_snapshot, order, scheduled_at
-from activities.job.conversation import ERROR, call_id, tool_result
-from activities.job.kept_results import KeptResults
-from activities.job.plan_file import boxes, parse_plan
+from activities.checkpoints import Files, FilesError, PathRefused, Root, diff_files
+from activities.guards.call_guards import CallGuards
+from activities.guards.voting import VotingOutcome
+from activities.job.activity_context import job_id, open_snapshot, scheduled_at, scheduled_ms
+from activities.job.conversation import ERROR_PREFIX, call_id, tool_result
+from activities.job.plan_file import parse_plan, plan_boxes
+from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import context_tokens
-from activities.redaction.credentials import hide
+from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.runtime import tracing
-from activities.runtime.failures import failure, is_of_store, may_pass, typed
-from activities.runtime.heartbeats import heartbeats_from_thread, now_and_then
-from activities.steps.show_call import bounded
-from activities.stores.errors import StoreAway
+from activities.runtime.failures import is_store_error, may_retry, typed_failure, typed_failures
+from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
+from activities.steps.show_call import bounded_arguments
+from activities.stores.errors import StoreUnavailableError
 from activities.text import fingerprints
 from activities.text.plain import cut_middle
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit import effects
+from activities.toolkit.agent_tools import tools_by_name
 from activities.toolkit.context import ToolContext, no_heartbeat
-from activities.toolkit.equipment import toolbox
-from activities.toolkit.errors import ToolError, Unfinished, Unreached
-from activities.toolkit.ownership import in_the_way, is_system, of_git, refusal
+from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
+from activities.toolkit.ownership import folder_refusal, git_refusal, is_system, write_refusal
 from activities.toolkit.registry import Tool
-from activities.toolkit.tool_offer import not_found_yet
+from activities.toolkit.tool_offer import deferred_refusal
 from protocol.errors import Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
@@ -41,122 +41,130 @@ from protocol.scope import follow_boxes
 
 def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
     """One activity for each tool of the registry, and `deny_call` for calls that are not run."""
-    return [_activity(root, entry) for entry in REGISTRY.values()] + [_deny(root)]
+    return [_tool_activity(root, entry) for entry in REGISTRY.values()] + [_deny_activity(root)]
 
 
 def remote_activity(root: Root) -> Callable[[Sequence[RawValue]], ToolReply]:
     """The activity of every other name: tools that a job's configuration brings along."""
 
     @activity.defn(dynamic=True)
-    def run(arguments: Sequence[RawValue]) -> ToolReply:
+    def run_remote(arguments: Sequence[RawValue]) -> ToolReply:
         converter = activity.payload_converter()
         request: ToolRequest = converter.from_payload(arguments[0].payload, ToolRequest)
-        with typed(), heartbeats_from_thread():
+        with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
-            entry = toolbox(snapshot.config).get(name := activity.info().activity_type)
+            entry = tools_by_name(snapshot.config).get(name := activity.info().activity_type)
             if entry is None:
                 raise RuntimeError(f"this worker has no activity {name}; it may be an older one")
-            return _called(root, snapshot, entry, request)
+            return _run_observed(root, snapshot, entry, request)
 
-    return run
+    return run_remote
 
 
-def _activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
+def _tool_activity(root: Root, entry: Tool) -> Callable[[ToolRequest], ToolReply]:
     @activity.defn(name=entry.name)
-    def run(request: ToolRequest) -> ToolReply:
-        with typed(), heartbeats_from_thread():
-            return _called(root, open_snapshot(root, request), entry, request)
+    def run_call(request: ToolRequest) -> ToolReply:
+        with typed_failures(), heartbeats_from_thread():
+            return _run_observed(root, open_snapshot(root, request), entry, request)
 
-    return run
-
-
-def _called(root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest) -> ToolReply:
-    tracing.tool(entry.name, call_id(request.step, request.call))
-    guards = Guards(root, snapshot, request.approved, request.bypass)
-    return run_tool(snapshot, entry, request, when(request), guards)
+    return run_call
 
 
-def _deny(root: Root) -> Callable[[ToolRequest], ToolReply]:
+def _run_observed(root: Root, snapshot: Snapshot, entry: Tool, request: ToolRequest) -> ToolReply:
+    tracing.note_tool(entry.name, call_id(request.step, request.call))
+    guards = CallGuards(root, snapshot, request.approved, request.bypass)
+    return run_tool(snapshot, entry, request, commit_time(request), guards)
+
+
+def _deny_activity(root: Root) -> Callable[[ToolRequest], ToolReply]:
     @activity.defn(name="deny_call")
-    def deny(request: ToolRequest) -> ToolReply:
-        with typed():
+    def deny_call(request: ToolRequest) -> ToolReply:
+        with typed_failures():
             snapshot = open_snapshot(root, request)
             why = request.refusal or ""
-            story = snapshot.story("denied")
-            return _record(snapshot, request, when(request), story, why, failed=True)
+            story = snapshot.commit_message("denied")
+            return _record_result(snapshot, request, commit_time(request), story, why, failed=True)
 
-    return deny
+    return deny_call
 
 
-def when(request: ToolRequest) -> int:
+def commit_time(request: ToolRequest) -> int:
     """Date of the commit: a local activity takes the last regular one's."""
     return request.at if activity.info().is_local else scheduled_at()
 
 
-SAME = "The same result as that of {call} above, to the letter; nothing of it has changed."
+SAME_RESULT = "The same result as that of {call} above, to the letter; nothing of it has changed."
 
 
-class Refused(Refusal):
+class CallRefused(Refusal):
     """A guard or hook refuses the call, or asks a person about it."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: VotingOutcome) -> None:
         self.outcome = outcome
         super().__init__(f"Refused by {outcome.guard}: {outcome.denied}")
 
 
 def run_tool(
-    snapshot: Snapshot, entry: Tool, request: ToolRequest, at: int, guards: Guards
+    snapshot: Snapshot, entry: Tool, request: ToolRequest, time_ms: int, guards: CallGuards
 ) -> ToolReply:
     """Run one call, or record its answer or refusal, and save the checkpoint.
 
     A call about which a guard asks a person is neither run nor recorded.
     """
     if request.answer is not None:
-        story = snapshot.story(f"{entry.name} answered")
-        return _record(snapshot, request, at, story, request.answer)
-    refused = snapshot.story(f"{entry.name} refused")
+        story = snapshot.commit_message(f"{entry.name} answered")
+        return _record_result(snapshot, request, time_ms, story, request.answer)
+    refused = snapshot.commit_message(f"{entry.name} refused")
     if (why := request.refusal) is not None:
-        return _record(snapshot, request, at, refused, why, failed=True)
-    raw = snapshot.call(request.call)["function"]["arguments"]
+        return _record_result(snapshot, request, time_ms, refused, why, failed=True)
+    raw = snapshot.tool_call(request.call)["function"]["arguments"]
     before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
-    story = snapshot.story(entry.name)
+    story = snapshot.commit_message(entry.name)
     try:
-        text, added, made, trouble = _run(snapshot, entry, raw, request, guards)
-    except Refused as refusal:
-        told = guards.report(refusal.outcome)
+        text, added, tool_files, trouble = _run_guarded(snapshot, entry, raw, request, guards)
+    except CallRefused as refusal:
+        report = guards.report_outcome(refusal.outcome)
         if not refusal.outcome.asks:
-            return _record(snapshot, request, at, refused, str(refusal), told, failed=True)
-        asked = told.model_dump(exclude_unset=True)
-        if guards.instead:
-            asked["rewritten_arguments"] = bounded(guards.instead)
-        return ToolReply(commit=request.commit, at=at, ok=False, **asked)
+            return _record_result(
+                snapshot, request, time_ms, refused, str(refusal), report, failed=True
+            )
+        question = report.model_dump(exclude_unset=True)
+        if guards.rewritten_arguments:
+            question["rewritten_arguments"] = bounded_arguments(guards.rewritten_arguments)
+        return ToolReply(commit=request.commit, at=time_ms, ok=False, **question)
     except Unfinished as unfinished:
-        passed = guards.report().model_dump(exclude_unset=True)
+        passed = guards.report_outcome().model_dump(exclude_unset=True)
         way = unfinished.pending
-        return ToolReply(commit=request.commit, at=at, ok=False, pending=way, **passed)
+        return ToolReply(commit=request.commit, at=time_ms, ok=False, pending=way, **passed)
     except (ToolError, FilesError, PathRefused) as problem:
         # What has no text would pass for a result: a server's error may have none.
         why = str(problem).strip() or f"{entry.name} failed and did not say why."
-        if instead := _rewritten(guards):
+        if instead := _rewrite_note(guards):
             # An error of arguments that it never sent says nothing to the model by itself.
             why = f"{why}\n{instead}"
-        return _record(snapshot, request, at, refused, why, guards.report(), failed=True)
-    changed = snapshot.note_changes(before)
+        return _record_result(
+            snapshot, request, time_ms, refused, why, guards.report_outcome(), failed=True
+        )
+    changed = snapshot.record_changes(before)
     story += f" {changed[0]}" if changed else ""
     if "plan.md" in changed:
-        follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
+        follow_boxes(snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md"))))
     # Neither what the system notes beside a call's work is progress of the job, nor what hooks say
     # and write, with the time of day perhaps.
-    own = changed if made == snapshot.files else [c.path for c in diff(before, made)]
-    reply = _record(
+    own_changes = (
+        changed
+        if tool_files == snapshot.files
+        else [c.path for c in diff_files(before, tool_files)]
+    )
+    reply = _record_result(
         snapshot,
         request,
-        at,
+        time_ms,
         story,
         text,
-        guards.report(),
+        guards.report_outcome(),
         added=added,
-        changed=any(not is_system(path) for path in own),
+        changed=any(not is_system(path) for path in own_changes),
         polls=entry.polling,
     )
     reply.command_failure = trouble
@@ -165,39 +173,43 @@ def run_tool(
     return reply
 
 
-def _run(
-    snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: Guards
+def _run_guarded(
+    snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: CallGuards
 ) -> tuple[str, str, Files, str]:
     """The tool's result, what is added to it, the files as the tool itself left them, and what the
     model has to read of the result before it goes on.
     """
     state = snapshot.state
     kind = state.phase.kind
-    if why := not_found_yet(
+    if why := deferred_refusal(
         snapshot.config, kind, state.found_tools, state.unused_tools, entry.name
     ):
         raise ToolError(why)
-    given = entry.given(raw_arguments)
-    entry.check(given)
+    sent_arguments = entry.load_arguments(raw_arguments)
+    entry.check_arguments(sent_arguments)
     points = ("todo_complete",) if entry.name == "todo_complete" else ()
-    allowed = Outcome(given) if request.guards_passed else guards.before(entry.name, given, *points)
+    allowed = (
+        VotingOutcome(sent_arguments)
+        if request.guards_passed
+        else guards.judge_call(entry.name, sent_arguments, *points)
+    )
     if allowed.guard:
-        raise Refused(allowed)
+        raise CallRefused(allowed)
     arguments = allowed.arguments
     context = _tool_context(snapshot, request, guards)
     text = _reach_typed(entry, context, arguments, snapshot)
     _check_changes(entry, snapshot, context)
-    outcome = guards.change(entry.name, arguments, context.files)
+    outcome = guards.judge_change(entry.name, arguments, context.files)
     if outcome.guard:
-        raise Refused(outcome)
-    added, snapshot.files = guards.feedback(entry.name, arguments, text, context.files)
+        raise CallRefused(outcome)
+    added, snapshot.files = guards.add_feedback(entry.name, arguments, text, context.files)
     snapshot.reads = context.reads
     snapshot.state = context.state
-    told = _rewritten(guards)
-    return f"{told}\n{text}" if told else text, added, context.files, context.trouble
+    note = _rewrite_note(guards)
+    return f"{note}\n{text}" if note else text, added, context.files, context.command_failure
 
 
-def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: Guards) -> ToolContext:
+def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) -> ToolContext:
     local = activity.info().is_local
     return ToolContext(
         files=snapshot.files,
@@ -214,13 +226,13 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: Guards) -> T
         pending=request.pending,
         gives_up=request.gives_up,
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
-        project=snapshot.link.id if snapshot.link else "",
-        link=snapshot.link,
-        before=snapshot.link.earlier_jobs if snapshot.link else (),
+        project_id=snapshot.link.id if snapshot.link else "",
+        project_link=snapshot.link,
+        earlier_jobs=snapshot.link.earlier_jobs if snapshot.link else (),
         commit=snapshot.commit,
-        at=order(),
-        heartbeat=no_heartbeat if local else now_and_then(),
-        waited=request.waited_seconds or 0,
+        time_ms=scheduled_ms(),
+        heartbeat=no_heartbeat if local else throttled_heartbeat(),
+        waited_seconds=request.waited_seconds or 0,
     )
 
 
@@ -229,15 +241,15 @@ def _reach_typed(
 ) -> str:
     """Run the tool; trouble that the model cannot mend becomes a typed failure."""
     try:
-        return _reach(entry, context, arguments, snapshot)
-    except (Unreached, StoreAway) as error:
-        raise failure("Dependency", str(error), retry=may_pass()) from error
+        return _run_effect_once(entry, context, arguments, snapshot)
+    except (DependencyUnavailable, StoreUnavailableError) as error:
+        raise typed_failure("Dependency", str(error), retry=may_retry()) from error
     except OSError as error:
-        if is_of_store(error):
+        if is_store_error(error):
             raise
         # The tool's own: a connection that is refused is no trouble of the workspaces root.
         what = f"{type(error).__name__}: {error}"
-        raise failure("Unforeseen", what[:1000], retry=may_pass()) from error
+        raise typed_failure("Unforeseen", what[:1000], retry=may_retry()) from error
     except ToolError:
         # What the refusal showed counts as read, or the same edit would be refused again.
         snapshot.reads = context.reads
@@ -246,12 +258,12 @@ def _reach_typed(
 
 def _check_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> None:
     """Raise ToolError where the tool changed what it may not."""
-    for change in diff(snapshot.files, context.files):
-        why = refusal(change.path, snapshot.state.phase.kind, entry.owns)
+    for change in diff_files(snapshot.files, context.files):
+        why = write_refusal(change.path, snapshot.state.phase.kind, entry.owns)
         if change.new and change.new.kind != "folder":
-            why = why or in_the_way(change.path)
+            why = why or folder_refusal(change.path)
             if entry.group != "shell":
-                why = why or of_git(change.path)
+                why = why or git_refusal(change.path)
         if why:
             raise ToolError(why)
 
@@ -263,28 +275,30 @@ def _call_key(request: ToolRequest) -> str:
     return f"{activity.info().workflow_run_id}.{request.commit[:12]}.{request.call}"
 
 
-def _reach(entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot) -> str:
+def _run_effect_once(
+    entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot
+) -> str:
     """Run the tool; what reaches outside never again once it was finished."""
     if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)
-    kept, key, pending = KeptResults(snapshot.checkpoints.path), context.key, context.pending
+    results, key, pending = ResultCache(snapshot.checkpoints.path), context.key, context.pending
     if pending:
         key = f"{context.key}.{pending.turn}"
         before = f"{context.key}.{pending.turn - 1}" if pending.turn > 1 else context.key
-        held = effects.held_by(kept, before)
+        held = effects.held_by(results, before)
         if held is None and not pending.task:
             raise ToolError(effects.MAY_HAVE_HAPPENED)
         context.held = held or {}
 
-    def run() -> tuple[str, Files]:
-        text = hide(entry.run(context, arguments))
+    def run_entry() -> tuple[str, Files]:
+        text = hide_credentials(entry.run(context, arguments))
         return text, context.files
 
-    text, context.files = effects.once(
-        kept,
+    text, context.files = effects.run_once(
+        results,
         key,
         context.files,
-        run,
+        run_entry,
         # To ask how a task stands changes nothing.
         repeatable=not entry.at_most_once or bool(pending and pending.task),
         attempt=context.attempt,
@@ -292,21 +306,23 @@ def _reach(entry: Tool, context: ToolContext, arguments: dict[str, Any], snapsho
     return text
 
 
-def _rewritten(guards: Guards) -> str:
+def _rewrite_note(guards: CallGuards) -> str:
     """Tells the model what was run instead of what it sent."""
-    if not guards.rewritten:
+    if not guards.rewriters:
         return ""
-    told = "; ".join(f"{name} is {str(value)[:200]!r}" for name, value in guards.instead.items())
-    return f"[{', '.join(guards.rewritten)} rewrote the call: {told}]"
+    changes = "; ".join(
+        f"{name} is {str(value)[:200]!r}" for name, value in guards.rewritten_arguments.items()
+    )
+    return f"[{', '.join(guards.rewriters)} rewrote the call: {changes}]"
 
 
-def _record(
+def _record_result(
     snapshot: Snapshot,
     request: ToolRequest,
-    at: int,
+    time_ms: int,
     story: str,
     text: str,
-    told: GuardOutcome | None = None,
+    report: GuardOutcome | None = None,
     *,
     failed: bool = False,
     added: str = "",
@@ -314,24 +330,26 @@ def _record(
     polls: bool = False,
 ) -> ToolReply:
     # A server's answer, say, may hold the key that it was given.
-    text = hide(text)
-    content = cut(text + hide(added), snapshot.config.limits.result_characters)
-    if not failed and (
-        same := snapshot.conversation.same_result(content, snapshot.view.whole_from)
-    ):
-        content = SAME.format(call=same)
-    snapshot.conversation = snapshot.conversation.append(
-        tool_result(request.step, request.call, f"{ERROR}{content}" if failed else content)
+    text = hide_credentials(text)
+    content = truncate_result(
+        text + hide_credentials(added), snapshot.config.limits.result_characters
     )
-    guarded = told.model_dump(exclude_unset=True) if told else {}
-    commit = snapshot.save(story, at)
-    mark = fingerprints.of_poll(text) if polls else fingerprints.of_result(text)
-    reply = ToolReply(commit=commit, at=at, ok=not failed, fingerprint=mark, **guarded)
+    if not failed and (
+        same := snapshot.conversation.find_same_result(content, snapshot.view.first_uncleared)
+    ):
+        content = SAME_RESULT.format(call=same)
+    snapshot.conversation = snapshot.conversation.append(
+        tool_result(request.step, request.call, f"{ERROR_PREFIX}{content}" if failed else content)
+    )
+    guarded = report.model_dump(exclude_unset=True) if report else {}
+    commit = snapshot.save(story, time_ms)
+    mark = fingerprints.poll_fingerprint(text) if polls else fingerprints.result_fingerprint(text)
+    reply = ToolReply(commit=commit, at=time_ms, ok=not failed, fingerprint=mark, **guarded)
     if changed:
         reply.changed = True
     reply.context = context_tokens(snapshot)
     if failed:
-        reply.error_fingerprint = fingerprints.of_error(text)
+        reply.error_fingerprint = fingerprints.error_fingerprint(text)
         reply.error = error_line(text)
     return reply
 
@@ -341,7 +359,7 @@ def error_line(text: str) -> str:
     return redact(text.splitlines()[0][:5000])[:200]
 
 
-def cut(text: str, limit: int) -> str:
+def truncate_result(text: str, limit: int) -> str:
     """A result no longer than `limit` characters: the middle gives way to a line that says so."""
     if len(text) <= limit:
         return text

@@ -16,33 +16,33 @@ from temporalio import activity
 
 from activities.checkpoints import Files, Root
 from activities.job.activity_context import attempt_key, open_snapshot, scheduled_at
-from activities.job.folder import settle
-from activities.job.plan_file import boxes, parse_plan, parse_todos, with_ticks
+from activities.job.folder import publish_checkpoint
+from activities.job.plan_file import parse_plan, parse_todos, plan_boxes, with_ticks
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import with_summary
-from activities.model.client import Asking, Question
+from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
-from activities.model.prices import priced
+from activities.model.prices import priced_usage
 from activities.model.prompt import context_tokens
-from activities.model.stream import Streamed
+from activities.model.stream import StreamedReply
 from activities.phases.archive import (
     archive_page,
     archive_phase,
-    archive_question,
+    archive_prompt,
     archive_stem,
     with_undone_pages,
 )
 from activities.phases.orientation import first_messages
-from activities.phases.predefined import STRATEGIC_NAMES, complete_ticked, predefined_todos
+from activities.phases.predefined_todos import STRATEGIC_NAMES, complete_ticked, predefined_todos
 from activities.phases.tags import phase_tag
 from activities.redaction.secrets import redact
 from activities.requirements.store_lifecycle import after_rewind
-from activities.runtime.failures import ATTEMPTS, failure, may_pass, typed
+from activities.runtime.failures import ATTEMPTS, may_retry, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.steps.tell import amend
+from activities.steps.tell import amend_instructions
 from activities.toolkit.tool_offer import unused_tools
-from activities.traces.recall import recalled
-from config.schema.agent import Problem
+from activities.traces.recall import recall_traces
+from config.schema.agent import ConfigError
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.requests import Usage
 from protocol.scope import follow_boxes, plan_items
@@ -53,51 +53,55 @@ ISSUE_CHARACTERS = 500
 """Of an issue that goes into history."""
 
 
-class Phases:
+class TransitionActivity:
     """The `transition` activity."""
 
     def __init__(self, root: Root, connect: Connect) -> None:
         self._root = root
-        self._asking = Asking(root, connect)
+        self._model_client = ModelClient(root, connect)
 
     @activity.defn(name="transition")
     async def transition(self, request: TransitionRequest) -> TransitionReply:
         """End the running phase and begin the next."""
-        with typed(ATTEMPTS):
+        with typed_failures(ATTEMPTS):
             async with heartbeats():
-                wanted = request.outcome == "completed" and request.summary
-                spoken = await self._summary(request) if wanted else None
-                return await asyncio.to_thread(self._turn, request, spoken)
+                needs_summary = request.outcome == "completed" and request.summary
+                summary = await self._request_summary(request) if needs_summary else None
+                return await asyncio.to_thread(self._change_phase, request, summary)
 
-    async def _summary(self, request: TransitionRequest) -> Streamed | None:
+    async def _request_summary(self, request: TransitionRequest) -> StreamedReply | None:
         """The phase in the model's words; without them the notes on its todos take the place."""
 
-        def question() -> Question:
+        def summary_question() -> ModelQuery:
             snapshot = open_snapshot(self._root, request)
-            return Question.apart(snapshot, "archive_summary", archive_question(snapshot))
+            return ModelQuery.with_own_prompt(snapshot, "archive_summary", archive_prompt(snapshot))
 
-        return await self._asking.summary(question, lambda made: made, ".summary")
+        return await self._model_client.request_summary(
+            summary_question, lambda reply: reply, ".summary"
+        )
 
-    def _turn(self, request: TransitionRequest, spoken: Streamed | None) -> TransitionReply:
+    def _change_phase(
+        self, request: TransitionRequest, summary: StreamedReply | None
+    ) -> TransitionReply:
         snapshot = open_snapshot(self._root, request)
         before = snapshot.files
-        notes = "" if request.call is None else snapshot.argument(request.call, "notes")
+        notes = "" if request.call is None else snapshot.text_argument(request.call, "notes")
         for todo in request.completes:
             snapshot.state.complete_todo(todo, notes)
         snapshot.files = with_ticks(snapshot.files, snapshot.state.scope)
         issue = request.issue
         if request.outcome == "rewound" and request.call is not None:
-            issue = snapshot.argument(request.call, "issue")
+            issue = snapshot.text_argument(request.call, "issue")
         story = f"phase {snapshot.state.phase.number} {request.outcome}"
 
         page = archive_page(
-            snapshot, request.outcome, issue, spoken.text if spoken else "", by=request.by
+            snapshot, request.outcome, issue, summary.text if summary else "", by=request.by
         )
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
         last_page = page.text
         remarks: list[str] = []
         if request.restore is not None:
-            _restore(snapshot, request.restore, with_files=request.restore_files)
+            _restore_phase(snapshot, request.restore, with_files=request.restore_files)
             if request.restore_files:
                 remarks = after_rewind(self._root, snapshot)
         if request.purpose == "work":
@@ -111,28 +115,28 @@ class Phases:
         elif finished.phase.kind == "tactical":
             snapshot.state.issue = ""
         snapshot.files = _consume_todos(snapshot.files, snapshot.state.phase)
-        snapshot.note_changes(before)
+        snapshot.record_changes(before)
         written = snapshot.files
         given_up = request.outcome == "rewound"
         snapshot.files = with_summary(snapshot, finished, given_up=given_up)
-        snapshot.note_changes(written)
+        snapshot.record_changes(written)
         snapshot.shelve_conversation(finished.phase.number)
-        traces = recalled(self._root, snapshot, issue)
+        traces = recall_traces(self._root, snapshot, issue)
         snapshot.state.unused_tools = unused_tools(
             snapshot.files, has_traces=bool(traces), may_ask=request.may_ask
         )
         messages = _opening_messages(snapshot, request, last_page, traces)
         snapshot.begin_conversation(*messages)
-        at = scheduled_at()
+        timestamp = scheduled_at()
         story += f" · phase {request.number} begins: {snapshot.state.phase.name}"
-        commit = snapshot.save(story, at)
-        moved = settle(self._root, snapshot, phase_tag(request.number), attempt_key())
-        usage = priced(spoken, snapshot.config) if spoken else Usage()
+        commit = snapshot.save(story, timestamp)
+        moved = publish_checkpoint(self._root, snapshot, phase_tag(request.number), attempt_key())
+        usage = priced_usage(summary, snapshot.config) if summary else Usage()
         # The call that ends a phase is run here.
         usage.tool_calls += int(request.call is not None)
         return TransitionReply(
             commit=commit,
-            at=at,
+            at=timestamp,
             state=snapshot.state.without_notes(),
             issue=one_line(redact(issue), ISSUE_CHARACTERS) if request.call is not None else "",
             usage=usage,
@@ -142,8 +146,8 @@ class Phases:
         )
 
     def _next_phase(self, snapshot: Snapshot, request: TransitionRequest) -> Phase:
-        phases = parse_plan(snapshot.text("plan.md"))
-        position = next((n for n, phase in enumerate(phases, 1) if phase.open), len(phases))
+        phases = parse_plan(snapshot.read_text("plan.md"))
+        position = next((n for n, phase in enumerate(phases, 1) if phase.is_open), len(phases))
         common: dict[str, Any] = {
             "number": request.number,
             "purpose": request.purpose,
@@ -152,7 +156,7 @@ class Phases:
             "since": snapshot.state.step,
         }
         if request.purpose == "work":
-            handed = parse_todos(snapshot.bytes("todos.yaml"))
+            handed = parse_todos(snapshot.read_bytes("todos.yaml"))
             return Phase(
                 kind="tactical",
                 name=handed.phase or f"Phase {request.number}",
@@ -170,7 +174,7 @@ class Phases:
             )
         page = f"{archive_stem(snapshot.state.phase)}.md"
         todos = predefined_todos(
-            snapshot.config, request.purpose, snapshot.text("instructions.md"), page
+            snapshot.config, request.purpose, snapshot.read_text("instructions.md"), page
         )
         if request.purpose == "transition":
             complete_ticked(todos, snapshot.state.phase, phases)
@@ -183,14 +187,14 @@ def _opening_messages(
     restored = request.restore is not None and request.restore_files
     try:
         return first_messages(snapshot, page, traces, restored=restored)
-    except Problem as error:
+    except ConfigError as error:
         # The job's templates were checked when it began: as a rule a worker of another version
         # did that, and takes one of the next attempts.
-        raise failure(
+        raise typed_failure(
             "Unforeseen",
             f"This worker cannot fill the prompts that the job began with, {error}. Those of "
             "another version need a worker of that version",
-            retry=may_pass(),
+            retry=may_retry(),
         ) from error
 
 
@@ -198,23 +202,26 @@ def _take_scope(snapshot: Snapshot) -> None:
     """The boxes of the first plan are the scope of a job that was given none."""
     state = snapshot.state
     if not any(item.original for item in state.scope):
-        state.scope = [*plan_items(boxes(parse_plan(snapshot.text("plan.md")))), *state.scope]
+        state.scope = [
+            *plan_items(plan_boxes(parse_plan(snapshot.read_text("plan.md")))),
+            *state.scope,
+        ]
 
 
-def _restore(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
+def _restore_phase(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
     """Go back to a phase's start: the scope, and the files but for the archive pages since."""
     base = Snapshot.load(snapshot.checkpoints, commit)
     snapshot.state.scope = base.state.scope
     if with_files:
         since = base.state.phase.number
-        lessons = snapshot.bytes("experiences.md")
+        lessons = snapshot.read_bytes("experiences.md")
         snapshot.files = with_undone_pages(base.files, snapshot.files, since)
         if lessons is not None:
-            snapshot.place("experiences.md", lessons)
-        amend(snapshot)
+            snapshot.write_system_file("experiences.md", lessons)
+        amend_instructions(snapshot)
     else:
         # The plan stays: no later change of it would tell of a box that is ticked already.
-        follow_boxes(snapshot.state.scope, boxes(parse_plan(snapshot.text("plan.md"))))
+        follow_boxes(snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md"))))
 
 
 def _consume_todos(files: Files, phase: Phase) -> Files:

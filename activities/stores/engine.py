@@ -27,7 +27,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from activities.checkpoints import Root
-from activities.stores.errors import StoreAway, StoreNewer, StoreRejects
+from activities.stores.errors import StoreRejectedError, StoreTooNewError, StoreUnavailableError
 from protocol.text import one_line
 
 TRIES = 2
@@ -36,9 +36,9 @@ TURN = 0.25
 SECONDS = 12.0
 """How long one try may take; a server that is frozen answers nothing, not even an error."""
 BUSY_SECONDS = 8
-NOT_TAKEN = (DataError, IntegrityError, ProgrammingError)
+REJECTED_ERRORS = (DataError, IntegrityError, ProgrammingError)
 """What is wrong with the work itself, if it is still so at the second try."""
-TO_MEND = ("42501", "42P01")
+MENDABLE_STATES = ("42501", "42P01")
 """SQL states among these that a person can change: no right to a table, and no such table."""
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """What SQLite says of a file that another try cannot read either."""
@@ -59,32 +59,32 @@ _engines: dict[str, tuple[Engine, object]] = {}
 _opening = threading.Lock()
 
 
-class Store:
+class RelationalStore:
     """The store of a workspaces root. Cheap to make: what is opened is kept by the process."""
 
     def __init__(self, root: Root, url: str | None = None) -> None:
         self._root = root
-        given = url or os.environ.get(VARIABLE, "").strip()
+        configured = url or os.environ.get(VARIABLE, "").strip()
         # Quoted: a folder's name may hold what ends the path of an address.
-        own = quote(str(root.path / ".longhaul" / "store.sqlite3"))
-        self.address = given or f"sqlite:///{own}"
+        path = quote(str(root.path / ".longhaul" / "store.sqlite3"))
+        self.address = configured or f"sqlite:///{path}"
         """Which store it is, for what is kept by store in memory; may hold a password."""
 
     @property
-    def is_begun(self) -> bool:
+    def may_hold_data(self) -> bool:
         """Whether it may hold anything: a file that is not there yet holds nothing."""
         try:
-            url = _parsed(self.address)
-        except StoreAway:
+            url = _parse_address(self.address)
+        except StoreUnavailableError:
             return True
         return url.drivername != "sqlite" or Path(url.database or "").exists()
 
     @property
-    def shown(self) -> str:
+    def display_address(self) -> str:
         """Its address, without a password."""
         try:
-            url = _parsed(self.address)
-        except StoreAway:
+            url = _parse_address(self.address)
+        except StoreUnavailableError:
             return VARIABLE
         if url.drivername == "sqlite":
             # As people write a path; in part percent-encoded it could not be copied.
@@ -97,121 +97,126 @@ class Store:
         A second try follows a first that failed, so the work must do no harm when it is repeated.
 
         Raises:
-            StoreAway: the store did not answer.
-            StoreRejects: it answered, and does not take this work.
-            StoreRefuses: the work raised it; nothing was written.
+            StoreUnavailableError: the store did not answer.
+            StoreRejectedError: it answered, and does not take this work.
+            StoreRefusedError: the work raised it; nothing was written.
         """
-        return self._tried(work, seconds, reads=False)
+        return self._run_with_retry(work, seconds, reads=False)
 
     def read(self, work: Callable[[Connection], T], *, seconds: float = SECONDS) -> T:
         """The same for work that only reads: it waits for nobody who writes."""
-        return self._tried(work, seconds, reads=True)
+        return self._run_with_retry(work, seconds, reads=True)
 
-    def _tried(self, work: Callable[[Connection], T], seconds: float, *, reads: bool) -> T:
+    def _run_with_retry(self, work: Callable[[Connection], T], seconds: float, *, reads: bool) -> T:
         problem: Exception | None = None
         for attempt in range(TRIES):
             if attempt:
                 time.sleep(PAUSE)
             try:
-                return _within(seconds, lambda: self._transaction(work, reads=reads))
+                return _run_within(seconds, lambda: self._run_transaction(work, reads=reads))
             except (DBAPIError, PoolTimeout, OSError) as error:
                 problem = error
                 # The file may have been moved or the server replaced: begin from nothing.
-                self._forget()
-        if isinstance(problem, NOT_TAKEN) and _state(problem) not in TO_MEND:
-            raise StoreRejects(
-                f"the store {self.shown} does not take this ({_why(problem)})."
+                self._dispose_engine()
+        if isinstance(problem, REJECTED_ERRORS) and _sql_state(problem) not in MENDABLE_STATES:
+            raise StoreRejectedError(
+                f"the store {self.display_address} does not take this ({_error_text(problem)})."
             ) from problem
         if isinstance(problem, DBAPIError) and _sqlite_code(problem) in DAMAGED:
-            raise StoreAway(
-                f"the file of the store {self.shown} is damaged ({_why(problem)}). Stop the "
+            raise StoreUnavailableError(
+                f"the file of the store {self.display_address} is damaged "
+                f"({_error_text(problem)}). Stop the "
                 "workers, move it away with the files -wal and -shm beside it, and put a backup "
                 "in its place (docs/operations.md, Backups)."
             ) from problem
         if isinstance(problem, DBAPIError) and (mend := UNWRITABLE.get(_sqlite_code(problem))):
-            raise StoreAway(
-                f"the store {self.shown} cannot be used ({_why(problem)}). {mend}, or correct "
+            raise StoreUnavailableError(
+                f"the store {self.display_address} cannot be used "
+                f"({_error_text(problem)}). {mend}, or correct "
                 f"{VARIABLE}."
             ) from problem
-        raise StoreAway(
-            f"the store {self.shown} does not answer ({_why(problem)}). Start or mend it, or "
+        raise StoreUnavailableError(
+            f"the store {self.display_address} does not answer ({_error_text(problem)}). "
+            "Start or mend it, or "
             f"correct {VARIABLE}."
         ) from problem
 
-    def _transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
-        with self._engine().connect() as connection:
+    def _run_transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
+        with self._open_engine().connect() as connection:
             connection.execution_options(**{READS: reads})
             with connection.begin():
                 return work(connection)
 
-    def _engine(self) -> Engine:
-        from activities.stores.upgrade import migrate  # noqa: PLC0415 - loads Alembic, a second
+    def _open_engine(self) -> Engine:
+        from activities.stores.upgrade import migrate_store  # noqa: PLC0415 - loads Alembic, a second
 
         with _opening:
             # What is open still takes writes when the file was removed or another one was put in
             # its place, and nobody else would ever see them.
             opened = _engines.get(self.address)
-            if opened and opened[1] != self._file():
-                self._forget()
+            if opened and opened[1] != self._file_identity():
+                self._dispose_engine()
                 opened = None
             if opened is None:
-                engine = _make(_parsed(self.address))
+                engine = _create_engine(_parse_address(self.address))
                 try:
-                    migrate(engine, self._root.path / ".longhaul" / "store.lock")
-                except StoreNewer as error:
+                    migrate_store(engine, self._root.path / ".longhaul" / "store.lock")
+                except StoreTooNewError as error:
                     engine.dispose()
-                    raise StoreAway(f"the store {self.shown}: {error}") from None
+                    raise StoreUnavailableError(
+                        f"the store {self.display_address}: {error}"
+                    ) from None
                 except BaseException:
                     engine.dispose()
                     raise
-                opened = _engines[self.address] = engine, self._file()
+                opened = _engines[self.address] = engine, self._file_identity()
             return opened[0]
 
-    def _file(self) -> object:
+    def _file_identity(self) -> object:
         """Which file is at the address now; None where there is none, as for a server."""
-        url = _parsed(self.address)
+        url = _parse_address(self.address)
         if url.drivername != "sqlite":
             return None
         try:
-            found = Path(url.database or "").stat()
+            status = Path(url.database or "").stat()
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
-    def _forget(self) -> None:
+    def _dispose_engine(self) -> None:
         # Without the lock, which a thread that was left behind may hold.
         opened = _engines.pop(self.address, None)
         if opened:
             opened[0].dispose()
 
 
-def check_address() -> None:
+def check_store_address() -> None:
     """Look at the address that the environment gives, if it does, and ask nobody.
 
     Raises:
-        StoreAway: it is none, or its driver is not installed.
+        StoreUnavailableError: it is none, or its driver is not installed.
     """
-    if given := os.environ.get(VARIABLE, "").strip():
-        _make(_parsed(given)).dispose()
+    if address := os.environ.get(VARIABLE, "").strip():
+        _create_engine(_parse_address(address)).dispose()
 
 
-def _parsed(given: str) -> URL:
+def _parse_address(address: str) -> URL:
     try:
-        url = make_url(given)
+        url = make_url(address)
     except (ArgumentError, ValueError):  # the latter for a port that is no number
-        raise StoreAway(
+        raise StoreUnavailableError(
             f"{VARIABLE} is no address of a store; expected such as "
             "postgresql://user:password@host/database."
         ) from None
     if url.drivername in ("postgres", "postgresql"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "postgresql+psycopg"):
-        raise StoreAway(
+        raise StoreUnavailableError(
             f"{VARIABLE} names {url.drivername}; the store is SQLite or PostgreSQL, such as "
             "postgresql://user:password@host/database."
         )
     if url.drivername == "sqlite" and url.database in (None, "", ":memory:"):
-        raise StoreAway(
+        raise StoreUnavailableError(
             f"{VARIABLE} names a database in memory, which is lost with its process; expected a "
             "file or a server, such as sqlite:////srv/longhaul/store.sqlite3 or "
             "postgresql://user:password@host/database."
@@ -219,7 +224,7 @@ def _parsed(given: str) -> URL:
     return url
 
 
-def _make(url: URL) -> Engine:
+def _create_engine(url: URL) -> Engine:
     if url.drivername == "sqlite":
         engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
         event.listen(engine, "connect", _prepare_sqlite)
@@ -232,7 +237,7 @@ def _make(url: URL) -> Engine:
     try:
         return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_timeout=8)
     except (ModuleNotFoundError, NoSuchModuleError):
-        raise StoreAway(
+        raise StoreUnavailableError(
             f"{VARIABLE} names PostgreSQL, whose driver is not installed: run "
             ".venv/bin/python -m pip install '.[postgres]' in the checkout."
         ) from None
@@ -253,23 +258,23 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _within(seconds: float, work: Callable[[], T]) -> T:
+def _run_within(seconds: float, work: Callable[[], T]) -> T:
     """The result of the work, from a thread that is left behind when it takes too long."""
     outcome: list[T] = []
     failed: list[BaseException] = []
 
-    def run() -> None:
+    def run_work() -> None:
         try:
             outcome.append(work())
         except BaseException as error:
             failed.append(error)
 
-    thread = threading.Thread(target=run, daemon=True, name="store")
+    thread = threading.Thread(target=run_work, daemon=True, name="store")
     thread.start()
     until = time.monotonic() + seconds
     # In turns: the cancellation of an activity comes in between.
-    while thread.is_alive() and (left := until - time.monotonic()) > 0:
-        thread.join(min(left, TURN))
+    while thread.is_alive() and (remaining := until - time.monotonic()) > 0:
+        thread.join(min(remaining, TURN))
     if failed:
         raise failed[0]
     if not outcome:
@@ -283,11 +288,11 @@ def _sqlite_code(problem: DBAPIError) -> int:
     return code & 0xFF
 
 
-def _state(problem: DBAPIError) -> str | None:
+def _sql_state(problem: DBAPIError) -> str | None:
     """The SQL state, where the database gives one."""
     return getattr(problem.orig, "sqlstate", None)
 
 
-def _why(problem: Exception | None) -> str:
+def _error_text(problem: Exception | None) -> str:
     cause = problem.orig if isinstance(problem, DBAPIError) and problem.orig else problem
     return one_line(str(cause), 200)

@@ -17,32 +17,32 @@ OVERLAP = 200
 earlier may have ended later."""
 
 
-def keep(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
+def keep_traces(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
     """Put in those whose `key` is not there yet; how many that were."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     count = 0
     for row in rows:
-        given = {name: storable(value) for name, value in row.items()}
-        put = dialect.insert(TRACES).values(**{"scope": "project", "retrieved": 0, **given})
+        values = {name: storable(value) for name, value in row.items()}
+        put = dialect.insert(TRACES).values(**{"scope": "project", "retrieved": 0, **values})
         put = put.on_conflict_do_nothing(index_elements=["key"])
         # What comes back is what is new; not every driver counts it.
         count += len(connection.execute(put.returning(T.id)).all())
     return count
 
 
-def newer(connection: Connection, id: int) -> Sequence[Row[Any]]:
+def newer_traces(connection: Connection, id: int) -> Sequence[Row[Any]]:
     """The traces from shortly before that number and all universal ones, oldest first."""
-    wanted = or_(T.id > id - OVERLAP, T.scope == "universal")
-    return connection.execute(select(*PLAIN).where(wanted).order_by(T.id)).all()
+    condition = or_(T.id > id - OVERLAP, T.scope == "universal")
+    return connection.execute(select(*PLAIN).where(condition).order_by(T.id)).all()
 
 
-def of_job(connection: Connection, job: str) -> Sequence[Row[Any]]:
+def job_traces(connection: Connection, job: str) -> Sequence[Row[Any]]:
     """A job's traces in the order in which they came about."""
-    found = select(*PLAIN).where(T.job == job)
-    return connection.execute(found.order_by(T.at, T.step, T.id)).all()
+    query = select(*PLAIN).where(T.job == job)
+    return connection.execute(query.order_by(T.at, T.step, T.id)).all()
 
 
-def some(
+def list_traces(
     connection: Connection,
     *,
     job: str = "",
@@ -51,14 +51,14 @@ def some(
     limit: int | None = None,
 ) -> Sequence[Row[Any]]:
     """The traces of which all that is given holds, newest first."""
-    wanted = select(*PLAIN).order_by(T.id.desc()).limit(limit)
+    query = select(*PLAIN).order_by(T.id.desc()).limit(limit)
     for column, value in ((T.job, job), (T.type, type), (T.guard, guard)):
         if value:
-            wanted = wanted.where(column == value)
-    return connection.execute(wanted).all()
+            query = query.where(column == value)
+    return connection.execute(query).all()
 
 
-def find(connection: Connection, id: int) -> Row[Any] | None:
+def find_trace(connection: Connection, id: int) -> Row[Any] | None:
     """The trace of that number."""
     return connection.execute(select(*PLAIN).where(T.id == id)).first()
 
@@ -71,16 +71,16 @@ def count_retrieved(connection: Connection, ids: Sequence[int]) -> None:
 
 def make_universal(connection: Connection, id: int) -> bool:
     """Let every project find a trace; whether there is one of that number."""
-    made = connection.execute(update(TRACES).where(T.id == id).values(scope="universal"))
-    return made.rowcount > 0
+    result = connection.execute(update(TRACES).where(T.id == id).values(scope="universal"))
+    return result.rowcount > 0
 
 
-def forget(connection: Connection, job: str) -> None:
+def forget_traces(connection: Connection, job: str) -> None:
     """Remove a job's traces."""
     connection.execute(delete(TRACES).where(T.job == job))
 
 
-def count(connection: Connection) -> int:
+def count_traces(connection: Connection) -> int:
     """How many traces there are."""
     return int(connection.execute(select(func.count()).select_from(TRACES)).scalar_one())
 
@@ -93,10 +93,10 @@ def without_vector(
     Only universal ones and those of the project, or of the agent's jobs without a project.
     """
     lacking = or_(T.embedded_by.is_(None), T.embedded_by != model)
-    own = T.project == project if project else and_(T.project == "", T.agent == agent)
+    in_scope = T.project == project if project else and_(T.project == "", T.agent == agent)
     return connection.execute(
         select(*PLAIN)
-        .where(lacking, or_(own, T.scope == "universal"))
+        .where(lacking, or_(in_scope, T.scope == "universal"))
         .order_by(T.id.desc())
         .limit(limit)
     ).all()
@@ -109,11 +109,11 @@ def keep_vectors(connection: Connection, model: str, vectors: Mapping[int, bytes
         connection.execute(update(TRACES).where(T.id == id).values(values))
 
 
-def vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
+def read_vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
     """Embeddings of this model by id, when there are more than are known; else nothing."""
     of_model = T.embedded_by == model
     counted = select(func.count()).select_from(TRACES).where(of_model)
     if connection.execute(counted).scalar_one() == known:
         return {}
-    found = connection.execute(select(T.id, T.embedding).where(of_model))
-    return {row.id: row.embedding for row in found}
+    rows = connection.execute(select(T.id, T.embedding).where(of_model))
+    return {row.id: row.embedding for row in rows}

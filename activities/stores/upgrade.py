@@ -11,9 +11,9 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
-from activities.checkpoints.locks import locked
+from activities.checkpoints.locks import file_lock
 from activities.stores.engine import READS
-from activities.stores.errors import StoreNewer
+from activities.stores.errors import StoreTooNewError
 
 FOLDER = Path(__file__).with_name("migrations")
 LOCK_SECONDS = 10.0
@@ -21,7 +21,7 @@ LOCK_NUMBER = 5_641_701
 """Of the advisory lock in PostgreSQL."""
 
 
-def migrate(engine: Engine, lock: Path) -> None:
+def migrate_store(engine: Engine, lock: Path) -> None:
     """Apply the migrations that the store lacks.
 
     Args:
@@ -29,42 +29,43 @@ def migrate(engine: Engine, lock: Path) -> None:
         lock: A file whose lock keeps other processes of this host out (SQLite).
 
     Raises:
-        StoreNewer: it has migrations that are not known here.
+        StoreTooNewError: it has migrations that are not known here.
         TimeoutError: another process held the lock for too long.
     """
     if engine.dialect.name == "sqlite":
         # The first connection makes the file what it is to be, which two cannot do at once.
-        with locked(lock, seconds=LOCK_SECONDS):
+        with file_lock(lock, seconds=LOCK_SECONDS):
             # A look first: who comes only to read waits for no writer.
             with engine.connect().execution_options(**{READS: True}) as looking, looking.begin():
-                is_current = _current(looking) == _scripts().get_current_head()
+                is_current = _current_revision(looking) == _migration_scripts().get_current_head()
             if not is_current:
                 with engine.begin() as connection:
-                    _upgrade(connection)
+                    _apply_migrations(connection)
     else:
         with engine.begin() as connection:
             # Ends with the transaction, however that ends.
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": LOCK_NUMBER})
-            _upgrade(connection)
+            _apply_migrations(connection)
 
 
-def _current(connection: Connection) -> str | None:
-    found = MigrationContext.configure(connection).get_current_revision()
-    known = {script.revision for script in _scripts().walk_revisions()}
-    if found is not None and found not in known:
-        raise StoreNewer(
-            f"it has the revision {found}, which this version does not know. Run the version that "
+def _current_revision(connection: Connection) -> str | None:
+    revision = MigrationContext.configure(connection).get_current_revision()
+    known = {script.revision for script in _migration_scripts().walk_revisions()}
+    if revision is not None and revision not in known:
+        raise StoreTooNewError(
+            f"it has the revision {revision}, which this version does not know. Run the "
+            "version that "
             "made it, or another store."
         )
-    return found
+    return revision
 
 
-def _upgrade(connection: Connection) -> None:
-    scripts = _scripts()
-    if _current(connection) == scripts.get_current_head():
+def _apply_migrations(connection: Connection) -> None:
+    scripts = _migration_scripts()
+    if _current_revision(connection) == scripts.get_current_head():
         return
     environment = EnvironmentContext(
-        _config(), scripts, fn=lambda revision, _: scripts._upgrade_revs("head", revision)
+        _alembic_config(), scripts, fn=lambda revision, _: scripts._upgrade_revs("head", revision)
     )
     with environment:
         environment.configure(connection=connection, transactional_ddl=True)
@@ -73,7 +74,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 @cache
-def _config() -> Config:
+def _alembic_config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
@@ -81,5 +82,5 @@ def _config() -> Config:
 
 
 @cache
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
+def _migration_scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_alembic_config())

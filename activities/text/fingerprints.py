@@ -19,33 +19,33 @@ its digits."""
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
-def of_text(text: str) -> str:
+def text_fingerprint(text: str) -> str:
     """The same for equal texts."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:LENGTH]
 
 
-def of_result(text: str) -> str:
+def result_fingerprint(text: str) -> str:
     """The same for results that differ in how long it took alone: no run of tests is like the last.
 
     Whole seconds tell: by them a command says that what it waits for goes on.
     """
-    return of_text(_PASSING.sub("0", text))
+    return text_fingerprint(_PASSING.sub("0", text))
 
 
-def of_poll(text: str) -> str:
+def poll_fingerprint(text: str) -> str:
     """The same for a tool that is declared as polling, of whose seconds the whole ones tell in
     `running for 3.2 s` as well."""
-    return of_text(_PASSING.sub(lambda found: found[1] or "0", text))
+    return text_fingerprint(_PASSING.sub(lambda match: match[1] or "0", text))
 
 
-def of_arguments(raw: str) -> str:
+def arguments_fingerprint(raw: str) -> str:
     """The same for arguments that mean the same, whatever their order and spacing."""
     try:
-        return of_text(json.dumps(json.loads(raw or "{}"), sort_keys=True))
+        return text_fingerprint(json.dumps(json.loads(raw or "{}"), sort_keys=True))
     except (ValueError, RecursionError):
-        return of_text(raw)
+        return text_fingerprint(raw)
 
 
-def of_error(text: str) -> str:
+def error_fingerprint(text: str) -> str:
     """The same for errors that differ in numbers, names and paths alone."""
-    return of_text(_NUMBERS.sub("0", _NAMES.sub("x", text[:MAX_ERROR])))
+    return text_fingerprint(_NUMBERS.sub("0", _NAMES.sub("x", text[:MAX_ERROR])))

@@ -8,7 +8,7 @@ NAME_CHARACTERS = 64
 """The longest name of a tool that endpoints take."""
 
 
-def plain(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with a question mark for each lone surrogate.
 
     JSON escapes, YAML escapes and file names that are not UTF-8 all give them, and no payload can
@@ -36,11 +36,11 @@ def cut_middle(text: str, most: int, mark: str) -> str:
     if len(text) <= most:
         return text
     half = most // 2
-    told = mark.replace("{gone}", f"{len(text) - 2 * half:,}")
-    return f"{text[:half]}\n{told}\n{text[-half:]}"
+    mark_line = mark.replace("{gone}", f"{len(text) - 2 * half:,}")
+    return f"{text[:half]}\n{mark_line}\n{text[-half:]}"
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of a file, as people and editors count them, without their ends.
 
     Not splitlines: a form feed or U+2028 stands within a line.
@@ -49,7 +49,7 @@ def lines_of(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def title(text: str) -> str:
+def title_line(text: str) -> str:
     """The first line with words, bounded."""
     lines = [line.strip("# ").strip() for line in text.splitlines()]
     first = next((line for line in lines if line), "")

@@ -21,7 +21,7 @@ MESSAGE_TOKENS = 4
 
 
 @lru_cache(maxsize=256)
-def encoding_of(model: str) -> str:
+def encoding_name(model: str) -> str:
     """Name of a model's encoding; the newest one for a model that nobody knows."""
     try:
         name = encoding_name_for_model(model)
@@ -31,41 +31,41 @@ def encoding_of(model: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def _encoding(name: str) -> bpe_openai.Encoding:
+def _load_encoding(name: str) -> bpe_openai.Encoding:
     # Late: it loads all its vocabularies, which takes as long as a fifth of everything else, and
     # most commands count nothing.
     return importlib.import_module("bpe_openai").get_encoding(name)
 
 
-def count(text: str, encoding: str = UNKNOWN) -> int:
+def count_tokens(text: str, encoding: str = UNKNOWN) -> int:
     """Number of tokens of a text."""
-    pieces = (text[at : at + PIECE] for at in range(0, len(text), PIECE))
-    return sum(len(_encode(piece, encoding)) for piece in pieces)
+    pieces = (text[start : start + PIECE] for start in range(0, len(text), PIECE))
+    return sum(len(_encode_piece(piece, encoding)) for piece in pieces)
 
 
-def of_message(data: bytes, encoding: str) -> int:
+def message_tokens(data: bytes, encoding: str) -> int:
     """Number of tokens of a message in its stored form."""
     message: dict[str, Any] = json.loads(data)
     called = [call["function"] for call in message.get("tool_calls", [])]
     texts = [str(message.get("content") or "")]
     texts += [f"{function['name']} {function['arguments']}" for function in called]
-    return MESSAGE_TOKENS + sum(count(text, encoding) for text in texts)
+    return MESSAGE_TOKENS + sum(count_tokens(text, encoding) for text in texts)
 
 
-def _encode(piece: str, encoding: str = UNKNOWN) -> list[int]:
-    tokens: list[int] = _encoding(encoding).encode_ordinary(piece)
+def _encode_piece(piece: str, encoding: str = UNKNOWN) -> list[int]:
+    tokens: list[int] = _load_encoding(encoding).encode_ordinary(piece)
     return tokens
 
 
-def clip(text: str, limit: int, pointer: str) -> str:
+def clip_text(text: str, limit: int, pointer: str) -> str:
     """The first `limit` tokens of a text; `pointer` says where the rest is."""
-    taken = 0
-    for at in range(0, len(text), PIECE):
-        tokens = _encode(text[at : at + PIECE])
-        if taken + len(tokens) > limit:
+    used = 0
+    for start in range(0, len(text), PIECE):
+        tokens = _encode_piece(text[start : start + PIECE])
+        if used + len(tokens) > limit:
             # A token may end inside a character; what is left of that one goes.
-            head = _encoding(UNKNOWN).decode(tokens[: limit - taken]).rstrip("\ufffd")
-            left = len(text) - at - len(head)
-            return f"{text[:at]}{head}\n[TRUNCATED {left:,} characters; {pointer}]"
-        taken += len(tokens)
+            head = _load_encoding(UNKNOWN).decode(tokens[: limit - used]).rstrip("\ufffd")
+            omitted = len(text) - start - len(head)
+            return f"{text[:start]}{head}\n[TRUNCATED {omitted:,} characters; {pointer}]"
+        used += len(tokens)
     return text

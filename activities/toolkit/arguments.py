@@ -14,16 +14,16 @@ from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
 from referencing import Registry
 
-from activities.toolkit.schemas import brief, facts, offerable
-from config.patterns import compiled
+from activities.toolkit.json_schemas import argument_facts, brief_schema, offerable_schema
+from config.patterns import compile_cached
 from protocol.errors import Refusal
 from protocol.validation_errors import error_message
 
-MOST_TOLD = 5
+MAX_VIOLATIONS = 5
 """Violations that one message names."""
 
 
-class Misfit(Refusal):
+class InvalidArguments(Refusal):
     """Arguments that do not fit; the message names each field that is wrong."""
 
 
@@ -49,8 +49,8 @@ class Arguments(Protocol):
     def listed(self) -> list[Argument]:
         """The arguments, in order."""
 
-    def check(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The arguments by name, as the tool takes them. Raises Misfit."""
+    def check(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by name, as the tool takes them. Raises InvalidArguments."""
 
 
 @dataclass(frozen=True)
@@ -61,27 +61,30 @@ class ModelArguments:
 
     @property
     def schema(self) -> dict[str, Any]:
-        return brief(self.model.model_json_schema())
+        return brief_schema(self.model.model_json_schema())
 
     @property
     def listed(self) -> list[Argument]:
         schema = self.model.model_json_schema()
-        told = schema.get("properties", {})
+        properties = schema.get("properties", {})
         return [
             Argument(
-                name, field.is_required(), field.description or "", facts(told.get(name), schema)
+                name,
+                field.is_required(),
+                field.description or "",
+                argument_facts(properties.get(name), schema),
             )
             for name, field in self.model.model_fields.items()
         ]
 
-    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+    def check(self, values: dict[str, Any]) -> dict[str, Any]:
         try:
-            checked = self.model.model_validate(given)
+            checked = self.model.model_validate(values)
         except ValidationError as error:
-            raise Misfit(
+            raise InvalidArguments(
                 "; ".join(
                     f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {error_message(item)}"
-                    for item in error.errors()[:MOST_TOLD]
+                    for item in error.errors()[:MAX_VIOLATIONS]
                 )
             ) from None
         return {name: getattr(checked, name) for name in self.model.model_fields}
@@ -95,55 +98,55 @@ class SchemaArguments:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        return offerable(self._declared)
+        return offerable_schema(self._declared)
 
     @property
     def listed(self) -> list[Argument]:
         required = self.schema.get("required", [])
-        found = []
+        arguments = []
         for name, field in self.schema.get("properties", {}).items():
-            told = field.get("description", "") if isinstance(field, dict) else ""
-            description = " ".join(str(told).split())
-            known = facts(field, self.schema)
-            found.append(Argument(str(name), name in required, description, known))
-        return found
+            raw_description = field.get("description", "") if isinstance(field, dict) else ""
+            description = " ".join(str(raw_description).split())
+            known = argument_facts(field, self.schema)
+            arguments.append(Argument(str(name), name in required, description, known))
+        return arguments
 
     def check_schema(self) -> None:
         """Raises jsonschema's SchemaError."""
         type(self._validator).check_schema(self._declared)
 
-    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+    def check(self, values: dict[str, Any]) -> dict[str, Any]:
         try:
-            errors = sorted(self._validator.iter_errors(given), key=lambda error: error.json_path)
+            errors = sorted(self._validator.iter_errors(values), key=lambda error: error.json_path)
         except MemoryError:
             raise
         except Exception:
             # A reference to nowhere or in a circle: the server checks for itself.
-            return given
+            return values
         if errors:
-            raise Misfit("; ".join(map(_told, errors[:MOST_TOLD])))
-        return given
+            raise InvalidArguments("; ".join(map(_violation_text, errors[:MAX_VIOLATIONS])))
+        return values
 
     @cached_property
     def _validator(self) -> Validator:
         kind = validators.validator_for(self._declared, default=validators.Draft202012Validator)
         # Patterns in a linear-time engine; a registry of its own, so that nothing is fetched.
-        safe = validators.extend(kind, {"pattern": _pattern})
-        made: Validator = safe(self._declared, registry=Registry())
-        return made
+        safe = validators.extend(kind, {"pattern": _check_pattern})
+        validator: Validator = safe(self._declared, registry=Registry())
+        return validator
 
 
-def _pattern(
+def _check_pattern(
     _: Validator, pattern: str, instance: object, schema: object
 ) -> Iterator[SchemaViolation]:
     try:
-        wanted = compiled(pattern)
+        expression = compile_cached(pattern)
     except re2.error:  # lookarounds and the like: the server's to check
         return
-    if isinstance(instance, str) and not wanted.search(instance):
+    if isinstance(instance, str) and not expression.search(instance):
         yield SchemaViolation(f"{instance[:100]!r} does not match {pattern!r}")
 
 
-def _told(error: SchemaViolation) -> str:
+def _violation_text(error: SchemaViolation) -> str:
     where = ".".join(map(str, error.absolute_path)) or "arguments"
     return f"{where}: {error.message[:300]}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from activities.checkpoints import Files, Root, parse
+from activities.checkpoints import Files, Root, parse_path
 from activities.checkpoints.entries import with_entry
 from activities.job.conversation import Conversation
 from config.schema.agent import AgentConfig
@@ -46,20 +46,20 @@ class ToolContext:
     """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
     attempt: int = 1
     """Which one this is, where those before may have been made on another host."""
-    project: str = ""
+    project_id: str = ""
     """The project it works for, if it does."""
-    link: ProjectLink | None = None
+    project_link: ProjectLink | None = None
     """What that handed over."""
-    before: Sequence[str] = ()
+    earlier_jobs: Sequence[str] = ()
     """Jobs of the project that had its task before it."""
     commit: str = ""
     """The checkpoint that it starts from."""
-    at: int = 0
+    time_ms: int = 0
     """When the call was scheduled, epoch milliseconds by the server: a later call, a later time."""
-    trouble: str = ""
+    command_failure: str = ""
     """What the model has to read in the result before it goes on: a command did not succeed."""
     heartbeat: Callable[[], None] = no_heartbeat
-    waited: int = 0
+    waited_seconds: int = 0
     """For `wait`: how many seconds it was."""
     pending: Pending | None = None
     """How far the call was, where it is under way."""
@@ -70,5 +70,5 @@ class ToolContext:
 
     def note_read(self, path: str) -> None:
         """Remember the file as it is now: an edit is refused when it changed since."""
-        parts = parse(path)
-        self.reads = with_entry(self.reads, "/".join(parts), self.files.raw(parts))
+        parts = parse_path(path)
+        self.reads = with_entry(self.reads, "/".join(parts), self.files.tree_entry(parts))

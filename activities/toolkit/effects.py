@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from activities.checkpoints import Files
-from activities.job.kept_results import KeptResults
-from activities.runtime.heartbeats import wanted_in_thread
-from activities.toolkit.errors import ToolError, Unfinished, Unreached
+from activities.job.result_cache import ResultCache
+from activities.runtime.heartbeats import check_wanted_in_thread
+from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
 from protocol.requests import Pending
 
 MAY_HAVE_HAPPENED = (
@@ -23,15 +23,15 @@ MAY_HAVE_HAPPENED = (
 )
 
 
-def held_by(kept: KeptResults, key: str) -> dict[str, Any] | None:
+def held_by(kept: ResultCache, key: str) -> dict[str, Any] | None:
     """What a turn of the call left for the next one; None where its ledger is not here."""
     found = kept.find(f"{key}.done")
     held: dict[str, Any] | None = json.loads(found).get("held") if found else None
     return held
 
 
-def once(
-    kept: KeptResults,
+def run_once(
+    results: ResultCache,
     key: str,
     files: Files,
     run: Callable[[], tuple[str, Files]],
@@ -45,7 +45,7 @@ def once(
         kept: Where the job keeps what attempts have in common.
         key: The call's idempotency key.
         files: Those the call starts from; gives the handle that reads the kept tree.
-        run: Does it. A ToolError is a result like any other; Unreached is none.
+        run: Does it. A ToolError is a result like any other; DependencyUnavailable is none.
         repeatable: Whether a call that was interrupted may be made again. One that was finished
             is not: an attempt that wakes up late would undo what came after.
         attempt: Which one this is, where the ones before may have been made on another host, whose
@@ -54,18 +54,18 @@ def once(
     Raises:
         ToolError: as the tool raised it, or because an earlier attempt was interrupted.
         CancelledError: nobody waits for this attempt any more.
-        Unreached: as the tool raised it; the next attempt may try again.
+        DependencyUnavailable: as the tool raised it; the next attempt may try again.
         Unfinished: as the tool raised it, from the first attempt that came that far.
     """
     # A phase end forgets the ledger, and a call that was cancelled may never have been in it.
-    wanted_in_thread()
-    done, begun, passed = f"{key}.done", f"{key}.begun", f"{key}.passed"
-    if (found := kept.find(done)) is not None:
-        outcome = json.loads(found)
+    check_wanted_in_thread()
+    done_key, begun_key, passed_key = f"{key}.done", f"{key}.begun", f"{key}.passed"
+    if (stored := results.find(done_key)) is not None:
+        outcome = json.loads(stored)
     elif not repeatable and (
-        not kept.claim(begun)
+        not results.claim(begun_key)
         # Of the attempt before nothing is known here: it was made elsewhere.
-        or (attempt > 1 and kept.find(passed) != b"%d" % (attempt - 1))
+        or (attempt > 1 and results.find(passed_key) != b"%d" % (attempt - 1))
     ):
         raise ToolError(MAY_HAVE_HAPPENED)
     else:
@@ -76,17 +76,17 @@ def once(
             outcome = {"text": text, "files": after.id}
         except Unfinished as unfinished:
             if unfinished.again:
-                kept.release(begun)
+                results.release(begun_key)
                 raise
             pending = unfinished.pending.model_dump(exclude_defaults=True)
             outcome = {"pending": pending, "held": unfinished.held}
         except ToolError as error:
             outcome = {"error": str(error)}
-        except Unreached:
-            kept.keep(passed, b"%d" % attempt)
-            kept.release(begun)
+        except DependencyUnavailable:
+            results.put(passed_key, b"%d" % attempt)
+            results.release(begun_key)
             raise
-        kept.keep(done, json.dumps(outcome).encode())
+        results.put(done_key, json.dumps(outcome).encode())
     if "pending" in outcome:
         raise Unfinished(Pending.model_validate(outcome["pending"]), outcome["held"])
     if "error" in outcome:

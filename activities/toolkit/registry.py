@@ -16,11 +16,11 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import ConfigDict, create_model
 
 from activities.job.conversation import CUT, MALFORMED, MIXED_UP
-from activities.text.plain import plain
-from activities.toolkit.arguments import Arguments, Misfit, ModelArguments
+from activities.text.plain import replace_surrogates
+from activities.toolkit.arguments import Arguments, InvalidArguments, ModelArguments
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from protocol.state import PhaseKind
 from protocol.tools import ToolRoute
 
@@ -75,83 +75,83 @@ class Tool:
             },
         }
 
-    def run(self, context: ToolContext, given: dict[str, Any]) -> str:
+    def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         """Check the arguments and run the tool.
 
         Raises:
             ToolError: what the model did wrong, worded for the model.
         """
-        answer = self.function(context, **self.check(given))
+        answer = self.function(context, **self.check_arguments(arguments))
         if not isinstance(answer, str):
             raise TypeError(f"{self.name} returned {type(answer).__name__}; a tool returns text")
         return answer
 
     def parse(self, raw_arguments: str) -> dict[str, Any]:
         """The arguments of a call as the tool takes them. Raises ToolError."""
-        return self.check(self.given(raw_arguments))
+        return self.check_arguments(self.load_arguments(raw_arguments))
 
-    def given(self, raw_arguments: str) -> dict[str, Any]:
+    def load_arguments(self, raw_arguments: str) -> dict[str, Any]:
         """The arguments as the model gave them. Raises ToolError: they are no JSON object."""
         try:
-            given = json.loads(raw_arguments or "{}")
+            arguments = json.loads(raw_arguments or "{}")
         except (ValueError, RecursionError) as error:
             raise ToolError(
                 f"{self.name}: the arguments are not valid JSON ({error}). "
                 f"Send one JSON object of the form {self.signature}."
             ) from None
-        if isinstance(given, dict) and CUT in given:
+        if isinstance(arguments, dict) and CUT in arguments:
             raise ToolError(
                 f"{self.name}: the reply reached the output limit before the arguments were "
                 "complete. Do it in smaller pieces, such as write_file for the first part and "
                 "append_file for each further one."
             )
-        if isinstance(given, dict) and MIXED_UP in given:
+        if isinstance(arguments, dict) and MIXED_UP in arguments:
             raise ToolError(
                 f"{self.name}: the endpoint sent the calls of this reply in pieces that cannot be "
                 "told apart, so none of them was run. Make one call at a time."
             )
-        if isinstance(given, dict) and MALFORMED in given:
+        if isinstance(arguments, dict) and MALFORMED in arguments:
             raise ToolError(
                 f"{self.name}: the arguments are not valid JSON (one object, whole characters): "
-                f"{str(given[MALFORMED])[:200]}. "
+                f"{str(arguments[MALFORMED])[:200]}. "
                 f"Send one JSON object of the form {self.signature}."
             )
-        if not isinstance(given, dict):
+        if not isinstance(arguments, dict):
             raise ToolError(
                 f"{self.name}: the arguments must be one JSON object of the form {self.signature}, "
-                f"not {type(given).__name__}."
+                f"not {type(arguments).__name__}."
             )
-        return given
+        return arguments
 
-    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+    def check_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments, checked against the schema; a ToolError names the field that is wrong."""
-        if plain(text := json.dumps(given, ensure_ascii=False)) != text:
+        if replace_surrogates(text := json.dumps(arguments, ensure_ascii=False)) != text:
             raise ToolError(
                 f"{self.name}: the arguments hold half of a character (a lone surrogate such as "
                 "\\ud83d). Send whole characters."
             )
         try:
-            return self.arguments.check(given)
-        except Misfit as misfit:
+            return self.arguments.check(arguments)
+        except InvalidArguments as misfit:
             raise ToolError(f"{self.name}: {misfit}. Expected {self.signature}.") from None
 
     @property
     def page(self) -> str:
         """`tools/<name>.md`: what the tool does and what it takes."""
         where = f"In {' and '.join(self.phases)} phases. It {_EFFECTS[self.effect]}."
-        told = self.arguments_told
-        parts = [f"# {self.signature}", self.summary, self.documentation, told, where]
+        argument_text = self.argument_lines
+        parts = [f"# {self.signature}", self.summary, self.documentation, argument_text, where]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     @property
-    def arguments_told(self) -> str:
+    def argument_lines(self) -> str:
         """A line for each argument."""
         lines = []
         for argument in self.arguments.listed:
             known = [*([] if argument.required else ["optional"]), *argument.facts]
             about = f" ({'; '.join(known)})" if known else ""
-            told = f": {argument.description}" if argument.description else ""
-            lines.append(f"- `{argument.name}`{about}{told}")
+            description = f": {argument.description}" if argument.description else ""
+            lines.append(f"- `{argument.name}`{about}{description}")
         return "\n".join(lines)
 
     @property
@@ -196,17 +196,19 @@ def tool(
             this one only by name, not with its group.
 
     Raises:
-        Problem: what the function or its declaration lacks.
+        ConfigError: what the function or its declaration lacks.
     """
 
-    def enter(function: F) -> F:
+    def register_function(function: F) -> F:
         summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
-        if wrong := _wrong(function, effect, phases):
-            raise Problem(f"{_told(function)}: {wrong}")
+        if wrong := _declaration_problem(function, effect, phases):
+            raise ConfigError(f"{_tool_place(function)}: {wrong}")
         if not summary:
-            raise Problem(f"{_told(function)}: has no docstring, whose first line the model reads")
+            raise ConfigError(
+                f"{_tool_place(function)}: has no docstring, whose first line the model reads"
+            )
         if local and (at_most_once or effect == "outside"):
-            raise Problem(f"{_told(function)}: reaches outside: it needs local=False")
+            raise ConfigError(f"{_tool_place(function)}: reaches outside: it needs local=False")
         REGISTRY[function.__name__] = Tool(
             name=function.__name__,
             group=group,
@@ -225,14 +227,14 @@ def tool(
         )
         return function
 
-    return enter
+    return register_function
 
 
-def _told(function: ToolFunction) -> str:
+def _tool_place(function: ToolFunction) -> str:
     return f"{inspect.getfile(function)}: tool {function.__name__}"
 
 
-def _wrong(function: ToolFunction, effect: str, phases: Collection[str]) -> str:
+def _declaration_problem(function: ToolFunction, effect: str, phases: Collection[str]) -> str:
     """What would otherwise show only when a job comes to the tool, or never; empty: nothing."""
     if effect not in _EFFECTS:
         return f"effect: found {effect!r}, expected one of {', '.join(_EFFECTS)}"
@@ -243,7 +245,7 @@ def _wrong(function: ToolFunction, effect: str, phases: Collection[str]) -> str:
     if (other := REGISTRY.get(function.__name__)) and (
         inspect.getfile(other.function) != inspect.getfile(function)
     ):
-        return f"the name is taken ({_told(other.function)}); choose another one"
+        return f"the name is taken ({_tool_place(other.function)}); choose another one"
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].name != "context":
         return "the first parameter is to be context: ToolContext"
@@ -269,7 +271,7 @@ def _arguments_of(function: ToolFunction) -> Arguments:
     )
 
 
-class NoSuchTool(KeyError):
+class UnknownTool(KeyError):
     """A name that is neither a tool nor a group; carries it."""
 
     def __str__(self) -> str:
@@ -277,14 +279,14 @@ class NoSuchTool(KeyError):
         return f"this worker has no tool or group {self.args[0]!r}: start one that has it"
 
 
-def select(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:
+def select_tools(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:
     """The tools of the given groups or names, in the order of `among`.
 
     Raises:
-        NoSuchTool: a name that is neither.
+        UnknownTool: a name that is neither.
     """
     groups = {entry.group for entry in among.values()}
     for name in names:
         if name not in groups and name not in among:
-            raise NoSuchTool(name)
+            raise UnknownTool(name)
     return [entry for entry in among.values() if entry.group in names or entry.name in names]

@@ -10,29 +10,29 @@ from typing import Any
 from activities.toolkit.arguments import SchemaArguments
 from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import Tool
-from config.schema.mcp_servers import Declared, Server
+from config.schema.mcp_servers import DeclaredTool, Server
 
-SUMMARY = 400
+SUMMARY_CHARACTERS = 400
 """Characters of a description that the model is sent with every request."""
 FOLDER_SECONDS = 120
 """For making a private folder and reading it back."""
-SLACK = 15
+SLACK_SECONDS = 15
 
 
-def remote_tool(declared: Declared, server: Server) -> Tool:
+def remote_tool(declared: DeclaredTool, server: Server) -> Tool:
     """The tool by which a job calls the server's."""
     first, _, rest = declared.description.partition("\n\n")
-    summary = shorten(first, SUMMARY, placeholder=" …")
+    summary = shorten(first, SUMMARY_CHARACTERS, placeholder=" …")
     cut = summary != " ".join(first.split())
     # Twice: a server that was found dead is started anew.
-    seconds = 2 * (server.start_seconds + server.call_seconds) + SLACK
+    seconds = 2 * (server.start_seconds + server.call_seconds) + SLACK_SECONDS
     return Tool(
         name=declared.name,
         group=declared.server,
         summary=summary,
         documentation=declared.description if cut else rest.strip(),
         arguments=SchemaArguments(declared.parameters),
-        function=partial(_call, declared),
+        function=partial(_call_server, declared),
         phases=("tactical",),
         effect="outside",
         local=False,
@@ -43,8 +43,8 @@ def remote_tool(declared: Declared, server: Server) -> Tool:
     )
 
 
-def _call(declared: Declared, context: ToolContext, /, **arguments: Any) -> str:
+def _call_server(declared: DeclaredTool, context: ToolContext, /, **arguments: Any) -> str:
     # Late: what speaks the protocol takes a second to load, and most workers have no server.
     calling = import_module("activities.mcp.tool_call")
-    text: str = calling.call(declared, context, arguments)
+    text: str = calling.call_server_tool(declared, context, arguments)
     return text

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from typing import get_args
 
 from activities.checkpoints import Files
-from activities.toolkit.equipment import equipment, toolbox
+from activities.toolkit.agent_tools import agent_tools, tools_by_name
 from activities.toolkit.registry import REGISTRY, Tool
 from config.schema.agent import AgentConfig
 from protocol.state import PhaseKind
 
-CORE = ("files", "todos", "job", "discovery")
+CORE_GROUPS = ("files", "todos", "job", "discovery")
 """Groups that are never deferred."""
-SEARCH = "search_tools"
-MOST_OFFERED = 128
+SEARCH_TOOL = "search_tools"
+MAX_OFFERED = 128
 """Tools that endpoints take in one request."""
 
 
 @dataclass(frozen=True)
-class Offer:
+class ToolOffer:
     """The tools of one kind of phase: what is in requests, and what is not yet."""
 
     offered: list[Tool]
@@ -33,12 +33,12 @@ class Offer:
     deferred: list[Tool]
 
 
-def offer(
+def offer_tools(
     config: AgentConfig,
     kind: PhaseKind,
-    found: Sequence[str] = (),
+    found_tools: Sequence[str] = (),
     unused: Collection[str] = (),
-) -> Offer:
+) -> ToolOffer:
     """What is offered and what is deferred.
 
     Args:
@@ -47,16 +47,16 @@ def offer(
         found: Deferred tools that were found.
         unused: Tools that the job has no use for at present.
     """
-    tools = [entry for entry in equipment(config) if kind in entry.phases]
+    tools = [entry for entry in agent_tools(config) if kind in entry.phases]
     # Not among what is counted: it is there for the others.
-    tools = [entry for entry in tools if entry.name not in (SEARCH, *unused)]
-    deferred = {entry.name: entry for entry in tools if entry.group not in CORE}
+    tools = [entry for entry in tools if entry.name not in (SEARCH_TOOL, *unused)]
+    deferred = {entry.name: entry for entry in tools if entry.group not in CORE_GROUPS}
     if len(tools) <= config.limits.tools_offered or not deferred:
-        return Offer(tools, [])
-    core = {entry.name for entry in tools if entry.group in CORE} | {SEARCH}
+        return ToolOffer(tools, [])
+    core = {entry.name for entry in tools if entry.group in CORE_GROUPS} | {SEARCH_TOOL}
     at_hand = [entry for entry in REGISTRY.values() if entry.name in core]
-    at_hand += [deferred.pop(name) for name in found if name in deferred]
-    return Offer(at_hand, list(deferred.values()))
+    at_hand += [deferred.pop(name) for name in found_tools if name in deferred]
+    return ToolOffer(at_hand, list(deferred.values()))
 
 
 def unused_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> list[str]:
@@ -77,36 +77,37 @@ def unused_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> lis
 
 def offered_names(config: AgentConfig, kind: PhaseKind, unused: Collection[str]) -> list[str]:
     """Names of the tools that a kind of phase has, deferred ones included."""
-    made = offer(config, kind, unused=unused)
-    return [entry.name for entry in made.offered + made.deferred]
+    tool_offer = offer_tools(config, kind, unused=unused)
+    return [entry.name for entry in tool_offer.offered + tool_offer.deferred]
 
 
 def tools_of(config: AgentConfig) -> list[Tool]:
     """Every tool a job of the agent may come to call, in the order of its equipment.
 
     Raises:
-        NoSuchTool: the configuration names what is neither a tool nor a group.
+        UnknownTool: the configuration names what is neither a tool nor a group.
     """
-    offers = [offer(config, kind) for kind in get_args(PhaseKind)]
-    found = [entry for made in offers for entry in made.offered + made.deferred]
-    names = {entry.name for entry in found}
-    return [entry for entry in toolbox(config).values() if entry.name in names]
+    offers = [offer_tools(config, kind) for kind in get_args(PhaseKind)]
+    tools = [entry for tool_offer in offers for entry in tool_offer.offered + tool_offer.deferred]
+    names = {entry.name for entry in tools}
+    return [entry for entry in tools_by_name(config).values() if entry.name in names]
 
 
-def not_found_yet(
+def deferred_refusal(
     config: AgentConfig,
     kind: PhaseKind,
-    found: Sequence[str],
+    found_tools: Sequence[str],
     unused: Collection[str],
     name: str,
 ) -> str | None:
-    """What a call to a tool that is still deferred is answered, or None; arguments as of `offer`.
-
+    """What a call to a tool that is still deferred is answered, or None; arguments as of
+    `offer_tools`.
     With all of them: a tool that requests have is never refused for being deferred.
     """
-    if all(entry.name != name for entry in offer(config, kind, found, unused).deferred):
+    if all(entry.name != name for entry in offer_tools(config, kind, found_tools, unused).deferred):
         return None
     return (
-        f"{name} is not at hand yet, and you have not seen what it takes. Call {SEARCH} first: "
-        f'{SEARCH}("{name}") shows its arguments, and from then on you can call it.'
+        f"{name} is not at hand yet, and you have not seen what it takes. Call "
+        f"{SEARCH_TOOL} first: "
+        f'{SEARCH_TOOL}("{name}") shows its arguments, and from then on you can call it.'
     )

@@ -11,23 +11,23 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.checkpoints import Files
-from activities.checkpoints import parse as parts_of
+from activities.checkpoints import parse_path as parts_of
 from activities.documents import (
     DocumentError,
     Page,
     Quality,
-    Reading,
+    ReadingResult,
     name_unread_pages,
-    parse,
+    parse_pages,
     read_bounded,
-    render,
+    render_pages,
 )
 from activities.documents.inputs import quality_beside, text_beside
 from activities.text import tokens
 from activities.text.plain import as_json
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from activities.toolkit.ownership import DATA, refusal
+from activities.toolkit.ownership import DOCUMENT_NOTICE, write_refusal
 from activities.toolkit.registry import tool
 from activities.web import FOLDER as FETCHED
 
@@ -49,14 +49,17 @@ def extract_document_text(
     has them; HTML has a page for each heading. What looks broken or was guessed is said first.
     """
     reading = document_reading(context, path)
-    found = reading.pages
-    first, last = _range(pages, found)
-    shown = [page for page in found if first <= page.number <= last]
+    all_pages = reading.pages
+    first, last = _page_range(pages, all_pages)
+    shown = [page for page in all_pages if first <= page.number <= last]
     if not shown:
-        raise ToolError(f"{path} has the pages {_span(found)}; there is none in {pages}.")
+        raise ToolError(f"{path} has the pages {_page_span(all_pages)}; there is none in {pages}.")
     what = "page" if len(shown) == 1 else "pages"
     doubts = f" {reading.quality}" if reading.quality else name_unread_pages(shown)
-    return f"{path}, {what} {_span(shown)} of {found[-1].number}.{doubts} {DATA}\n{render(shown)}"
+    return (
+        f"{path}, {what} {_page_span(shown)} of {all_pages[-1].number}.{doubts} "
+        f"{DOCUMENT_NOTICE}\n{render_pages(shown)}"
+    )
 
 
 @tool("documents", effect="writes", local=False, seconds=180)
@@ -77,22 +80,22 @@ def chunk_document(
     if shared >= size:
         raise ToolError(f"overlap ({shared}) must be smaller than max_tokens ({size}).")
     path = document_of(context, path)
-    folder = f"chunks/{place_of(path)}"
+    folder = f"chunks/{result_folder(path)}"
     if context.files.entry(folder):
         context.files = context.files.delete(folder)
     manifest = []
-    found = document_pages(context, path)
-    for number, (text, numbers) in enumerate(_chunks(found, size, shared), 1):
+    pages = document_pages(context, path)
+    for number, (text, numbers) in enumerate(_split_chunks(pages, size, shared), 1):
         context.heartbeat()
         name = f"{folder}/chunk_{number:03d}.md"
         context.files = context.files.write(name, text.encode())
-        manifest.append({"path": name, "pages": numbers, "tokens": tokens.count(text)})
+        manifest.append({"path": name, "pages": numbers, "tokens": tokens.count_tokens(text)})
     content = {"document": path, "max_tokens": size, "overlap": shared, "chunks": manifest}
     context.files = context.files.write(f"{folder}/manifest.json", as_json(content).encode())
-    return f"Wrote {len(manifest)} chunks and {folder}/manifest.json.{name_unread_pages(found)}"
+    return f"Wrote {len(manifest)} chunks and {folder}/manifest.json.{name_unread_pages(pages)}"
 
 
-def place_of(path: str) -> str:
+def result_folder(path: str) -> str:
     """By which a document's results are named: two of one name in different folders keep apart."""
     parts = parts_of(path)
     return "/".join(parts[1:] if parts[0] == "documents" else parts)
@@ -107,7 +110,7 @@ def document_pages(context: ToolContext, path: str) -> list[Page]:
     return document_reading(context, path).pages
 
 
-def document_reading(context: ToolContext, path: str) -> Reading:
+def document_reading(context: ToolContext, path: str) -> ReadingResult:
     """The pages of a document of the workspace, and how well they were read.
 
     Raises:
@@ -116,7 +119,7 @@ def document_reading(context: ToolContext, path: str) -> Reading:
     return reading_in(context.files, path, context.heartbeat)
 
 
-def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> Reading:
+def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> ReadingResult:
     """The same, of any tree of files."""
     name = document_in(files, path)
     data = files.read(name)
@@ -124,7 +127,9 @@ def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> Readin
     try:
         # Only inputs have their text beside them; elsewhere the agent could write what it cites.
         if _covers_input(name) and files.entry(beside):
-            return Reading(parse(files.read(beside).decode()), quality=_kept_quality(files, name))
+            return ReadingResult(
+                parse_pages(files.read(beside).decode()), quality=_kept_quality(files, name)
+            )
         return read_bounded(PurePosixPath(path).name, data, heartbeat=heartbeat)
     except DocumentError as error:
         raise ToolError(f"{path}: {error}") from None
@@ -134,13 +139,13 @@ def inputs_in(files: Files) -> list[str]:
     """The documents that the job was given, by path; not what it fetched itself."""
     if files.entry("documents") is None:
         return []
-    given = [
+    paths = [
         entry.path
         for entry in files.walk("documents")
         if entry.kind == "file" and not entry.path.startswith(f"{FETCHED}/")
     ]
-    beside = {quality_beside(path) for path in given}
-    return [path for path in given if path not in beside and document_in(files, path) == path]
+    beside = {quality_beside(path) for path in paths}
+    return [path for path in paths if path not in beside and document_in(files, path) == path]
 
 
 def _kept_quality(files: Files, name: str) -> Quality:
@@ -159,20 +164,20 @@ def document_of(context: ToolContext, path: str) -> str:
 def document_in(files: Files, path: str) -> str:
     """The same, of any tree of files."""
     name = "/".join(parts_of(path))
-    whole = name.removesuffix(text_beside(""))
-    if whole == name or not _covers_input(whole) or files.entry(name) is None:
+    document = name.removesuffix(text_beside(""))
+    if document == name or not _covers_input(document) or files.entry(name) is None:
         return name
-    meant = files.entry(whole)
-    return whole if meant and meant.kind == "file" else name
+    meant = files.entry(document)
+    return document if meant and meant.kind == "file" else name
 
 
 def _covers_input(name: str) -> bool:
-    return refusal(name, "strategic") is not None
+    return write_refusal(name, "strategic") is not None
 
 
-def _range(pages: str | None, found: list[Page]) -> tuple[int, int]:
+def _page_range(pages: str | None, available: list[Page]) -> tuple[int, int]:
     if pages is None:
-        return (found[0].number, found[-1].number) if found else (1, 1)
+        return (available[0].number, available[-1].number) if available else (1, 1)
     match = _PAGES.match(pages.strip())
     if not match:
         raise ToolError(f'pages must be like "3" or "2-5", found {pages!r}.')
@@ -180,39 +185,39 @@ def _range(pages: str | None, found: list[Page]) -> tuple[int, int]:
     return first, int(match.group(2) or first)
 
 
-def _span(found: list[Page]) -> str:
-    if not found:
+def _page_span(pages: list[Page]) -> str:
+    if not pages:
         return "none"
-    first, last = found[0].number, found[-1].number
+    first, last = pages[0].number, pages[-1].number
     return f"{first}" if first == last else f"{first}-{last}"
 
 
-def _chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:
+def _split_chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:
     """Texts of at most `size` tokens with the pages they come from."""
     pieces = [
         (piece, page.number)
         for page in pages
         for paragraph in re.split(r"\n\s*\n", page.text)
-        for piece in _pieces(paragraph, size)
+        for piece in _split_paragraph(paragraph, size)
     ]
     chunks: list[tuple[str, list[int]]] = []
-    held: deque[tuple[str, int, int]] = deque()
+    pending: deque[tuple[str, int, int]] = deque()
     total = 0
     for piece, number in pieces:
-        count = tokens.count(piece) + 2
+        count = tokens.count_tokens(piece) + 2
         if total + count > size:
-            chunks.append(_joined(held))
+            chunks.append(_join_pieces(pending))
             room = min(shared, size - count)
             while total > room:
-                total -= held.popleft()[2]
-        held.append((piece, number, count))
+                total -= pending.popleft()[2]
+        pending.append((piece, number, count))
         total += count
-    if held:
-        chunks.append(_joined(held))
+    if pending:
+        chunks.append(_join_pieces(pending))
     return chunks
 
 
-def _pieces(paragraph: str, size: int) -> list[str]:
+def _split_paragraph(paragraph: str, size: int) -> list[str]:
     """A paragraph, cut in halves until each fits into a chunk: between words where there are any,
     which in Chinese or a table of figures there may not be."""
     text = paragraph.strip()
@@ -220,13 +225,13 @@ def _pieces(paragraph: str, size: int) -> list[str]:
         return []
     # Only what is near the size is counted, or a long text would be at each halving.
     near = len(text) <= NEAR * size
-    if len(text) == 1 or (near and tokens.count(text) + 2 <= size):
+    if len(text) == 1 or (near and tokens.count_tokens(text) + 2 <= size):
         return [text]
     middle = len(text) // 2
-    at = text.rfind(" ", 1, middle + 1)
-    at = at if at > middle // 2 else middle
-    return _pieces(text[:at], size) + _pieces(text[at:], size)
+    cut = text.rfind(" ", 1, middle + 1)
+    cut = cut if cut > middle // 2 else middle
+    return _split_paragraph(text[:cut], size) + _split_paragraph(text[cut:], size)
 
 
-def _joined(held: deque[tuple[str, int, int]]) -> tuple[str, list[int]]:
-    return "\n\n".join(piece for piece, _, _ in held) + "\n", sorted({n for _, n, _ in held})
+def _join_pieces(pieces: deque[tuple[str, int, int]]) -> tuple[str, list[int]]:
+    return "\n\n".join(piece for piece, _, _ in pieces) + "\n", sorted({n for _, n, _ in pieces})

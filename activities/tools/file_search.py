@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 import re2
 from pydantic import Field
 
-from activities.checkpoints import Entry
+from activities.checkpoints import FileEntry
 from activities.checkpoints.errors import FileMissing
-from activities.search import search
-from activities.text.plain import lines_of
+from activities.search import search_passages
+from activities.text.plain import split_lines
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
@@ -48,28 +48,28 @@ def search_files(
         return _by_meaning(context, query, path)
     if mode == "text" and "\n" in query:
         raise ToolError("query has several lines, and lines are searched one by one. Give one.")
-    wanted = _pattern(query, mode)
+    pattern = _compile_query(query, mode)
     hits: list[str] = []
     total = 0
-    for entry in _among(context, path):
-        for number, line in enumerate(_lines(context, entry), 1):
+    for entry in _files_under(context, path):
+        for number, line in enumerate(_file_lines(context, entry), 1):
             if number % HEARTBEAT_LINES == 0:
                 context.heartbeat()
-            if found := wanted.search(line):
+            if match := pattern.search(line):
                 total += 1
                 if total <= MAX_HITS:
-                    shown = _shown(line, found.start())
+                    shown = _line_excerpt(line, match.start())
                     # Where read_file goes on from, in a line too long to be shown.
-                    column = f" (column {found.start() + 1:,})" if shown.startswith("…") else ""
+                    column = f" (column {match.start() + 1:,})" if shown.startswith("…") else ""
                     hits.append(f"{entry.path}:{number}{column}: {shown}")
     if MANY < total <= MAX_HITS:
         hits.append(f"[{total} lines match]")
     if total > MAX_HITS:
         hits.append(f"[TRUNCATED {total - MAX_HITS} more; narrow the query or give a path]")
-    return "\n".join(hits) or _nothing(path, query)
+    return "\n".join(hits) or _no_match(path, query)
 
 
-def _pattern(query: str, mode: str) -> re2._Regexp[str]:
+def _compile_query(query: str, mode: str) -> re2._Regexp[str]:
     try:
         if mode == "text":
             return compile_pattern(re2.escape(query), any_case=True)
@@ -78,7 +78,7 @@ def _pattern(query: str, mode: str) -> re2._Regexp[str]:
         raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
 
 
-def _among(context: ToolContext, path: str) -> Iterator[Entry]:
+def _files_under(context: ToolContext, path: str) -> Iterator[FileEntry]:
     named = context.files.entry(path)
     for entry in [named] if named and named.kind == "file" else context.files.walk(path):
         context.heartbeat()
@@ -86,22 +86,22 @@ def _among(context: ToolContext, path: str) -> Iterator[Entry]:
             yield entry
 
 
-def _lines(context: ToolContext, entry: Entry) -> list[str]:
+def _file_lines(context: ToolContext, entry: FileEntry) -> list[str]:
     try:
-        return lines_of(context.files.content(entry).decode())
+        return split_lines(context.files.read_entry(entry).decode())
     except UnicodeDecodeError:
         return []
 
 
 def _by_meaning(context: ToolContext, query: str, path: str) -> str:
-    entry = context.files.entry(context.files.resolved(path))
+    entry = context.files.entry(context.files.resolve_links(path))
     if entry is None:
         raise FileMissing(path)
     files = context.files
     # The pages on tools would come before what a small workspace holds on anything.
     if entry.path.partition("/")[0] != PAGES and files.entry(PAGES):
         files = files.delete(PAGES)
-    found = search(
+    results = search_passages(
         context.root.repository(context.job) / "search",
         files,
         query,
@@ -110,27 +110,27 @@ def _by_meaning(context: ToolContext, query: str, path: str) -> str:
         embeddings=context.config.embeddings,
         heartbeat=context.heartbeat,
     )
-    shown = [f"{hit.path}:{hit.line}: {_excerpt(hit.text, query)}" for hit in found.hits]
-    note = f"[{found.note}]" if found.note else ""
-    return "\n".join(part for part in (*(shown or [_nothing(path, query)]), note) if part)
+    shown = [f"{hit.path}:{hit.line}: {_passage_excerpt(hit.text, query)}" for hit in results.hits]
+    note = f"[{results.note}]" if results.note else ""
+    return "\n".join(part for part in (*(shown or [_no_match(path, query)]), note) if part)
 
 
-def _excerpt(text: str, query: str) -> str:
+def _passage_excerpt(text: str, query: str) -> str:
     """A passage on one line; of a long one, what is around the first word of the query."""
     line = " ".join(text.split())
     folded = line.lower()
     places = [folded.find(word.lower()) for word in _WORD.findall(query)]
-    return _shown(line, min((place for place in places if place >= 0), default=0))
+    return _line_excerpt(line, min((place for place in places if place >= 0), default=0))
 
 
-def _shown(line: str, at: int) -> str:
+def _line_excerpt(line: str, column: int) -> str:
     """A line that was found, as far as it is shown: of a long one, what is around the hit."""
     before = len(line) - len(line.lstrip())
-    line, at = line.strip(), max(0, at - before)
-    start = max(0, min(at - EXCERPT_BEFORE, len(line) - MAX_LINE))
+    line, column = line.strip(), max(0, column - before)
+    start = max(0, min(column - EXCERPT_BEFORE, len(line) - MAX_LINE))
     end = start + MAX_LINE
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 
-def _nothing(path: str, query: str) -> str:
+def _no_match(path: str, query: str) -> str:
     return f"Nothing in {path or 'the workspace'} matches {query!r}."

@@ -8,20 +8,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.checkpoints import Entry, Files
-from activities.checkpoints.errors import shown
+from activities.checkpoints import FileEntry, Files
+from activities.checkpoints.errors import quote_path
 from activities.job.workspace_summary import workspace_summary
-from activities.text.plain import lines_of
+from activities.text.plain import split_lines
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from activities.toolkit.ownership import DATA, from_outside
+from activities.toolkit.ownership import DOCUMENT_NOTICE, from_outside
 from activities.toolkit.registry import tool
 from protocol.tools import READ_LINES
 
 Path = Annotated[str, Field(description="Path in the workspace.")]
 MAX_LISTED = 500
 MAX_LINE = 400
-AROUND = 40
+LINES_AROUND = 40
 _CRLF = re.compile(r"\r?\n")
 
 
@@ -40,7 +40,7 @@ def read_file(
     Shows `limit` lines from line `offset`. The header says how many lines there are; read on
     with a larger offset, and with a larger column in a line too long to be shown whole.
     """
-    lines = lines_of(_text(context.files, path))
+    lines = split_lines(_read_text(context.files, path))
     context.note_read(path)
     if offset > max(len(lines), 1):
         raise ToolError(f"{path} has {len(lines)} lines; offset {offset} is past its end.")
@@ -51,7 +51,7 @@ def read_file(
             f", from column {column:,} on (the longest has {max(map(len, shown), default=0):,})"
         )
     if from_outside(path):
-        header += f". {DATA}"
+        header += f". {DOCUMENT_NOTICE}"
     numbered = (f"{n:6}\t{line[column - 1 :]}" for n, line in enumerate(shown, offset))
     return "\n".join([header, *numbered])
 
@@ -62,7 +62,7 @@ def write_file(context: ToolContext, path: Path, content: str) -> str:
 
     Folders on the way are made.
     """
-    _write(context, path, content)
+    _write_text(context, path, content)
     return f"Wrote {len(content):,} characters to {path}."
 
 
@@ -73,8 +73,8 @@ def append_file(context: ToolContext, path: Path, content: str) -> str:
     Nothing is put between what was there and the new text: begin with a line break if one is
     wanted.
     """
-    before = _text(context.files, path) if context.files.entry(path) else ""
-    _write(context, path, before + content)
+    before = _read_text(context.files, path) if context.files.entry(path) else ""
+    _write_text(context, path, before + content)
     return f"Appended {len(content):,} characters to {path}, now {len(before) + len(content):,}."
 
 
@@ -92,17 +92,19 @@ def edit_file(
     file changed since it was last read; the answer then shows the lines as they are. A file with
     CRLF line ends keeps them.
     """
-    text = _text(context.files, path)
-    if (read := context.reads.entry(path)) and read.id != _entry(context.files, path).id:
+    text = _read_text(context.files, path)
+    if (read := context.reads.entry(path)) and read.id != _existing_entry(context.files, path).id:
         context.note_read(path)
         raise ToolError(
             f"{path} changed since it was last read, nothing was edited. It is now:\n"
-            f"{_around(text, old)}"
+            f"{_lines_around(text, old)}"
         )
     old, new = _with_ends(text, old, new)
     count = text.count(old)
     if count == 0:
-        raise ToolError(f"{path} does not contain that text. It is now:\n{_around(text, old)}")
+        raise ToolError(
+            f"{path} does not contain that text. It is now:\n{_lines_around(text, old)}"
+        )
     if old == new:
         raise ToolError(f"old and new are the same text: nothing would change in {path}.")
     # Places that overlap count too: which of them is meant, nobody can tell.
@@ -118,7 +120,7 @@ def edit_file(
             f"{path} would have {size:,} characters; a file may have {context.files.limit:,}. "
             "Replace less."
         )
-    _write(context, path, text.replace(old, new))
+    _write_text(context, path, text.replace(old, new))
     return f"Replaced {count} passage{'s' if count > 1 else ''} in {path}."
 
 
@@ -140,24 +142,26 @@ def list_files(
     Shows size in bytes; folders end in a slash.
     """
     if pattern is None:
-        found = context.files.children(path)
+        entries = context.files.children(path)
     else:
-        top = context.files.resolved(path)
-        found = [e for e in context.files.walk(path) if _matches(e.path, pattern, top)]
-    if not found:
+        top = context.files.resolve_links(path)
+        entries = [e for e in context.files.walk(path) if _matches_pattern(e.path, pattern, top)]
+    if not entries:
         return f"Nothing in {path or 'the workspace'}" + (
             f" matches {pattern}." if pattern else "."
         )
-    lines = [_listed(entry) for entry in found[:MAX_LISTED]]
-    if len(found) > MAX_LISTED:
-        lines.append(f"[TRUNCATED {len(found) - MAX_LISTED} more; list a folder or use a pattern]")
+    lines = [_entry_line(entry) for entry in entries[:MAX_LISTED]]
+    if len(entries) > MAX_LISTED:
+        lines.append(
+            f"[TRUNCATED {len(entries) - MAX_LISTED} more; list a folder or use a pattern]"
+        )
     return "\n".join(lines)
 
 
-def _matches(found: str, pattern: str, folder: str) -> bool:
+def _matches_pattern(path: str, pattern: str, folder: str) -> bool:
     # As shells have it, `**/` also stands for no folder at all.
     patterns = {pattern, pattern.replace("**/", "")}
-    names = {found, found.removeprefix(f"{folder}/")}
+    names = {path, path.removeprefix(f"{folder}/")}
     return any(fnmatchcase(name, each) for name in names for each in patterns)
 
 
@@ -190,11 +194,11 @@ def generate_workspace_summary(context: ToolContext) -> str:
         context.heartbeat,
         context.config.shell.volatile,
     )
-    _write(context, "workspace_summary.md", text)
+    _write_text(context, "workspace_summary.md", text)
     return f"Wrote {len(text):,} characters to workspace_summary.md."
 
 
-def _write(context: ToolContext, path: str, content: str) -> None:
+def _write_text(context: ToolContext, path: str, content: str) -> None:
     _check_names_file(path)
     context.files = context.files.write(path, content.encode())
     context.note_read(path)
@@ -204,11 +208,12 @@ def _check_names_file(path: str) -> None:
     """Raises ToolError for the path of a folder, of which a file would be made."""
     if path.endswith(("/", "/.")):
         raise ToolError(
-            f"{shown(path)} names a folder. Give the file's name too; folders on the way are made."
+            f"{quote_path(path)} names a folder. Give the file's name too; folders on the "
+            "way are made."
         )
 
 
-def _text(files: Files, path: str) -> str:
+def _read_text(files: Files, path: str) -> str:
     data = files.read(path)
     try:
         return data.decode()
@@ -219,14 +224,14 @@ def _text(files: Files, path: str) -> str:
         ) from None
 
 
-def _entry(files: Files, path: str) -> Entry:
+def _existing_entry(files: Files, path: str) -> FileEntry:
     entry = files.entry(path)
     if entry is None:
         raise ToolError(f"{path} does not exist.")
     return entry
 
 
-def _listed(entry: Entry) -> str:
+def _entry_line(entry: FileEntry) -> str:
     if entry.kind == "folder":
         return f"{entry.path}/"
     return f"{entry.path}  {entry.size:,}" + (" (link)" if entry.kind == "link" else "")
@@ -242,11 +247,11 @@ def _with_ends(text: str, old: str, new: str) -> tuple[str, str]:
     return old, new
 
 
-def _around(text: str, wanted: str) -> str:
+def _lines_around(text: str, passage: str) -> str:
     """The part of a text most likely meant: near the first line of what was looked for."""
-    lines = lines_of(text)
-    first = wanted.strip().split("\n")[0].strip()
-    at = next((n for n, line in enumerate(lines) if first and first in line), 0)
-    start = max(0, at - AROUND // 4)
-    shown = lines[start : start + AROUND]
+    lines = split_lines(text)
+    first = passage.strip().split("\n")[0].strip()
+    index = next((n for n, line in enumerate(lines) if first and first in line), 0)
+    start = max(0, index - LINES_AROUND // 4)
+    shown = lines[start : start + LINES_AROUND]
     return "\n".join(f"{n:6}\t{line[:MAX_LINE]}" for n, line in enumerate(shown, start + 1))

@@ -10,24 +10,24 @@ from pydantic import Field
 
 from activities.checkpoints import Files
 from activities.commands import sandbox
-from activities.commands.private import private_folder
-from activities.job.kept_results import KeptResults
+from activities.commands.private_folder import private_folder
+from activities.job.result_cache import ResultCache
 from activities.projects.working_copy import readable_git
 from activities.text.plain import cut_middle
 from activities.toolkit import effects
 from activities.toolkit.context import ToolContext
-from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.ownership import without_owned
 from activities.toolkit.registry import tool
 from protocol.text import first_few
 
 FOLDER = "commands/"
 LOG = f"{FOLDER}log.jsonl"
-SHOWN = 8000
+SHOWN_CHARACTERS = 8000
 """Characters of the output that a result shows: as many lines as fill a few screens."""
-END = 200
+END_CHARACTERS = 200
 """Characters of the end of the output that are on record: where test runners say what they ran."""
-MOST_NAMED = 10
+MAX_NAMED = 10
 SUCCESS = "Exit code 0."
 
 
@@ -58,53 +58,57 @@ def run_command(
     if "\0" in command:
         raise ToolError("command holds a NUL character, which no shell takes; write \\0 in it.")
 
-    run = partial(_run, context, command, seconds)
+    run = partial(_run_sandboxed, context, command, seconds)
     if config.network:
-        kept = KeptResults(context.files.store.path)
-        text, context.files = effects.once(
-            kept, context.key, context.files, run, attempt=context.attempt
+        results = ResultCache(context.files.store.path)
+        text, context.files = effects.run_once(
+            results, context.key, context.files, run, attempt=context.attempt
         )
     else:
         text, context.files = run()
     if not text.startswith(SUCCESS):
-        context.trouble = text.partition(". ")[0].partition("\n")[0].rstrip(".")
+        context.command_failure = text.partition(". ")[0].partition("\n")[0].rstrip(".")
     return text
 
 
-def _run(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
+def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
     before = context.files
     try:
         with private_folder(before, context.root, context.job) as private:
             shell = context.config.shell
             confined = shell.sandbox == "bubblewrap"
-            with readable_git(context.root, context.link, private.path, confined=confined) as shown:
-                ended = sandbox.run(command, private.path, shell, seconds, shown)
+            with readable_git(
+                context.root, context.project_link, private.path, confined=confined
+            ) as shown:
+                ended = sandbox.run_shell_command(command, private.path, shell, seconds, shown)
             after, notes = private.read_back(), private.notes
-    except sandbox.NoSandbox as error:
-        raise Unreached(str(error)) from error
+    except sandbox.SandboxUnavailable as error:
+        raise DependencyUnavailable(str(error)) from error
     after, put_back = without_owned(context.state.phase.kind, before, after)
     if put_back:
-        back = first_few(put_back, MOST_NAMED)
+        back = first_few(put_back, MAX_NAMED)
         notes = [*notes, f"Put back as they were, since they are not yours to write: {back}"]
     after, path = _with_output(context, after, ended)
     entry = {
         "step": context.state.step,
         "phase": context.state.phase.number,
         "command": command,
-        "exit_code": ended.code,
+        "exit_code": ended.exit_code,
         "trouble": ended.trouble,
         "bytes": ended.size,
-        "end": ended.output.rstrip()[-END:],
+        "end": ended.output.rstrip()[-END_CHARACTERS:],
         "output": path,
     }
     log = after.read(LOG) if after.entry(LOG) else b""
     after = after.write(LOG, log + json.dumps(entry, ensure_ascii=False).encode() + b"\n")
-    return _told(ended, path, notes), after
+    return _result_text(ended, path, notes), after
 
 
-def _with_output(context: ToolContext, files: Files, ended: sandbox.Ended) -> tuple[Files, str]:
+def _with_output(
+    context: ToolContext, files: Files, ended: sandbox.CommandResult
+) -> tuple[Files, str]:
     """The files with the output in one of its own, and its path, where it is too long to show."""
-    if len(ended.output) <= SHOWN:
+    if len(ended.output) <= SHOWN_CHARACTERS:
         return files, ""
     step = context.state.step
     names = [f"{FOLDER}{step:06d}.txt", *(f"{FOLDER}{step:06d}-{n}.txt" for n in range(2, 1000))]
@@ -112,10 +116,12 @@ def _with_output(context: ToolContext, files: Files, ended: sandbox.Ended) -> tu
     return files.write(path, ended.output.encode()), path
 
 
-def _told(ended: sandbox.Ended, path: str, notes: list[str]) -> str:
-    head = f"Ended: {ended.trouble}." if ended.trouble else f"Exit code {ended.code}."
+def _result_text(ended: sandbox.CommandResult, path: str, notes: list[str]) -> str:
+    head = f"Ended: {ended.trouble}." if ended.trouble else f"Exit code {ended.exit_code}."
     text = ended.output
     if path:
-        text = cut_middle(text, SHOWN, f"[{{gone}} characters left out; all of it: {path}]")
+        text = cut_middle(
+            text, SHOWN_CHARACTERS, f"[{{gone}} characters left out; all of it: {path}]"
+        )
     body = f"\n{text.rstrip()}" if text.strip() else " No output."
-    return head + body + "".join(f"\n[{note}]" for note in notes[:MOST_NAMED])
+    return head + body + "".join(f"\n[{note}]" for note in notes[:MAX_NAMED])

@@ -23,18 +23,18 @@ from pydantic import (
 )
 
 from activities.checkpoints import FilesError, PathRefused
-from activities.commands.check_commands import Checks
-from activities.job.done_when import NO_COMMANDS, checked, unmet
+from activities.commands.check_commands import CheckRunner
+from activities.job.done_when import NO_COMMANDS, check_condition, unmet_reason
 from activities.job.plan_file import (
     PlanPhase,
     TodosFile,
-    boxes,
     parse_plan,
     parse_todos,
+    plan_boxes,
     with_ticks,
 )
+from activities.toolkit.agent_tools import has_tool
 from activities.toolkit.context import ToolContext
-from activities.toolkit.equipment import has_tool
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from protocol.state import DoneWhen, fewest_todos
@@ -45,26 +45,26 @@ DONE_WHEN = (
 )
 
 
-def _usable(condition: DoneWhen | None) -> DoneWhen | None:
-    return condition and checked(condition)
+def _checked_condition(condition: DoneWhen | None) -> DoneWhen | None:
+    return condition and check_condition(condition)
 
 
-def _of_a_form(given: object) -> object:
-    if given is None or isinstance(given, dict | DoneWhen):
-        return given
+def _check_form(value: object) -> object:
+    if value is None or isinstance(value, dict | DoneWhen):
+        return value
     raise ValueError(f"expected an object of the form {DONE_WHEN}")
 
 
-MOST_UNRESOLVED_BYTES = 500_000
+MAX_UNRESOLVED_BYTES = 500_000
 """As JSON: the result of a job must fit into one payload."""
-MOST_NAMED = 30
+MAX_NAMED = 30
 
 
-def _fitting(entries: list[str] | None) -> list[str] | None:
+def _fitting_entries(entries: list[str] | None) -> list[str] | None:
     size = len(json.dumps(entries, ensure_ascii=False).encode(errors="replace"))
-    if size > MOST_UNRESOLVED_BYTES:
+    if size > MAX_UNRESOLVED_BYTES:
         raise ValueError(
-            f"its entries have {size:,} bytes together, {MOST_UNRESOLVED_BYTES:,} are the most; "
+            f"its entries have {size:,} bytes together, {MAX_UNRESOLVED_BYTES:,} are the most; "
             "say less in each and name a file that says the rest"
         )
     return entries
@@ -80,8 +80,8 @@ class NewTodo(BaseModel):
     items: list[str] = Field(default_factory=list, description="Ids of the scope items it covers.")
     done_when: Annotated[
         DoneWhen | None,
-        AfterValidator(_usable),
-        BeforeValidator(_of_a_form),
+        AfterValidator(_checked_condition),
+        BeforeValidator(_check_form),
         WithJsonSchema({"type": "object"}),
     ] = Field(None, description=f"What the system checks before it counts: {DONE_WHEN}.")
 
@@ -100,8 +100,8 @@ def todo_complete(
     todo = context.state.phase.current
     if todo is None:
         raise ToolError("There is no open todo.")
-    checks = Checks(context.root, context.job, context.config)
-    if why := unmet(context.files, todo.done_when, checks):
+    checks = CheckRunner(context.root, context.job, context.config)
+    if why := unmet_reason(context.files, todo.done_when, checks):
         raise ToolError(why)
     unnamed = [] if todo.items else context.state.covered_by(todo)
     context.state.complete_todo(todo.id, notes)
@@ -148,19 +148,19 @@ def todo_write(
     ]
     content = {"phase": phase, "description": description, "todos": entries}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-    if wrong := "; ".join(_wrong(context, parse_todos(text.encode()))):
+    if wrong := "; ".join(_list_problems(context, parse_todos(text.encode()))):
         raise ToolError(f"The list is not accepted: {wrong}. Write it anew.")
     context.files = context.files.write("todos.yaml", text.encode())
     return f"Wrote {len(todos)} todo{'s' * (len(todos) != 1)} for {phase!r} to todos.yaml."
 
 
-def _wrong(context: ToolContext, handed: TodosFile) -> Iterator[str]:
+def _list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
     """What the gate would refuse, all of it at once."""
     if handed.error:
         yield handed.error
         return
     limits, todos = context.config.limits, handed.todos
-    plan = _plan(context)
+    plan = _plan_phases(context)
     least = fewest_todos(context.state.phase.purpose, len(plan) or 2, limits.min_todos)
     if handed.count < least:
         yield (
@@ -184,16 +184,16 @@ def _wrong(context: ToolContext, handed: TodosFile) -> Iterator[str]:
         yield f"done_when: {NO_COMMANDS}"
     known = {item.id for item in context.state.scope}
     if not any(item.original for item in context.state.scope):
-        known |= {f"P{number}" for number in range(1, len(boxes(plan)) + 1)}
+        known |= {f"P{number}" for number in range(1, len(plan_boxes(plan)) + 1)}
     if unknown := sorted({item for todo in todos for item in todo.items} - known):
-        there = sorted(known, key=lambda item: (item[:1], len(item), item))[:MOST_NAMED]
+        there = sorted(known, key=lambda item: (item[:1], len(item), item))[:MAX_NAMED]
         yield (
-            f"these items do not exist: {', '.join(unknown[:MOST_NAMED])} "
+            f"these items do not exist: {', '.join(unknown[:MAX_NAMED])} "
             f"(those of this job are: {', '.join(there) or 'none'})"
         )
 
 
-def _plan(context: ToolContext) -> list[PlanPhase]:
+def _plan_phases(context: ToolContext) -> list[PlanPhase]:
     with suppress(FilesError, PathRefused):
         return parse_plan(context.files.read("plan.md").decode(errors="replace"))
     return []
@@ -234,7 +234,7 @@ def job_complete(
             description="What is left open: an entry for each open scope item (by id) and each "
             'open phase ("Phase 2"), with the reason.',
         ),
-        AfterValidator(_fitting),
+        AfterValidator(_fitting_entries),
     ] = None,
 ) -> str:
     """End the job with its result.

@@ -34,22 +34,26 @@ def wait(
     longest = context.config.limits.wait_seconds
     if seconds > longest:
         raise ToolError(f"wait takes at most {longest:,} seconds; call it again after that.")
-    return f"Waited {context.waited:,} s." + (f" It was until: {until}" if until else "")
+    return f"Waited {context.waited_seconds:,} s." + (f" It was until: {until}" if until else "")
 
 
-def asked_time(raw_arguments: str, longest: int) -> tuple[int, int | None] | None:
+def requested_time(raw_arguments: str, longest: int) -> tuple[int, int | None] | None:
     """Seconds and epoch seconds that a call of `wait` asks for; None for one that is refused."""
     try:
-        asked = REGISTRY["wait"].parse(raw_arguments)
+        arguments = REGISTRY["wait"].parse(raw_arguments)
     except ToolError:
         return None
-    return (asked["seconds"], _epoch(asked["until"])) if asked["seconds"] <= longest else None
+    return (
+        (arguments["seconds"], _epoch_seconds(arguments["until"]))
+        if arguments["seconds"] <= longest
+        else None
+    )
 
 
-def _epoch(text: str) -> int | None:
+def _epoch_seconds(text: str) -> int | None:
     """A time as epoch seconds; None for words."""
     try:
-        found = datetime.fromisoformat(text.strip())
-        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+        parsed = datetime.fromisoformat(text.strip())
+        return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
         return None

@@ -14,56 +14,56 @@ from activities.job.plan_file import parse_plan
 from activities.job.snapshot import Snapshot
 from activities.search.hybrid_search import DEPTH
 from activities.stores import traces as rows
-from activities.stores.engine import Store
-from activities.stores.errors import StoreAway
-from activities.traces.trace_search import Reader, find
+from activities.stores.engine import RelationalStore
+from activities.stores.errors import StoreUnavailableError
+from activities.traces.trace_search import TraceReader, find_traces
 from activities.traces.trace_text import render_trace
 
-RECALLED = 3
-OFTEN = 2
+MAX_RECALLED = 3
+MIN_REPEATS = 2
 """Times that a refusal must have been noted, in the same words, to be recalled."""
 SITUATION_CHARACTERS = 2000
-PATIENCE = 3.0
+STORE_SECONDS = 3.0
 """Seconds that a phase waits for one try of the store; its beginning is worth more."""
 
 
-def recalled(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
+def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
     """The traces of other jobs that fit best, a line each; none for phases that do not plan.
 
     A job's own stand in its archive. So what a job's checkpoints hold depends on what other jobs
     left in the store and on nothing else. A store that is away holds up no phase.
     """
-    config, store = snapshot.config, Store(root)
-    if snapshot.state.phase.kind != "strategic" or not store.is_begun:
+    config, store = snapshot.config, RelationalStore(root)
+    if snapshot.state.phase.kind != "strategic" or not store.may_hold_data:
         return []
     reader = reader_of(snapshot)
     try:
-        found = find(
+        traces = find_traces(
             root,
             reader,
-            _situation(snapshot, issue),
+            _situation_text(snapshot, issue),
             DEPTH,
             embeddings=config.embeddings,
-            wanted=lambda row: row.job != reader.job and _teaches(row),
-            seconds=PATIENCE,
+            is_wanted=lambda row: row.job != reader.job and _is_lesson(row),
+            seconds=STORE_SECONDS,
         )
         # What was refused ten times in the same words is said once; what one gate refused once is
         # no lesson to another job.
-        alike = Counter(map(_text, found))
+        alike = Counter(map(_trace_texts, traces))
         once: dict[tuple[str, ...], Row[Any]] = {}
-        for row in found:
-            if row.type != "violation" or alike[_text(row)] >= OFTEN:
-                once.setdefault(_text(row), row)
-        found = list(once.values())[:RECALLED]
-        if found:
-            store.run(lambda c: rows.count_retrieved(c, [row.id for row in found]))
-    except StoreAway as error:
+        for row in traces:
+            if row.type != "violation" or alike[_trace_texts(row)] >= MIN_REPEATS:
+                once.setdefault(_trace_texts(row), row)
+        traces = list(once.values())[:MAX_RECALLED]
+        if traces:
+            store.run(lambda c: rows.count_retrieved(c, [row.id for row in traces]))
+    except StoreUnavailableError as error:
         activity.logger.warning("a phase begins without traces: %s", error)
         return []
-    return [render_trace(row, "summary") for row in found]
+    return [render_trace(row, "summary") for row in traces]
 
 
-def _teaches(row: Row[Any]) -> bool:
+def _is_lesson(row: Row[Any]) -> bool:
     """What a gate settled without a word to anybody is nothing to learn from, nor is work that a
     project took over."""
     if row.type == "outcome" and row.guard == "handoff":
@@ -71,17 +71,19 @@ def _teaches(row: Row[Any]) -> bool:
     return bool(row.type != "decision" or row.source == "agent")
 
 
-def _text(row: Row[Any]) -> tuple[str, ...]:
+def _trace_texts(row: Row[Any]) -> tuple[str, ...]:
     return row.type, row.guard, row.tool, row.what_happened, row.why, row.what_was_correct
 
 
-def reader_of(snapshot: Snapshot) -> Reader:
+def reader_of(snapshot: Snapshot) -> TraceReader:
     """The job as one that searches traces."""
     project = snapshot.link.id if snapshot.link else ""
-    return Reader(job_id(), snapshot.config.name, project)
+    return TraceReader(job_id(), snapshot.config.name, project)
 
 
-def _situation(snapshot: Snapshot, issue: str) -> str:
-    ahead = next((phase for phase in parse_plan(snapshot.text("plan.md")) if phase.open), None)
-    parts = (issue, ahead.name if ahead else "", snapshot.text("instructions.md"))
+def _situation_text(snapshot: Snapshot, issue: str) -> str:
+    ahead = next(
+        (phase for phase in parse_plan(snapshot.read_text("plan.md")) if phase.is_open), None
+    )
+    parts = (issue, ahead.name if ahead else "", snapshot.read_text("instructions.md"))
     return "\n".join(filter(None, parts))[:SITUATION_CHARACTERS]

@@ -17,11 +17,11 @@ import numpy as np
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
-from activities.search.embedding import EmbeddingsFailed, Matrix, embed_for, embedder
-from activities.search.hybrid_search import DEPTH, asked_words, fused
+from activities.search.embedding import EmbeddingsFailed, Matrix, choose_embedder, embed_for
+from activities.search.hybrid_search import DEPTH, fts_query, fuse_rankings
 from activities.stores import traces as rows
-from activities.stores.engine import SECONDS, Store
-from activities.traces.trace_text import situation
+from activities.stores.engine import SECONDS, RelationalStore
+from activities.traces.trace_text import search_text
 from config.schema.agent_sections import Embeddings
 
 EMBEDDED_AT_A_TIME = 256
@@ -29,16 +29,16 @@ EMBEDDED_AT_A_TIME = 256
 EMBEDDING_SECONDS = 15.0
 """For one answer of the endpoint, and after so long no more is asked: words find as well, and a
 phase that is about to begin waits for this."""
-NEAR = 0.2
+MIN_LIKENESS = 0.2
 """Likeness below which a trace is not near in meaning."""
-Fits = Callable[[Row[Any]], bool]
+RowFilter = Callable[[Row[Any]], bool]
 """Whether a trace is looked for at all."""
-_indices: dict[str, Index] = {}
+_indices: dict[str, TraceIndex] = {}
 _making = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Reader:
+class TraceReader:
     """Who searches: what a trace of another project or agent is not for."""
 
     job: str
@@ -56,7 +56,7 @@ class Reader:
         return not row.project and bool(row.agent == self.agent)
 
 
-class Index:
+class TraceIndex:
     """The words of a store's traces; one for each store in a process."""
 
     def __init__(self) -> None:
@@ -74,39 +74,39 @@ class Index:
             "(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
         )
 
-    def take(self, found: Sequence[Row[Any]]) -> None:
+    def add_rows(self, entries: Sequence[Row[Any]]) -> None:
         """Enter those that are not here yet."""
-        new = [row for row in found if row.id not in self.rows]
+        new = [row for row in entries if row.id not in self.rows]
         self.base.executemany(
             "INSERT INTO words (rowid, text) VALUES (?, ?)",
-            [(row.id, situation(row)) for row in new],
+            [(row.id, search_text(row)) for row in new],
         )
         # All of them: their scope may have changed.
-        self.rows.update((row.id, row) for row in found)
+        self.rows.update((row.id, row) for row in entries)
         self.newest = max(self.newest, *(row.id for row in new)) if new else self.newest
 
-    def is_of_another(self, found: Sequence[Row[Any]]) -> bool:
+    def belongs_elsewhere(self, entries: Sequence[Row[Any]]) -> bool:
         """Whether these are another store's: what has a number here has another key there."""
-        return any(row.id in self.rows and self.rows[row.id].key != row.key for row in found)
+        return any(row.id in self.rows and self.rows[row.id].key != row.key for row in entries)
 
-    def by_words(self, query: str, fits: Fits, most: int) -> list[int]:
+    def rank_by_words(self, query: str, fits: RowFilter, most: int) -> list[int]:
         """The best by BM25 of those that fit."""
-        asked = asked_words(query)
-        if not asked:
+        match_query = fts_query(query)
+        if not match_query:
             return []
-        found = self.base.execute(
+        cursor = self.base.execute(
             "SELECT rowid FROM words WHERE words MATCH ? ORDER BY round(bm25(words), 9), rowid",
-            (asked,),
+            (match_query,),
         )
         best: list[int] = []
-        for (id,) in found:
+        for (id,) in cursor:
             if fits(self.rows[id]):
                 best.append(id)
                 if len(best) == most:
                     break
         return best
 
-    def by_meaning(self, vector: Matrix, fits: Fits, most: int) -> list[int]:
+    def rank_by_meaning(self, vector: Matrix, fits: RowFilter, most: int) -> list[int]:
         """The nearest of those that fit."""
         ids = [id for id in self.vectors if id in self.rows and fits(self.rows[id])]
         if not ids:
@@ -114,17 +114,17 @@ class Index:
         scores = np.round(np.stack([self.vectors[id] for id in ids]) @ vector, 4)
         far: list[float] = (-scores).tolist()
         ranked = sorted(zip(far, ids, strict=True))
-        return [id for score, id in ranked[:most] if -score >= NEAR]
+        return [id for score, id in ranked[:most] if -score >= MIN_LIKENESS]
 
 
-def find(
+def find_traces(
     root: Root,
-    reader: Reader,
+    reader: TraceReader,
     query: str,
     limit: int,
     *,
     embeddings: Embeddings | None = None,
-    wanted: Fits = lambda _: True,
+    is_wanted: RowFilter = lambda _: True,
     seconds: float = SECONDS,
 ) -> list[Row[Any]]:
     """The traces that fit a situation best, best first.
@@ -135,45 +135,45 @@ def find(
         query: The situation, in words.
         limit: Most traces.
         embeddings: The agent's endpoint; None searches by words alone.
-        wanted: Which of those that the reader may see are looked for.
+        is_wanted: Which of those that the reader may see are looked for.
         seconds: How long the store may take for one try.
 
     Raises:
-        StoreAway: the store does not answer.
+        StoreUnavailableError: the store does not answer.
     """
-    store, most = Store(root), max(DEPTH, limit)
+    store, most = RelationalStore(root), max(DEPTH, limit)
 
-    def fits(row: Row[Any]) -> bool:
-        return reader.may_see(row) and wanted(row)
+    def is_candidate(row: Row[Any]) -> bool:
+        return reader.may_see(row) and is_wanted(row)
 
     with _making:
-        index = _indices.setdefault(store.address, Index())
+        index = _indices.setdefault(store.address, TraceIndex())
     # Before the lock: others need not wait for an endpoint.
-    asked = _embedded(store, reader, query, embeddings) if embeddings else None
+    embedded = _embed_query(store, reader, query, embeddings) if embeddings else None
     with index.lock:
-        _bring_up(store, index, seconds)
-        rankings = [index.by_words(query, fits, most)]
-        if asked:
-            model, vector = asked
-            _take_vectors(store, index, model)
-            rankings.append(index.by_meaning(vector, fits, most))
-        return [index.rows[id] for id in fused(rankings)[:limit]]
+        _update_index(store, index, seconds)
+        rankings = [index.rank_by_words(query, is_candidate, most)]
+        if embedded:
+            model, vector = embedded
+            _update_vectors(store, index, model)
+            rankings.append(index.rank_by_meaning(vector, is_candidate, most))
+        return [index.rows[id] for id in fuse_rankings(rankings)[:limit]]
 
 
-def _bring_up(store: Store, index: Index, seconds: float) -> None:
+def _update_index(store: RelationalStore, index: TraceIndex, seconds: float) -> None:
     """Take in what came since; all anew once traces were removed, or the store replaced."""
-    found, count = store.read(
-        lambda c: (rows.newer(c, index.newest), rows.count(c)), seconds=seconds
+    entries, count = store.read(
+        lambda c: (rows.newer_traces(c, index.newest), rows.count_traces(c)), seconds=seconds
     )
-    replaced = index.is_of_another(found)
-    index.take(found)
+    replaced = index.belongs_elsewhere(entries)
+    index.add_rows(entries)
     if replaced or len(index.rows) > count:
         index.clear()
-        index.take(store.read(lambda c: rows.newer(c, 0), seconds=seconds))
+        index.add_rows(store.read(lambda c: rows.newer_traces(c, 0), seconds=seconds))
 
 
-def _embedded(
-    store: Store, reader: Reader, query: str, embeddings: Embeddings
+def _embed_query(
+    store: RelationalStore, reader: TraceReader, query: str, embeddings: Embeddings
 ) -> tuple[str, Matrix] | None:
     """The model and the query's vector; traces that lack theirs get it. None: none to be had.
 
@@ -181,29 +181,31 @@ def _embedded(
     """
     until = time.monotonic() + EMBEDDING_SECONDS
     try:
-        made = embedder(embeddings, EMBEDDING_SECONDS)
-        vector = made.embed([query])[0]
+        client = choose_embedder(embeddings, EMBEDDING_SECONDS)
+        vector = client.embed([query])[0]
     except EmbeddingsFailed:
         return None
-    model = f"{made.name} {len(vector)}"
+    model = f"{client.name} {len(vector)}"
     lacking = store.read(
         lambda c: rows.without_vector(c, model, reader.project, reader.agent, EMBEDDED_AT_A_TIME)
     )
-    for at in range(0, len(lacking), made.batch):
+    for start in range(0, len(lacking), client.batch):
         if time.monotonic() > until:
             break
-        batch = lacking[at : at + made.batch]
+        batch = lacking[start : start + client.batch]
         try:
-            halves = embed_for(made, [situation(row) for row in batch], len(vector)).astype("<f2")
+            halves = embed_for(client, [search_text(row) for row in batch], len(vector)).astype(
+                "<f2"
+            )
         except EmbeddingsFailed:
             break
-        kept = {row.id: half.tobytes() for row, half in zip(batch, halves, strict=True)}
-        store.run(lambda c, kept=kept: rows.keep_vectors(c, model, kept))  # type: ignore[misc]
+        vectors = {row.id: half.tobytes() for row, half in zip(batch, halves, strict=True)}
+        store.run(lambda c, vectors=vectors: rows.keep_vectors(c, model, vectors))  # type: ignore[misc]
     return model, vector
 
 
-def _take_vectors(store: Store, index: Index, model: str) -> None:
+def _update_vectors(store: RelationalStore, index: TraceIndex, model: str) -> None:
     if index.model != model:
         index.model, index.vectors = model, {}
-    for id, data in store.read(lambda c: rows.vectors(c, model, len(index.vectors))).items():
+    for id, data in store.read(lambda c: rows.read_vectors(c, model, len(index.vectors))).items():
         index.vectors[id] = np.frombuffer(data, dtype="<f2").astype(np.float32)

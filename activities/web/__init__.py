@@ -1,20 +1,20 @@
 """The web: pages fetched by rules of address, and searches asked of a provider."""
 
-from activities.web.addresses import Refused, Resolve, resolve
-from activities.web.page_fetch import Fetched, fetch
-from activities.web.search_providers import Away, search
-from activities.web.sources import FOLDER, as_source, name_stem, sources_from
+from activities.web.addresses import PageRefused, Resolve, resolve_host
+from activities.web.page_fetch import FetchedPage, fetch_page
+from activities.web.page_sources import FOLDER, name_stem, read_source, sources_from
+from activities.web.search_providers import SearchUnavailable, search_web
 
 __all__ = [
     "FOLDER",
-    "Away",
-    "Fetched",
-    "Refused",
+    "FetchedPage",
+    "PageRefused",
     "Resolve",
-    "as_source",
-    "fetch",
+    "SearchUnavailable",
+    "fetch_page",
     "name_stem",
-    "resolve",
-    "search",
+    "read_source",
+    "resolve_host",
+    "search_web",
     "sources_from",
 ]

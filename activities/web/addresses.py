@@ -16,7 +16,7 @@ Resolve = Callable[[str, int], list[str]]
 """The addresses of a host. Raises OSError when there are none."""
 Address = IPv4Address | IPv6Address
 
-LONGEST = 2000
+MAX_ADDRESS = 2000
 """Characters of an address that is fetched."""
 _PORTS = (80, 443)
 _FREE_PORTS = 1024
@@ -28,86 +28,88 @@ _GLOBAL = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
-class Refused(Refusal):
+class PageRefused(Refusal):
     """A page that is not fetched; the message says why, and what to do instead."""
 
 
-def resolve(host: str, port: int) -> list[str]:
+def resolve_host(host: str, port: int) -> list[str]:
     """What the machine's resolver says, which also reads 127.1, 0x7f000001 and the like."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
-def parsed(address: str, base: httpx2.URL | None = None) -> httpx2.URL:
+def parse_address(address: str, base: httpx2.URL | None = None) -> httpx2.URL:
     """The address, if it is one that can be asked for at all; its fragment taken off.
 
     Raises:
-        Refused: not http or https, no host, a name or password in it, a port of other services.
+        PageRefused: not http or https, no host, a name or password in it, a port of other services.
     """
     shown = address[:200]
-    if len(address) > LONGEST:
-        raise Refused(f"{shown}…: longer than {LONGEST:,} characters; give the page's own address.")
+    if len(address) > MAX_ADDRESS:
+        raise PageRefused(
+            f"{shown}…: longer than {MAX_ADDRESS:,} characters; give the page's own address."
+        )
     try:
         url = base.join(address) if base else httpx2.URL(address.strip())
     except (httpx2.InvalidURL, ValueError) as error:
-        raise Refused(f"{shown}: not an address ({error}).") from None
+        raise PageRefused(f"{shown}: not an address ({error}).") from None
     if url.port is not None and url.port > 65_535:
-        raise Refused(f"{shown}: not an address (there is no port {url.port}).")
+        raise PageRefused(f"{shown}: not an address (there is no port {url.port}).")
     if url.scheme not in ("http", "https") or not url.raw_host:
-        raise Refused(f"{shown}: only http:// and https:// addresses of a host can be fetched.")
+        raise PageRefused(f"{shown}: only http:// and https:// addresses of a host can be fetched.")
     if url.userinfo:
-        raise Refused(
+        raise PageRefused(
             f"{url.scheme}://{url.netloc.decode()}: the address holds a user name or password. "
             "Pages that need one cannot be fetched; give the address without it."
         )
     return url.copy_with(fragment=None)
 
 
-def checked(url: httpx2.URL, found: list[str], web: Web) -> list[str]:
+def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str]:
     """The addresses to connect to: all that the host has, if none of them is refused.
 
     Args:
-        url: From `parsed`.
+        url: From `parse_address`.
         found: What its host means.
         web: What the operator allows.
 
     Raises:
-        Refused: one of them is not public and not allowed, or the port is no web server's.
+        PageRefused: one of them is not public and not allowed, or the port is no web server's.
     """
     host = url.raw_host.decode()
     named = host.rstrip(".") in web.allow_private
-    for text in found:
+    for text in addresses:
         address = ip_address(text)
-        if named or _allowed(address, web):
+        if named or _is_allowed(address, web):
             continue
-        if not public(address):
+        if not is_public(address):
             meant = "" if text == host else f" ({text})"
-            raise Refused(
+            raise PageRefused(
                 f"{host}{meant} is not a public address, and fetch_page reaches only those. Use a "
                 "public source; a person can allow the host under web.allow_private."
             )
         if url.port is not None and url.port not in _PORTS and url.port < _FREE_PORTS:
-            raise Refused(f"{host}: port {url.port} is not a web server's; leave it out.")
-    return found
+            raise PageRefused(f"{host}: port {url.port} is not a web server's; leave it out.")
+    return addresses
 
 
-def public(address: Address) -> bool:
+def is_public(address: Address) -> bool:
     """Whether it is an address of the public internet, and whatever it embeds is one too."""
     if isinstance(address, IPv4Address):
         special = any(address in network for network in _SPECIAL4)
         return address.is_global and not (address.is_multicast or address.is_reserved or special)
     if address.ipv4_mapped is not None:
-        return public(address.ipv4_mapped)
+        return is_public(address.ipv4_mapped)
     if address in _NAT64:
-        return public(IPv4Address(int(address) & 0xFFFFFFFF))
+        return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
     if address.teredo is not None:
         return False
-    if address.sixtofour is not None and not public(address.sixtofour):
+    if address.sixtofour is not None and not is_public(address.sixtofour):
         return False
     return address in _GLOBAL and address.is_global and address not in _SPECIAL6
 
 
-def _allowed(address: Address, web: Web) -> bool:
+def _is_allowed(address: Address, web: Web) -> bool:
     # The kernel connects a mapped address to the IPv4 host: it is that one which is allowed.
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped

@@ -13,14 +13,20 @@ from typing import TypeVar
 
 import httpx2
 
-from activities.runtime.http_encoding import ACCEPTED, Damaged, Unpacking
-from activities.web.addresses import Refused, Resolve, checked, parsed, resolve
+from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder, DamagedBody
+from activities.web.addresses import (
+    PageRefused,
+    Resolve,
+    check_addresses,
+    parse_address,
+    resolve_host,
+)
 from config.schema.web import Web
 from protocol.text import one_line
 
-REDIRECTS = 5
+MAX_REDIRECTS = 5
 CONNECT_SECONDS = 10
-ADDRESSES = 4
+MAX_ADDRESSES = 4
 """Of a host's addresses, so many are tried."""
 _MOVED = (301, 302, 303, 307, 308)
 _OTHERS = frozenset(
@@ -34,14 +40,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedPage:
     """A page as it came."""
 
     url: str
     """As it was asked for, normalised."""
-    final: str
+    final_url: str
     """Where it was after redirects."""
-    media: str
+    media_type: str
     """The type the server declared, such as text/html; empty if none."""
     charset: str | None
     """The encoding the server declared."""
@@ -49,9 +55,9 @@ class Fetched:
     """Unpacked."""
 
 
-def fetch(
-    address: str, web: Web, *, resolver: Resolve = resolve, trust: ssl.SSLContext | None = None
-) -> Fetched:
+def fetch_page(
+    address: str, web: Web, *, resolver: Resolve = resolve_host, trust: ssl.SSLContext | None = None
+) -> FetchedPage:
     """Get a page.
 
     The host's addresses are checked and one of them connected to, anew for every redirect, and
@@ -64,54 +70,56 @@ def fetch(
         trust: Which certificates to trust; None takes the machine's.
 
     Raises:
-        Refused: why there is no page, for the model.
+        PageRefused: why there is no page, for the model.
     """
-    return asyncio.run(_fetch(address, web, resolver, trust))
+    return asyncio.run(_follow_redirects(address, web, resolver, trust))
 
 
-async def _fetch(
+async def _follow_redirects(
     address: str, web: Web, resolver: Resolve, trust: ssl.SSLContext | None
-) -> Fetched:
-    asked = url = parsed(address)
+) -> FetchedPage:
+    requested = url = parse_address(address)
     trust = trust or httpx2.create_ssl_context()
     try:
         # Over everything: a drip of a byte a second never is a silence.
         async with asyncio.timeout(web.page_seconds):
-            for _ in range(REDIRECTS + 1):
-                got = await _get(url, await _addresses(url, web, resolver), web, trust)
+            for _ in range(MAX_REDIRECTS + 1):
+                got = await _get_page(url, await _resolve_addresses(url, web, resolver), web, trust)
                 if isinstance(got, _Page):
-                    return Fetched(str(asked), str(url), got.media, got.charset, got.data)
-                url = parsed(got, url)
+                    return FetchedPage(
+                        str(requested), str(url), got.media_type, got.charset, got.data
+                    )
+                url = parse_address(got, url)
     except TimeoutError:
-        raise Refused(
+        raise PageRefused(
             f"{url}: took more than {web.page_seconds} s and was given up. Try another source."
         ) from None
-    raise Refused(
-        f"{asked}: more than {REDIRECTS} redirects, the last to {url}; it goes in circles."
+    raise PageRefused(
+        f"{requested}: more than {MAX_REDIRECTS} redirects, the last to {url}; it goes in circles."
     )
 
 
 @dataclass(frozen=True)
 class _Page:
-    media: str
+    media_type: str
     charset: str | None
     data: bytes
 
 
-async def _addresses(url: httpx2.URL, web: Web, resolver: Resolve) -> list[str]:
+async def _resolve_addresses(url: httpx2.URL, web: Web, resolver: Resolve) -> list[str]:
     host = url.raw_host.decode()
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
-        found = await _in_thread(lambda: resolver(host, port))
+        resolved = await _in_thread(lambda: resolver(host, port))
     except (OSError, UnicodeError) as error:
-        told = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or error
         if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
-            raise Refused(
-                f"{host}: its address cannot be looked up now ({told}). Try again later or take "
+            raise PageRefused(
+                f"{host}: its address cannot be looked up now ({reason}). Try again later or take "
                 "another source."
             ) from None
-        raise Refused(f"{host}: no such host ({told}). Check the address.") from None
-    return checked(url, found, web)[:ADDRESSES]
+        raise PageRefused(f"{host}: no such host ({reason}). Check the address.") from None
+    return check_addresses(url, resolved, web)[:MAX_ADDRESSES]
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
@@ -120,7 +128,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def settle(result: T | None, error: Exception | None) -> None:
+    def settle_future(result: T | None, error: Exception | None) -> None:
         if future.done():
             return
         if error is not None:
@@ -128,20 +136,20 @@ async def _in_thread(work: Callable[[], T]) -> T:
         else:
             future.set_result(result)  # type: ignore[arg-type]
 
-    def run() -> None:
+    def run_work() -> None:
         result, error = None, None
         try:
             result = work()
         except Exception as raised:
             error = raised
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(settle_future, result, error)
 
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=run_work, daemon=True).start()
     return await future
 
 
-async def _get(
+async def _get_page(
     url: httpx2.URL, addresses: list[str], web: Web, trust: ssl.SSLContext
 ) -> _Page | str:
     """The page, or where it has moved to."""
@@ -150,20 +158,20 @@ async def _get(
             return await _get_from(url, address, web, trust)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if place == len(addresses):
-                told = _one_line(error)
-                raise Refused(
-                    f"{url}: no connection ({told}). Try again later or take another source."
+                reason = _one_line(error)
+                raise PageRefused(
+                    f"{url}: no connection ({reason}). Try again later or take another source."
                 ) from None
         except httpx2.TimeoutException:
-            raise Refused(
+            raise PageRefused(
                 f"{url}: silent for more than {web.read_seconds} s. Try again later or take "
                 "another source."
             ) from None
-        except (httpx2.HTTPError, Damaged) as error:
-            raise Refused(
+        except (httpx2.HTTPError, DamagedBody) as error:
+            raise PageRefused(
                 f"{url}: the answer broke off or is damaged ({_one_line(error)})."
             ) from None
-    raise Refused(f"{url.raw_host.decode()}: no such host. Check the address.")
+    raise PageRefused(f"{url.raw_host.decode()}: no such host. Check the address.")
 
 
 async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLContext) -> _Page | str:
@@ -178,7 +186,7 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
             headers={
                 "Host": url.netloc.decode(),
                 "User-Agent": "longhaul",
-                **ACCEPTED,
+                **ACCEPT_HEADERS,
                 "Accept": "text/html, text/plain, text/markdown, application/pdf, */*;q=0.5",
             },
             extensions={"sni_hostname": host},
@@ -191,30 +199,30 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
             status = response.status_code
             reason = httpx2.codes.get_reason_phrase(status)
             passes = status in (408, 429) or status >= 500
-            raise Refused(
+            raise PageRefused(
                 f"{url}: the server answered {f'{status} {reason}'.strip()}. "
                 f"{'Try again later' if passes else 'Check the address'} or take another source."
             )
         media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not (media.startswith("text/") or media.endswith(("+json", "+xml")) or media in _OTHERS):
-            raise Refused(
+            raise PageRefused(
                 f"{url}: a page of type {media[:80]}; HTML, text, Markdown, JSON, XML, PDF and "
                 "DOCX can be read. Take another source."
             )
-        too_large = Refused(
+        too_large = PageRefused(
             f"{url}: larger than {web.page_bytes:,} bytes. Take a smaller part or another source."
         )
         length = response.headers.get("content-length", "")
         if length.isdecimal() and len(length) < 20 and int(length) > web.page_bytes:
             raise too_large
         data = bytearray()
-        body = Unpacking(response.headers.get_list("content-encoding", split_commas=True))
+        body = BodyDecoder(response.headers.get_list("content-encoding", split_commas=True))
         async for raw in response.aiter_raw():
-            for piece in body.pieces(raw):
+            for piece in body.decode_pieces(raw):
                 data += piece
                 if len(data) > web.page_bytes:
                     raise too_large
-        body.end()
+        body.check_complete()
         return _Page(media, response.charset_encoding, bytes(data))
 
 

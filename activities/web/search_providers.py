@@ -17,14 +17,14 @@ from typing import Any
 
 import httpx2
 
-from activities.redaction.credentials import key_in
-from activities.web.addresses import Refused
+from activities.redaction.credentials import api_key
+from activities.web.addresses import PageRefused
 from config.schema.web import Search, SearchKind
 from protocol.errors import Unavailable
 from protocol.text import one_line
 
 SECONDS = 30
-LARGEST = 2_000_000
+MAX_ANSWER = 2_000_000
 TITLE, ADDRESS, SNIPPET = 200, 1000, 400
 """Most characters of each part of a result."""
 _TAG = re.compile(r"<[^>]{0,200}>")
@@ -32,12 +32,12 @@ _ACCESS = (401, 402, 403)
 _LATER = (408, 425, 429)
 
 
-class Away(Unavailable):
+class SearchUnavailable(Unavailable):
     """The provider is away, refuses access or is none; the message tells a person what to do."""
 
 
 @dataclass(frozen=True)
-class Hit:
+class SearchResult:
     """A result: what the provider says of a page."""
 
     title: str
@@ -46,122 +46,128 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Ask:
+class SearchRequest:
     """What to send to the provider, and where its answer has the results."""
 
     path: str
     params: dict[str, str]
     headers: dict[str, str]
-    hits: Callable[[Any], list[Hit]]
+    read_results: Callable[[Any], list[SearchResult]]
 
 
-Provider = Callable[[Search, str, str], Ask]
+Provider = Callable[[Search, str, str], SearchRequest]
 """From configuration, query and key to what is asked."""
 
 
-def _searxng(asked: Search, query: str, key: str) -> Ask:
+def _searxng_request(settings: Search, query: str, key: str) -> SearchRequest:
     # What SearXNG calls its search API.
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return Ask(
+    return SearchRequest(
         "/search",
         {"q": query, "format": "json"},
         headers,
-        lambda answer: [_hit(one, "content") for one in answer["results"]],
+        lambda answer: [_parse_result(result, "content") for result in answer["results"]],
     )
 
 
-def _brave(asked: Search, query: str, key: str) -> Ask:
+def _brave_request(settings: Search, query: str, key: str) -> SearchRequest:
     # https://api-dashboard.search.brave.com/api-reference/web/search/get
-    return Ask(
+    return SearchRequest(
         "/res/v1/web/search",
-        {"q": query, "count": str(asked.results)},
+        {"q": query, "count": str(settings.results)},
         {"X-Subscription-Token": key, "Accept": "application/json"},
         # Without results, the part is missing.
         lambda answer: [
-            _hit(one, "description") for one in answer.get("web", {"results": []})["results"]
+            _parse_result(result, "description")
+            for result in answer.get("web", {"results": []})["results"]
         ],
     )
 
 
-PROVIDERS: dict[SearchKind, Provider] = {"searxng": _searxng, "brave": _brave}
+PROVIDERS: dict[SearchKind, Provider] = {"searxng": _searxng_request, "brave": _brave_request}
 
 
-def search(asked: Search, query: str) -> list[Hit]:
+def search_web(settings: Search, query: str) -> list[SearchResult]:
     """What the provider finds, best first, at most `asked.results`.
 
     Raises:
-        Refused: the provider does not take this query.
-        Away: nothing the model does would help.
+        PageRefused: the provider does not take this query.
+        SearchUnavailable: nothing the model does would help.
     """
     key = ""
-    if asked.api_key_variable:
+    if settings.api_key_variable:
         with suppress(ValueError):
-            key = key_in(asked.api_key_variable)
+            key = api_key(settings.api_key_variable)
         if not key:
-            raise Away(
-                f"web_search needs the key of {asked.kind}: set {asked.api_key_variable} in the "
+            raise SearchUnavailable(
+                f"web_search needs the key of {settings.kind}: set "
+                f"{settings.api_key_variable} in the "
                 "worker's environment and restart it."
             )
-    ask = PROVIDERS[asked.kind](asked, query, key)
+    request = PROVIDERS[settings.kind](settings, query, key)
     try:
-        status, body = asyncio.run(_answer(f"{asked.address}{ask.path}", ask))
+        status, body = asyncio.run(_fetch_answer(f"{settings.address}{request.path}", request))
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
-        told = one_line(str(error), 200) or f"no answer within {SECONDS} s"
-        raise Away(
-            f"The search provider {asked.address} cannot be reached ({told}). Start it, or correct "
+        reason = one_line(str(error), 200) or f"no answer within {SECONDS} s"
+        raise SearchUnavailable(
+            f"The search provider {settings.address} cannot be reached ({reason}). Start "
+            "it, or correct "
             "web.search.url."
         ) from None
     if status != 200:
-        raise _refused(asked, status)
+        raise _status_error(settings, status)
     try:
-        hits = ask.hits(json.loads(body))
+        hits = request.read_results(json.loads(body))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Away(
-            f"The search provider {asked.address} does not speak the protocol of {asked.kind}. "
+        raise SearchUnavailable(
+            f"The search provider {settings.address} does not speak the protocol of "
+            f"{settings.kind}. "
             "Correct web.search."
         ) from None
-    return [hit for hit in hits if hit.url.startswith(("http://", "https://"))][: asked.results]
+    return [hit for hit in hits if hit.url.startswith(("http://", "https://"))][: settings.results]
 
 
-async def _answer(address: str, ask: Ask) -> tuple[int, bytes]:
+async def _fetch_answer(address: str, request: SearchRequest) -> tuple[int, bytes]:
     data = bytearray()
     async with (
         asyncio.timeout(SECONDS),
         httpx2.AsyncClient(trust_env=False, timeout=SECONDS) as client,
-        client.stream("GET", address, params=ask.params, headers=ask.headers) as response,
+        client.stream("GET", address, params=request.params, headers=request.headers) as response,
     ):
         async for piece in response.aiter_bytes():
             data += piece
-            if len(data) > LARGEST:
-                raise httpx2.ReadError(f"an answer of more than {LARGEST:,} bytes")
+            if len(data) > MAX_ANSWER:
+                raise httpx2.ReadError(f"an answer of more than {MAX_ANSWER:,} bytes")
         return response.status_code, bytes(data)
 
 
-def _refused(asked: Search, status: int) -> Exception:
-    who = f"The search provider {asked.address} answered {status}"
+def _status_error(settings: Search, status: int) -> Exception:
+    who = f"The search provider {settings.address} answered {status}"
     if status in _ACCESS:
         what = (
             "allow the format json under search.formats of its settings"
-            if asked.kind == "searxng" and not asked.api_key_variable
-            else f"check the key in {asked.api_key_variable} and the account"
+            if settings.kind == "searxng" and not settings.api_key_variable
+            else f"check the key in {settings.api_key_variable} and the account"
         )
-        return Away(f"{who}: it refuses access; {what}.")
+        return SearchUnavailable(f"{who}: it refuses access; {what}.")
     if status >= 500 or status in _LATER:
-        return Away(f"{who}: it has trouble or too much to do; it is asked again later.")
+        return SearchUnavailable(
+            f"{who}: it has trouble or too much to do; it is asked again later."
+        )
     if status in (400, 413, 414, 422):
-        return Refused(f"{who}: it does not take this query. Use a few plain words.")
-    return Away(f"{who}: correct web.search.url.")
+        return PageRefused(f"{who}: it does not take this query. Use a few plain words.")
+    return SearchUnavailable(f"{who}: correct web.search.url.")
 
 
-def _hit(one: dict[str, Any], snippet: str) -> Hit:
-    return Hit(
-        _plain(one.get("title"), TITLE),
+def _parse_result(result: dict[str, Any], snippet: str) -> SearchResult:
+    return SearchResult(
+        _plain_text(result.get("title"), TITLE),
         # Cut, an address is another one; a result without any is left out.
-        url if len(url := str(one["url"])) <= ADDRESS and url.isprintable() else "",
-        _plain(one.get(snippet), SNIPPET),
+        url if len(url := str(result["url"])) <= ADDRESS and url.isprintable() else "",
+        _plain_text(result.get(snippet), SNIPPET),
     )
 
 
-def _plain(text: object, most: int) -> str:
+def _plain_text(text: object, most: int) -> str:
     words = " ".join(html.unescape(_TAG.sub("", str(text or ""))).split())
     return words if len(words) <= most else f"{words[: most - 1]}…"

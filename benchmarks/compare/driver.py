@@ -25,7 +25,7 @@ from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.task import Outcome, Task
 from benchmarks.drifting import ITEMS
 from benchmarks.runs import bare
-from engine.development import FLAGS, server
+from engine.development import FLAGS, development_server
 
 SPARE = 60.0
 """Seconds that a process may take over its cap, to start and to read its history."""
@@ -160,7 +160,7 @@ async def measure(plan: Plan) -> dict[str, Any]:
 
 async def _bare() -> float:
     """Milliseconds of the unit: two activities of Temporal that do nothing."""
-    async with server(ui=False) as running:
+    async with development_server(ui=False) as running:
         await bare(running.client, 10, local=False)
         return (await bare(running.client, 60, local=False)).mean
 

@@ -148,7 +148,7 @@ class Endpoint(ModelServer):
     calls_log: Path = field(kw_only=True)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def received(self, incoming: wire.Incoming) -> None:
+    def on_request(self, incoming: wire.IncomingRequest) -> None:
         line = (time.perf_counter(), str(incoming.request.get("model")), incoming.size)
         with self._lock, self.calls_log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")

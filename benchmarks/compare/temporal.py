@@ -11,7 +11,7 @@ from temporalio.client import Client, Plugin, WorkflowFailureError, WorkflowHand
 
 from benchmarks.compare.task import Outcome, Task, failed
 from benchmarks.histories import chain
-from engine.development import server
+from engine.development import development_server
 
 QUEUE = "compare"
 WORKFLOW = "run"
@@ -22,7 +22,7 @@ FAILING = 5
 @asynccontextmanager
 async def connected(plugins: Sequence[Plugin]) -> AsyncIterator[Client]:
     """A client with these plugins of the server that all runners here have."""
-    async with server(ui=False) as running:
+    async with development_server(ui=False) as running:
         yield await Client.connect(running.address, plugins=plugins)
 
 

@@ -20,8 +20,8 @@ from statistics import fmean
 from textwrap import shorten
 
 from activities.documents import Page
-from activities.documents.quality import examine
-from activities.documents.reading_result import Reading
+from activities.documents.quality import assess_quality
+from activities.documents.reading_result import ReadingResult
 from benchmarks.pdf.engines import ENGINES
 from benchmarks.pdf.fetch import Sample, fetch, samples
 from benchmarks.pdf.likeness import Likeness, likeness
@@ -132,7 +132,7 @@ def _each(rows: list[Sample], found: list[tuple[Likeness | None, Result]]) -> st
             lines.append(f"| {sample.name} | {sample.kind} | | | | | {result.why} |")
             continue
         pages = [Page(number, text) for number, text in enumerate(result.pages, 1)]
-        said = shorten(str(examine(Reading(pages))), MOST_SAID, placeholder=" …")
+        said = shorten(str(assess_quality(ReadingResult(pages))), MOST_SAID, placeholder=" …")
         lines.append(
             f"| {sample.name} | {sample.kind} | {same.words:,} | {100 * same.share:.1f} % "
             f"| {100 * same.order:.1f} % | {result.seconds:.1f} | {said} |"

@@ -11,12 +11,12 @@ from activities.checkpoints import Checkpoints, Files, FilesError, LogEntry, Pat
 from activities.job.plan_file import parse_plan
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
-from activities.steps.gate_facts import explained
+from activities.steps.gate_facts import is_explained
 from activities.tools.shell import LOG
 from cli.checkpoint_reader import read_steps
 from cli.report.command_runs import failing_commands
 from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
-from config.files import YAML
+from config.yaml_files import YAML
 from protocol.endings import JobResult
 from protocol.state import JobState, Phase
 from protocol.text import one_line
@@ -94,7 +94,7 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
         entry for entry in log if entry.id in starts and " begins: " in entry.message
     ]
     known: dict[str, frozenset[str]] = {}
-    plan = parse_plan(newest.text("plan.md"))
+    plan = parse_plan(newest.read_text("plan.md"))
     return CheckpointFacts(
         state=newest.state,
         model=newest.config.model.name,
@@ -104,16 +104,16 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
             _phase_start(store, entry, known) for entry in starts_of_phases[-MOST_PHASES:]
         ],
         omitted_phases=max(0, len(starts_of_phases) - MOST_PHASES),
-        first_at=log[0].at,
-        last_at=log[-1].at,
+        first_at=log[0].timestamp,
+        last_at=log[-1].timestamp,
         replies=sum(" · reply: " in entry.message for entry in log),
         pages=_archive_pages(newest.files),
         result=_read_result(newest),
         files=newest.files,
-        failing=failing_commands(newest.text(LOG)),
-        plan=_plan_lines(newest.text("plan.md")),
-        open_plan_phases=[(f"Phase {phase.number}", phase.name) for phase in plan if phase.open],
-        breaks_off=log[0] is full_log[0] and store.breaks_off(log[0].id),
+        failing=failing_commands(newest.read_text(LOG)),
+        plan=_plan_lines(newest.read_text("plan.md")),
+        open_plan_phases=[(f"Phase {phase.number}", phase.name) for phase in plan if phase.is_open],
+        breaks_off=log[0] is full_log[0] and store.lacks_parent(log[0].id),
     )
 
 
@@ -136,12 +136,12 @@ def unexplained_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str
     phases = [
         f"{label}: {name} is open in plan.md"
         for label, name in facts.open_plan_phases
-        if not explained(label, name, entries)
+        if not is_explained(label, name, entries)
     ]
     items = [
         f"item {item.id} is open: {item.text}"
         for item in facts.state.open_items
-        if not explained(item.id, item.text, entries)
+        if not is_explained(item.id, item.text, entries)
     ]
     missing = [
         f"{deliverable.path}: {deliverable.problem}"
@@ -164,8 +164,8 @@ def _phase_start(
     plan_entry = snapshot.files.entry("plan.md")
     key = plan_entry.id if plan_entry and plan_entry.kind == "file" else ""
     if key not in known:
-        known[key] = _plan_lines(snapshot.text("plan.md")) if key else frozenset()
-    return PhaseStart(snapshot.state.phase, entry.at, known[key])
+        known[key] = _plan_lines(snapshot.read_text("plan.md")) if key else frozenset()
+    return PhaseStart(snapshot.state.phase, entry.timestamp, known[key])
 
 
 def _plan_lines(plan: str) -> frozenset[str]:
@@ -205,7 +205,7 @@ def _archive_pages(files: Files) -> dict[int, ArchivePage]:
 
 def _read_result(snapshot: Snapshot) -> JobResult | None:
     try:
-        return JobResult.model_validate_json(snapshot.text(COMPLETION))
+        return JobResult.model_validate_json(snapshot.read_text(COMPLETION))
     except ValueError:
         return None
 

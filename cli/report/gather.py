@@ -10,11 +10,11 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import CheckpointMissing, Root, RootError
-from activities.learning.finished_jobs import finished
+from activities.learning.finished_jobs import finished_jobs
 from activities.steps import store_traces
 from activities.stores import traces as rows
-from activities.stores.engine import Store
-from activities.stores.errors import StoreAway
+from activities.stores.engine import RelationalStore
+from activities.stores.errors import StoreUnavailableError
 from cli import checkpoint_reader, project_view
 from cli.jobs import JobView, view_job
 from cli.output import UserError
@@ -27,7 +27,7 @@ from cli.report.recurrence import find_habits
 from cli.report.sanitize import safe_line, safe_text
 from cli.report.tally import Tally
 from config.learned_guards import LearnedGuards
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from engine.connection import answering_link, workspaces_root
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class StoreReader:
             return []
         try:
             return work(Root.open(workspaces_root(), create=False))
-        except (StoreAway, RootError, Problem) as error:
+        except (StoreUnavailableError, RootError, ConfigError) as error:
             self.remarks.append(
                 f"Not all traces, and what is told by them, could be read: {safe_line(error)}"
             )
@@ -84,7 +84,7 @@ def _trace_rows(root: Root, job_id: str) -> list[dict[str, Any]]:
                 "why": row.why,
             },
         }
-        for row in store_traces.traces_of(root, job_id)
+        for row in store_traces.stored_traces(root, job_id)
     ]
 
 
@@ -92,14 +92,14 @@ def _stored_habits(root: Root, project: str, agent: str, job_id: str) -> list[Ha
     def is_compared(entry: Any) -> bool:
         return entry.project == project and agent in ("", entry.agent)
 
-    trace_rows = [row for row in Store(root).read(rows.some) if is_compared(row)]
+    trace_rows = [row for row in RelationalStore(root).read(rows.list_traces) if is_compared(row)]
     if not trace_rows:
         return []
-    learned = [entry for entry in LearnedGuards(root.path).newest() if is_compared(entry)]
+    learned = [entry for entry in LearnedGuards(root.path).newest_revisions() if is_compared(entry)]
     names = {root.repository(row.job).stem: row.job for row in trace_rows}
     ended = {
-        names.get(folder, folder): one.at
-        for folder, one in finished(root, MOST_ENDED).items()
+        names.get(folder, folder): one.completed_at
+        for folder, one in finished_jobs(root, MOST_ENDED).items()
         if is_compared(one)
     }
     return find_habits(trace_rows, learned, ended, job=job_id)

@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from activities.learning.patterns import Pattern, extract_patterns
 from cli.report.data import MOST_COMPARED, MOST_HABITS, Habit, Repeats
 from cli.report.sanitize import safe_line
-from config.learned_guards import Learned
+from config.learned_guards import LearnedRevision
 
 OFTEN = 2
 """Traces from which on a mistake is repeated."""
@@ -19,7 +19,7 @@ OFTEN = 2
 
 def find_habits(
     rows: Sequence[Row[Any]],
-    learned: Sequence[Learned],
+    learned: Sequence[LearnedRevision],
     ended: Mapping[str, int],
     *,
     job: str = "",
@@ -58,7 +58,7 @@ def find_habits(
 def _build_habit(
     pattern: Pattern,
     rows: Sequence[Row[Any]],
-    guards: Sequence[Learned],
+    guards: Sequence[LearnedRevision],
     jobs: Sequence[str],
     job: str,
 ) -> Habit:
@@ -81,7 +81,7 @@ def _build_habit(
     )
 
 
-def _guards_from(pattern: Pattern, learned: Sequence[Learned]) -> set[str]:
+def _guards_from(pattern: Pattern, learned: Sequence[LearnedRevision]) -> set[str]:
     """The guards that name traces of the pattern as their evidence."""
     numbers = {row.id for row in pattern.traces}
     named = {entry.name: " ".join(entry.evidence[1:]) for entry in learned if entry.guard}

@@ -22,7 +22,7 @@ from config.schema.agent_sections import (
 )
 from config.schema.graph import GraphSchema
 from config.schema.guards import Guard, Hook, HookEvent
-from config.schema.mcp_servers import Declared, Server, ServerName
+from config.schema.mcp_servers import DeclaredTool, Server, ServerName
 from config.schema.notifications import Notify
 from config.schema.reply_phrases import Wording
 from config.schema.shell import ShellConfig
@@ -143,7 +143,7 @@ class AgentFile(Data):
         return {**self.prompts.model_dump(), **judge}
 
     @property
-    def toolset(self) -> list[str]:
+    def tool_names(self) -> list[str]:
         """Tool groups and tools, also those that the settings add."""
         return [*self.tools, *(["web"] if self.settings.research_web else [])]
 
@@ -163,9 +163,9 @@ class AgentConfig(AgentFile):
     """The guards of the files named in `guards`."""
     graph_schema: GraphSchema = Field(default_factory=GraphSchema)
     """The shipped schema with what `graph` adds."""
-    declared: list[Declared] = Field(default_factory=list)
+    server_tools: list[DeclaredTool] = Field(default_factory=list)
     """What the MCP servers declared when the job began."""
-    away: dict[str, str] = Field(default_factory=dict)
+    unavailable_servers: dict[str, str] = Field(default_factory=dict)
     """MCP servers that the job does without, and why."""
 
     @property
@@ -176,24 +176,24 @@ class AgentConfig(AgentFile):
         return [self.model, *self.phase_models.values(), *self.fallbacks, *others]
 
     @property
-    def credentials(self) -> set[str]:
+    def credential_variables(self) -> set[str]:
         """The worker's variables that are named here as holding one."""
         keyed = [*self.models, self.embeddings, self.web.search]
-        found = {each.api_key_variable for each in keyed if each and each.api_key_variable}
+        variables = {each.api_key_variable for each in keyed if each and each.api_key_variable}
         for server in self.mcp.values():
-            found |= {*server.env.values(), *server.headers.values()}
+            variables |= {*server.env.values(), *server.headers.values()}
         if self.notify:
-            found |= {*self.notify.headers.values()} | {self.notify.url_variable or ""} - {""}
-        return found | (self.reviewer.credentials if self.reviewer else set())
+            variables |= {*self.notify.headers.values()} | {self.notify.url_variable or ""} - {""}
+        return variables | (self.reviewer.credential_variables if self.reviewer else set())
 
     def model_for(self, kind: PhaseKind) -> ModelConfig:
         """The model of this kind of phase."""
         return self.phase_models.get(kind, self.model)
 
-    def chain(self, kind: PhaseKind) -> list[ModelConfig]:
+    def model_chain(self, kind: PhaseKind) -> list[ModelConfig]:
         """That model and its fallbacks."""
         return [self.model_for(kind), *self.fallbacks]
 
 
-class Problem(Invalid):
+class ConfigError(Invalid):
     """A configuration that cannot be used: one line with file, key, found and expected."""

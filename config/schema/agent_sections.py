@@ -89,7 +89,7 @@ class Context(Data):
         "max_output_tokens taken off; the smaller of the two counts.",
     )
 
-    def limit(self, model: ModelConfig) -> int:
+    def compaction_limit(self, model: ModelConfig) -> int:
         """Tokens at which requests to this model are compacted."""
         if model.window is None:
             return self.tokens
@@ -191,8 +191,8 @@ class PredefinedTodo(Data):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_text(cls, given: object) -> object:
-        return {"content": given} if isinstance(given, str) else given
+    def _from_text(cls, data: object) -> object:
+        return {"content": data} if isinstance(data, str) else data
 
 
 class TodoLists(Data):

@@ -22,7 +22,7 @@ EXPECTED: dict[PropertyType, str] = {
 }
 JOB = "job"
 """Property that the system fills in, where a kind has it."""
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 
 
 class Property(Data):
@@ -42,9 +42,9 @@ class Property(Data):
             raise ValueError(f"minimum and maximum are for numbers, not {self.type}")
         return self
 
-    def wrong(self, value: object) -> str:
+    def find_problem(self, value: object) -> str:
         """What is wrong with this value, for a message; empty when nothing is."""
-        if not _is(self.type, value):
+        if not _has_type(self.type, value):
             return f"found {short_repr(value)}, expected {EXPECTED[self.type]}"
         if self.values and value not in self.values:
             return f"found {short_repr(value)}, expected one of {', '.join(self.values)}"
@@ -52,29 +52,29 @@ class Property(Data):
             low, high = self.minimum, self.maximum
             if (low is not None and value < low) or (high is not None and value > high):
                 return f"found {value}, expected {low} to {high}"
-        if len(str(value)) > LONGEST:
-            return f"found {len(str(value)):,} characters, expected at most {LONGEST:,}"
+        if len(str(value)) > MAX_CHARACTERS:
+            return f"found {len(str(value)):,} characters, expected at most {MAX_CHARACTERS:,}"
         return ""
 
 
-class _Kind(Data):
+class _SchemaKind(Data):
     description: str = Field("", description="What it stands for, for the model.")
     properties: dict[Name, Property] = Field(default_factory=dict, description="By name.")
 
-    def problems(self, values: dict[str, Any], *, partial: bool = False) -> list[str]:
+    def find_problems(self, values: dict[str, Any], *, partial: bool = False) -> list[str]:
         """What is wrong with these properties, one line each."""
-        found = []
+        problems = []
         for name, value in values.items():
             if name not in self.properties:
                 known = ", ".join(self.properties)
-                found.append(f"{name}: there is no such property; expected one of {known}")
-            elif wrong := self.properties[name].wrong(value):
-                found.append(f"{name}: {wrong}")
+                problems.append(f"{name}: there is no such property; expected one of {known}")
+            elif wrong := self.properties[name].find_problem(value):
+                problems.append(f"{name}: {wrong}")
         lacking = [n for n, p in self.properties.items() if p.required and n not in values]
-        return found + ([] if partial else [f"{name}: it is required" for name in lacking])
+        return problems + ([] if partial else [f"{name}: it is required" for name in lacking])
 
 
-class NodeKind(_Kind):
+class NodeKind(_SchemaKind):
     key: Name = Field(description="The property that tells one node from another.")
     known_by: list[Name] = Field(
         default_factory=list, description="Properties by whose words a node is found, beside key."
@@ -90,7 +90,7 @@ class NodeKind(_Kind):
         return self
 
 
-class RelationKind(_Kind):
+class RelationKind(_SchemaKind):
     ends: list[tuple[str, str]] = Field(min_length=1, description="Pairs: from, to.")
 
 
@@ -100,15 +100,15 @@ class GraphSchema(Data):
     nodes: dict[Name, NodeKind] = Field(default_factory=dict, description="By name.")
     relations: dict[Name, RelationKind] = Field(default_factory=dict, description="By name.")
 
-    def unmet(self) -> str:
+    def find_undeclared(self) -> str:
         """Which relation ends at a kind that is not declared; empty when none does."""
         for name, relation in self.relations.items():
-            for at, pair in enumerate(relation.ends):
+            for index, pair in enumerate(relation.ends):
                 for end in pair:
                     if end not in self.nodes:
                         known = ", ".join(self.nodes) or "none"
                         return (
-                            f"relations.{name}.ends.{at}: found {end!r}, expected one of the "
+                            f"relations.{name}.ends.{index}: found {end!r}, expected one of the "
                             f"nodes: {known}"
                         )
         if both := sorted(
@@ -118,7 +118,7 @@ class GraphSchema(Data):
         return ""
 
 
-def _is(kind: PropertyType, value: object) -> bool:
+def _has_type(kind: PropertyType, value: object) -> bool:
     if kind == "list":
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     if kind == "truth":

@@ -6,11 +6,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from config.patterns import Pattern, compiled
+from config.patterns import Pattern, compile_cached
 from protocol.notifications import OCCASIONS, Occasion
 from protocol.state import Data, PhaseKind
 
-Point = Literal[
+GuardPoint = Literal[
     "reply",
     "before_tool",
     "after_tool",
@@ -19,12 +19,12 @@ Point = Literal[
     "job_complete",
     "subagent_end",
 ]
-Decision = Literal["allow", "deny", "ask", "rewrite", "feedback"]
-Stage = Literal["draft", "experiment", "active", "retired"]
+GuardDecision = Literal["allow", "deny", "ask", "rewrite", "feedback"]
+GuardStage = Literal["draft", "experiment", "active", "retired"]
 HookEvent = Literal[
     "PreToolUse", "PostToolUse", "PermissionRequest", "Stop", "SubagentStop", "Notification"
 ]
-MAY: dict[str, tuple[str, ...]] = {
+ALLOWED_DECISIONS: dict[str, tuple[str, ...]] = {
     "before_tool": ("allow", "deny", "ask", "rewrite"),
     "after_tool": ("allow", "feedback"),
 }
@@ -98,23 +98,23 @@ class Guard(Data):
     name: str = Field(
         pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$", description="By which people and reports name it."
     )
-    point: Point = Field(description="Where it stands.")
+    point: GuardPoint = Field(description="Where it stands.")
     match: Match = Field(default_factory=Match, description="What it concerns.")
-    decision: Decision = Field(description="What it decides.")
+    decision: GuardDecision = Field(description="What it decides.")
     message: str = Field("", max_length=2000, description="Why, worded for the model.")
     rewrite: dict[str, Any] = Field(
         default_factory=dict,
         description="For the decision rewrite: arguments with new values, in which `{{ name }}` is "
         "an argument as it was or a named group of an argument's pattern.",
     )
-    stage: Stage = Field(
+    stage: GuardStage = Field(
         "active",
         description="An active guard acts; one in experiment is asked, and what it says is noted.",
     )
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
-        may = MAY.get(self.point, ("allow", "deny"))
+    def _decision_fits(self) -> Self:
+        may = ALLOWED_DECISIONS.get(self.point, ("allow", "deny"))
         if self.decision not in may:
             raise ValueError(
                 f"decision: found {self.decision!r} at the point {self.point}, expected "
@@ -151,10 +151,10 @@ class Hook(Data):
 
     @model_validator(mode="before")
     @classmethod
-    def _star_is_everything(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("matcher") == "*":
-            return {**given, "matcher": ""}
-        return given
+    def _star_is_everything(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("matcher") == "*":
+            return {**data, "matcher": ""}
+        return data
 
     @property
     def title(self) -> str:
@@ -166,4 +166,4 @@ class Hook(Data):
         """What a hook of Notification is for."""
         if not self.matcher:
             return list(OCCASIONS)
-        return [each for each in OCCASIONS if compiled(self.matcher).fullmatch(each)]
+        return [each for each in OCCASIONS if compile_cached(self.matcher).fullmatch(each)]

@@ -92,7 +92,7 @@ class Server(Data):
         return self
 
 
-class Declared(BaseModel):
+class DeclaredTool(BaseModel):
     """A tool as its server declared it when the job began; it stays so for the job's life."""
 
     name: str

@@ -11,46 +11,46 @@ from config.patterns import compile_pattern, why_not
 from protocol.state import Data
 
 
-def expression(pattern: str, *, at_start: bool = False) -> re2._Regexp:
+def compile_phrase(pattern: str, *, at_start: bool = False) -> re2._Regexp:
     """A phrase, ready to be sought in a sentence: whole words, in any case, in linear time.
 
     Raises:
         re2.error: it is no regular expression.
     """
     # The engine's \b knows ASCII letters only.
-    return _within(r"[^\pL\pN_]", pattern, at_start=at_start)
+    return _compile_within(r"[^\pL\pN_]", pattern, at_start=at_start)
 
 
-def _within(edge: str, pattern: str, *, at_start: bool = False) -> re2._Regexp:
+def _compile_within(edge: str, pattern: str, *, at_start: bool = False) -> re2._Regexp:
     begin = "^" if at_start else f"(?:^|{edge})"
-    found: re2._Regexp = compile_pattern(f"{begin}(?:{pattern})(?:$|{edge})", any_case=True)
-    return found
+    compiled: re2._Regexp = compile_pattern(f"{begin}(?:{pattern})(?:$|{edge})", any_case=True)
+    return compiled
 
 
-def _compiles(pattern: str) -> str:
+def _check_phrase(pattern: str) -> str:
     try:
         # All letters there are cost a millisecond a phrase; whether it is one, a space shows.
-        _within(" ", pattern)
+        _compile_within(" ", pattern)
     except re2.error as error:
         raise ValueError(f"not a regular expression of RE2: {why_not(error)}") from None
     return pattern
 
 
-Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
+Pattern = Annotated[str, Field(min_length=1), AfterValidator(_check_phrase)]
 
 
-class _Strict(Data):
+class _FrozenData(Data):
     model_config = ConfigDict(frozen=True)
 
 
-class PhraseClass(_Strict):
+class PhraseClass(_FrozenData):
     """Phrases of one kind, and what takes a sentence out."""
 
     phrases: tuple[Pattern, ...]
     exceptions: tuple[Pattern, ...] = ()
 
 
-class Wording(_Strict):
+class Wording(_FrozenData):
     """The phrases of all languages together, as a job pins them."""
 
     asking: tuple[PhraseClass, ...]
@@ -59,7 +59,7 @@ class Wording(_Strict):
     """How a sentence begins that answers the question before it."""
 
 
-class WordingFile(_Strict):
+class WordingFile(_FrozenData):
     """`config/phrases/<language>.yaml`."""
 
     version: Literal[1]
@@ -68,7 +68,7 @@ class WordingFile(_Strict):
     answers: tuple[Pattern, ...] = ()
 
 
-def together(files: list[WordingFile]) -> Wording:
+def merge_wordings(files: list[WordingFile]) -> Wording:
     """All languages as one: nobody says which one a model answers in."""
     return Wording(
         asking=tuple(file.asking for file in files),

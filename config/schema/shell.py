@@ -59,7 +59,7 @@ class ShellConfig(Data):
 
     @field_validator("readable", "path")
     @classmethod
-    def _absolute(cls, folders: list[str]) -> list[str]:
+    def _folders_absolute(cls, folders: list[str]) -> list[str]:
         # Any other would be left out without a word.
         if wrong := next((folder for folder in folders if not folder.startswith("/")), None):
             raise ValueError(f"expected absolute paths, such as /opt/tools; {wrong} is none")

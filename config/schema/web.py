@@ -35,7 +35,7 @@ class Search(Data):
         return url.rstrip("/")
 
     @model_validator(mode="after")
-    def _complete(self) -> Self:
+    def _has_needed_keys(self) -> Self:
         if self.kind in KEYED and not self.api_key_variable:
             raise ValueError(f"{self.kind} needs api_key_variable")
         if self.kind not in KEYED and not self.url:

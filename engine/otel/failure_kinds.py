@@ -6,7 +6,7 @@ from opentelemetry.trace import Span, StatusCode
 from temporalio.exceptions import ApplicationError
 
 
-def kind_of(error: BaseException) -> str:
+def failure_kind(error: BaseException) -> str:
     """A word for the error: the status an endpoint answered, our type, or the class."""
     # The model client's errors; the client itself is much to load for whoever only starts a job.
     if isinstance(status := getattr(error, "status_code", None), int):
@@ -16,7 +16,7 @@ def kind_of(error: BaseException) -> str:
     return type(error).__name__
 
 
-def mark(span: Span, kind: str) -> None:
+def mark_failed(span: Span, kind: str) -> None:
     """Mark the span as failed."""
     span.set_attribute("error.type", kind)
     span.set_status(StatusCode.ERROR)

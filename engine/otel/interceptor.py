@@ -9,11 +9,11 @@ from temporalio.worker import (
 )
 from temporalio.worker import Interceptor as WorkerInterceptor
 
-from engine.otel.jobs import JobSpans
-from engine.otel.steps import StepSpans
+from engine.otel.job_spans import JobSpans
+from engine.otel.step_spans import StepSpans
 
 
-class Interceptor(WorkerInterceptor):
+class TracingInterceptor(WorkerInterceptor):
     """Stands within Temporal's own, which puts the trace into place."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:

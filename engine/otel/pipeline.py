@@ -30,7 +30,7 @@ from temporalio.plugin import SimplePlugin
 from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
 
 from engine import logs
-from engine.otel import switch
+from engine.otel import exports
 
 SCOPE = "longhaul"
 UPDATES = 100_000
@@ -39,7 +39,7 @@ LAST_SECONDS = 3.0
 """How long a process that ends tries to send what is left."""
 
 
-class OnlyOurs(ReplaySafeTracerProvider):
+class OwnTracerProvider(ReplaySafeTracerProvider):
     """Gives a tracer to us alone.
 
     Libraries that trace themselves (the MCP client does) put errors of other sides into their
@@ -52,18 +52,20 @@ class OnlyOurs(ReplaySafeTracerProvider):
         return super().get_tracer(instrumenting_module_name, *rest, **more)
 
 
-class Spans:
+class SpanExport:
     """The way of spans out of this process."""
 
     def __init__(self) -> None:
         generator = TemporalIdGenerator(RandomIdGenerator())
         self._provider = TracerProvider(
-            resource=_resource(), id_generator=generator, shutdown_on_exit=False
+            resource=_service_resource(), id_generator=generator, shutdown_on_exit=False
         )
-        self._processor = BatchSpanProcessor(OTLPSpanExporter()) if switch.traces() else None
+        self._processor = (
+            BatchSpanProcessor(OTLPSpanExporter()) if exports.exports_traces() else None
+        )
         if self._processor:
             self._provider.add_span_processor(self._processor)
-        self.tracers = OnlyOurs(self._provider, generator)
+        self.tracers = OwnTracerProvider(self._provider, generator)
         # Temporal's plugin takes no other than the process's own.
         trace.set_tracer_provider(self.tracers)
 
@@ -85,37 +87,39 @@ class Spans:
 
 
 @cache
-def spans() -> Spans:
-    return Spans()
+def span_export() -> SpanExport:
+    return SpanExport()
 
 
 @cache
-def tracer() -> Tracer:
-    return spans().tracers.get_tracer(SCOPE)
+def own_tracer() -> Tracer:
+    return span_export().tracers.get_tracer(SCOPE)
 
 
 @cache
-def meters() -> MeterProvider:
+def meter_provider() -> MeterProvider:
     """Where figures are collected; they go nowhere if metrics are not exported."""
-    readers = [PeriodicExportingMetricReader(OTLPMetricExporter())] if switch.metrics() else []
-    return MeterProvider(readers, resource=_resource(), shutdown_on_exit=False)
+    readers = (
+        [PeriodicExportingMetricReader(OTLPMetricExporter())] if exports.exports_metrics() else []
+    )
+    return MeterProvider(readers, resource=_service_resource(), shutdown_on_exit=False)
 
 
-def plugins() -> list[Plugin]:
+def temporal_plugins() -> list[Plugin]:
     """Temporal's plugin, which hands the trace on, and the makers of our spans.
 
     Temporal's own spans are left out: they hold messages of failures, word for word.
     """
     # Late: both are made with what is here.
-    from engine.otel.interceptor import Interceptor  # noqa: PLC0415
+    from engine.otel.interceptor import TracingInterceptor  # noqa: PLC0415
 
-    spans()
-    return [OpenTelemetryPlugin(), SimplePlugin("longhaul", interceptors=[Interceptor()])]
+    span_export()
+    return [OpenTelemetryPlugin(), SimplePlugin("longhaul", interceptors=[TracingInterceptor()])]
 
 
 @contextmanager
-def starting(kind: str, job: str) -> Iterator[None]:
-    with tracer().start_as_current_span(
+def start_span(kind: str, job: str) -> Iterator[None]:
+    with own_tracer().start_as_current_span(
         f"start {kind}",
         kind=SpanKind.PRODUCER,
         attributes={"longhaul.job": job},
@@ -130,28 +134,28 @@ async def sdk_metrics() -> AsyncIterator[Runtime]:
     """A runtime whose metrics, ours among them, go where the others go."""
     buffer = MetricBuffer(UPDATES)
     runtime = Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=buffer))
-    async with MetricsExporter(buffer, meters()):
+    async with MetricsExporter(buffer, meter_provider()):
         yield runtime
 
 
 @cache
-def flush() -> None:
+def flush_exports() -> None:
     """Send what is left, once; give up after a few seconds."""
 
-    def last() -> None:
-        if spans.cache_info().currsize:
-            spans().shutdown()
-        if meters.cache_info().currsize:
-            meters().shutdown()
+    def shut_down_providers() -> None:
+        if span_export.cache_info().currsize:
+            span_export().shutdown()
+        if meter_provider.cache_info().currsize:
+            meter_provider().shutdown()
 
-    sending = threading.Thread(target=last, daemon=True)
+    sending = threading.Thread(target=shut_down_providers, daemon=True)
     sending.start()
     sending.join(LAST_SECONDS)
 
 
-def _resource() -> Resource:
+def _service_resource() -> Resource:
     """What the environment says of this service; without a name of its own it has ours."""
-    found = Resource.create()
-    if str(found.attributes["service.name"]).startswith("unknown_service"):
-        return found.merge(Resource({"service.name": SCOPE}))
-    return found
+    resource = Resource.create()
+    if str(resource.attributes["service.name"]).startswith("unknown_service"):
+        return resource.merge(Resource({"service.name": SCOPE}))
+    return resource

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from activities.tool_catalogue import REGISTRY
-from config.editors import EXTENDS
+from config.editor_schemas import EXTENDS
 from config.loader import SHIPPED, agent_names, load_agent
 from config.schema.agent import AgentFile
 from config.schema.agent_sections import ModelConfig

@@ -7,7 +7,7 @@ import json
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from config.editors import OF_PROJECTS
+from config.editor_schemas import OF_PROJECTS
 from protocol.payloads import SIGNALS, JobStart
 from protocol.project_start import ProjectStart
 from protocol.record import JobRecord

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.stores.engine import Store
+from activities.stores.engine import RelationalStore
 from tests.activities.wires import wired
 
 
@@ -30,6 +30,6 @@ def address(
 
 
 @pytest.fixture
-def store(root: Root, url: str) -> Store:
+def store(root: Root, url: str) -> RelationalStore:
     """A store in an empty database of the test's own."""
-    return Store(root, url)
+    return RelationalStore(root, url)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from activities.checkpoints import Root
 from benchmarks.model import common_prefix
 from benchmarks.runs import JobRun, bare, job
-from engine.development import Server
+from engine.development import DevelopmentServer
 
 MOST_GROWTH = 1.5
 
 
 async def test_a_step_costs_few_events_and_bytes_whatever_the_length(
-    running: Server, root: Root
+    running: DevelopmentServer, root: Root
 ) -> None:
     engine = await bare(running.client, 10, local=False)
     short = await job(running.client, root, 20)

@@ -130,7 +130,7 @@ def _kinds(library: Path | None) -> list[Kind]:
 
 def _works(names: Sequence[str]) -> list[Work]:
     found = [work for name, work in WORKS.items() if name in names or not names]
-    if why := sandbox.lacking(sandbox.find_bwrap()):
+    if why := sandbox.sandbox_problem(sandbox.find_bwrap()):
         for work in [each for each in found if each.needs_sandbox]:
             print(f"skipped: {work.name} (it runs commands, and there is no sandbox: {why})")
             found.remove(work)

@@ -15,11 +15,11 @@ from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowExecution
 
 from activities.checkpoints import Root
-from activities.projects.repository import Repository, repository_path
+from activities.projects.repository import ProjectRepository, repository_path
 from activities.requirements import requirement_store
-from activities.requirements.graph import Query, graph_folder, open_graph
-from activities.steps.store_traces import traces_of
-from activities.stores.engine import Store
+from activities.requirements.graph import GraphQuery, graph_folder, open_graph
+from activities.steps.store_traces import stored_traces
+from activities.stores.engine import RelationalStore
 from config.loader import load_agent
 from tests.chaos.model import TOOK
 from tests.chaos.place import JOB, Place
@@ -127,7 +127,7 @@ async def _run(client: Client, found: WorkflowExecution) -> Run:
 def _accepted(root: Root) -> dict[str, bytes]:
     if not repository_path(root, JOB).exists():
         return {}
-    held = Repository(repository_path(root, JOB))
+    held = ProjectRepository(repository_path(root, JOB))
     main = held.git.references["refs/heads/main"].peel().tree
     found: dict[str, bytes] = {}
 
@@ -144,17 +144,17 @@ def _accepted(root: Root) -> dict[str, bytes]:
 
 
 def _effects(root: Root, jobs: list[str]) -> Counter[str]:
-    store = Store(root)
+    store = RelationalStore(root)
     found: Counter[str] = Counter()
     for job in jobs:
-        for row in store.run(partial(requirement_store.of_job, job=job)):
+        for row in store.run(partial(requirement_store.job_requirements, job=job)):
             found[f"requirement {job} {row.id} {row.status} {row.final_json}"] += 1
-        found.update(f"trace {job} {trace.what_happened}" for trace in traces_of(root, job))
+        found.update(f"trace {job} {trace.what_happened}" for trace in stored_traces(root, job))
     if graph_folder(root.path).exists():
         with open_graph(root, load_agent("validator").graph_schema) as graph:
             for answer in graph.read(
-                Query("MATCH (r:Requirement) RETURN r.id ORDER BY r.id"),
-                Query("MATCH (r:Requirement)-[:FULFILLED_BY]->(b) RETURN r.id ORDER BY r.id"),
+                GraphQuery("MATCH (r:Requirement) RETURN r.id ORDER BY r.id"),
+                GraphQuery("MATCH (r:Requirement)-[:FULFILLED_BY]->(b) RETURN r.id ORDER BY r.id"),
             ):
                 found.update(f"{answer.columns} {row}" for row in answer.rows)
     return found

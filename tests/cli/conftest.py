@@ -15,7 +15,7 @@ from temporalio.client import Client
 
 from cli.app import main
 from cli.jobs import JobView, view_job
-from engine.development import server
+from engine.development import development_server
 from engine.service import build_worker
 from tests.cli.stand_in import Other, StandIn
 
@@ -73,7 +73,7 @@ def engine() -> Iterator[Engine]:
 
     async def serve() -> None:
         async with (
-            server(ui=False) as running,
+            development_server(ui=False) as running,
             build_worker(
                 running.client,
                 task_queue="longhaul",

@@ -161,11 +161,11 @@ def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
     store = checkpoint_reader.open_repository(kept)
     told = json.loads(starter("show", kept, "--json").out)
     assert told["checkpoint"] == engine.status(kept)["checkpoint"]
-    assert told["tree"] == store.tree_of(told["checkpoint"])
+    assert told["tree"] == store.tree_id(told["checkpoint"])
     snapshot = Snapshot.load(store, told["checkpoint"])
     snapshot.files = snapshot.files.write("notes/run.log", b"at 12:01\n")
     later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
-    assert store.tree_of(later) != told["tree"]
+    assert store.tree_id(later) != told["tree"]
     # What differs from run to run is not part of it.
     again = checkpoint_reader.checkpoint_fields(kept, {"checkpoint": later})
     assert again == {"checkpoint": later, "tree": told["tree"]}
@@ -177,7 +177,7 @@ def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, ke
     store, newest = checkpoint_reader.open_repository(kept), engine.status(kept)["checkpoint"]
     store.tag("cancelled", newest)
     found = checkpoint_reader.checkpoint_fields(kept, {"status": "cancelled"})
-    assert found == {"checkpoint": newest, "tree": store.tree_of(newest)}
+    assert found == {"checkpoint": newest, "tree": store.tree_id(newest)}
 
 
 def test_a_tree_that_is_not_here_is_told_as_none(engine, kept, starter):
@@ -225,7 +225,7 @@ def test_log_and_report_say_where_steps_before_are_damaged(kept, starter):
     journal.write_bytes(
         journal.read_bytes().replace(b"phase 1 \xc2\xb7 start", b"Phase 1 garbled!")
     )
-    store.store.forget()
+    store.store.reload()
     ran = starter("log", kept)
     assert "write_file notes/a.md" in ran.out
     assert "the steps before these are damaged or not in this store" in ran.err

@@ -9,7 +9,7 @@ import pytest
 from activities.toolkit.registry import REGISTRY
 from cli.config_checks import check_configuration
 from cli.tool_listing import agent_tools
-from config.learned_guards import Learned, LearnedGuards
+from config.learned_guards import LearnedGuards, LearnedRevision
 from config.loader import SHIPPED, agent_names
 from config.schema.guards import Guard
 
@@ -37,10 +37,10 @@ def problems(folder: Path, *names: str, root: Path | None = None) -> dict[str, s
 def learned(root: Path) -> Path:
     """A guard that the root has learned; the file of its one revision."""
     guard = Guard(name="no-x", point="before_tool", decision="deny", message="Write no x.")
-    one = Learned(
+    one = LearnedRevision(
         name="no-x", stage="active", at=1, since=1, why="seen", agent="creator", guard=guard
     )
-    return LearnedGuards(root).put(one)
+    return LearnedGuards(root).put_revision(one)
 
 
 def test_every_shipped_agent_is_fine(offline):

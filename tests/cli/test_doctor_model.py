@@ -29,8 +29,8 @@ class Endpoint(Handler):
     second: ClassVar[Reply] = Reply("maple, birch")
 
     def do_POST(self) -> None:
-        incoming = wire.parse(self.body())
-        assert isinstance(incoming, wire.Incoming)
+        incoming = wire.parse_body(self.body())
+        assert isinstance(incoming, wire.IncomingRequest)
         request = incoming.request
         if why := self.refusal(request):
             self.give_json({"error": {"message": why}}, 400)
@@ -41,7 +41,7 @@ class Endpoint(Handler):
     def refusal(self, request: dict[str, Any]) -> str:
         return ""
 
-    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
         return wire.as_events(incoming, answer)
 
     @staticmethod
@@ -64,7 +64,7 @@ class Broken(Endpoint):
 class Thinking(Endpoint):
     """Its model thinks, and what it thought is all the same to it."""
 
-    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
         return [b"data: %b\n\n" % json.dumps(THOUGHT).encode(), *wire.as_events(incoming, answer)]
 
     def has_reasoning(self, request: dict[str, Any]) -> bool:
@@ -94,22 +94,22 @@ class NoEffort(Endpoint):
 
 
 class NoCounts(Endpoint):
-    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
         return self.without(wire.as_events(incoming, answer), b'"usage"')
 
 
 class NoReason(Endpoint):
-    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
         return self.without(wire.as_events(incoming, answer), b'"finish_reason":"')
 
 
 class NoEnd(NoReason):
-    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
         return self.without(super().events(incoming, answer), b"[DONE]")
 
 
 class NoCache(Endpoint):
-    def events(self, incoming: wire.Incoming, answer: Reply) -> list[bytes]:
+    def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
         events = wire.as_events(incoming, answer)
         return [event.replace(b'"cached_tokens"', b'"other"') for event in events]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.push_staging import Outgoing
-from activities.checkpoints.remote import push
+from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.remote import push_refs
 from cli import checkpoint_reader
 from cli.checkpoint_reader import JobPlaces
 from tests.activities.standing import JOB, Standing
@@ -26,7 +26,7 @@ def found(tmp_path: Path) -> JobPlaces:
     standing.call("write_file", path="notes/a.md", content="tea\n")
     repository = standing.root.repository(JOB)
     url, moved = f"file://{path}", {"runs/run/elsewhere": standing.commit}
-    push(url, JOB, repository, Outgoing(repository).stage(), moved, {})
+    push_refs(url, JOB, repository, PushStaging(repository).stage(), moved, {})
     return JobPlaces(standing.commit, {2: began}, remote=url)
 
 
@@ -56,7 +56,7 @@ def test_what_the_remote_lacks_is_told(
     store = checkpoint_reader.open_repository(JOB, later)
     assert time.monotonic() - begun > checkpoint_reader.PAUSE_SECONDS
     assert "1 of 2 checkpoints are neither here nor in the remote" in capsys.readouterr().err
-    assert store.holds(found.starts[2])
+    assert store.has_commit(found.starts[2])
 
 
 def test_what_is_here_is_shown_when_the_remote_is_away(
@@ -68,4 +68,4 @@ def test_what_is_here_is_shown_when_the_remote_is_away(
     store = checkpoint_reader.open_repository(JOB, later)
     assert "gives none" in capsys.readouterr().err
     assert checkpoint_reader.files_at(store, checkpoint_reader.commit_at(later, store, 2))
-    assert open_checkpoints(here, JOB).holds(found.starts[2])
+    assert open_checkpoints(here, JOB).has_commit(found.starts[2])

@@ -11,8 +11,8 @@ import pytest
 from temporalio.service import RPCError
 
 from activities.checkpoints import Checkpoints, Root
-from activities.projects.repository import Repository, repository_path
-from activities.steps.forget import Forgetting
+from activities.projects.repository import ProjectRepository, repository_path
+from activities.steps.forget import ForgetActivity
 from engine.service import build_worker
 from tests.cli.stand_in import StandIn
 from workflows.forgetting import ForgetWorkflow as Workflow
@@ -30,7 +30,7 @@ def served(engine, workspaces, monkeypatch):
             engine.client,
             task_queue=queue,
             workflows=[StandIn, Workflow],
-            activities=[Forgetting(root).forget],
+            activities=[ForgetActivity(root).forget],
         ):
             ready.set()
             await stop.wait()
@@ -73,7 +73,7 @@ def test_what_temporal_no_longer_knows_is_forgotten_all_the_same(
 ) -> None:
     root = Root.open(workspaces, create=False)
     Checkpoints.create(root, "ancient")
-    Repository.create(repository_path(root, "stone age"))
+    ProjectRepository.create(repository_path(root, "stone age"))
     assert starter("show", "stone age").error.startswith("Temporal has no project 'stone age', ")
     for command in ("show", "watch", "cancel"):
         told = starter(command, "ancient").error

@@ -13,7 +13,7 @@ import pytest
 from temporalio import workflow
 from temporalio.client import Client
 
-from engine.development import server
+from engine.development import development_server
 from engine.service import build_worker
 from tests.soak import soak
 
@@ -71,7 +71,7 @@ def test_a_job_is_listed_within_a_millisecond_and_some_kilobytes(
         return offline("list", *arguments)
 
     async def measured() -> None:
-        async with server(ui=False) as running:
+        async with development_server(ui=False) as running:
             await fill(running.client)
             monkeypatch.setenv("TEMPORAL_ADDRESS", running.address)
             await asyncio.to_thread(ran, "--limit", "1")

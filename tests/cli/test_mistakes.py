@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from activities.checkpoints import Root
-from engine.logs import Json
+from engine.logs import JsonFormatter
 from tests.activities.traces.noting import store, trace
 
 
@@ -194,7 +194,7 @@ def test_the_demo_logs_as_a_worker_does(offline, monkeypatch):
     before = root.handlers[:], root.level
     try:
         assert "generalist" in offline("demo", "--agent", "nobody").error
-        assert [type(handler.formatter) for handler in root.handlers] == [Json]
+        assert [type(handler.formatter) for handler in root.handlers] == [JsonFormatter]
         assert root.level == logging.ERROR
     finally:
         root.handlers[:], level = before

@@ -14,7 +14,7 @@ import pytest
 
 from cli.demo import _print_addresses
 from cli.output import print_json, show_anything
-from engine.development import Server
+from engine.development import DevelopmentServer
 from protocol.payloads import MAX_INSTRUCTIONS
 from tests.cli.conftest import REPOSITORY, run, tries
 
@@ -94,9 +94,13 @@ def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
 
 def test_a_demo_on_other_ports_says_what_other_commands_need(capsys: Any) -> None:
     client: Any = None
-    _print_addresses(Server(client, "127.0.0.1:7233", "http://localhost:8233"), Path("t.db"))
+    _print_addresses(
+        DevelopmentServer(client, "127.0.0.1:7233", "http://localhost:8233"), Path("t.db")
+    )
     assert "TEMPORAL" not in capsys.readouterr().err
-    _print_addresses(Server(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db"))
+    _print_addresses(
+        DevelopmentServer(client, "127.0.0.1:20001", "http://localhost:20002"), Path("t.db")
+    )
     told = capsys.readouterr().err
     assert "TEMPORAL_ADDRESS=127.0.0.1:20001\n" in told
     assert "TEMPORAL_UI_ADDRESS=http://localhost:20002\n" in told

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from activities.checkpoints import Root
-from activities.projects.repository import Repository, repository_path
+from activities.projects.repository import ProjectRepository, repository_path
 
 AT = 1_700_000_000
 numbers = itertools.count(1)
@@ -16,14 +16,14 @@ numbers = itertools.count(1)
 def tearoom(engine, workspaces):
     """A project with two accepted pieces of work."""
     root, name = Root.open(workspaces, create=True), f"tearoom-{next(numbers)}"
-    held = Repository.create(repository_path(root, name))
+    held = ProjectRepository.create(repository_path(root, name))
     nothing = str(held.git.TreeBuilder().write())
     first = held.commit(nothing, [], "Begin: Tea", AT)
     menu = held.with_files(nothing, {"menu.md": b"tea\n"})
     second = held.commit(menu, [first], "Offer tea\n\nJob: tearoom.brew-coder-1\n", AT)
-    held.point("main", second)
+    held.set_branch("main", second)
     state = held.with_files(nothing, {"feature-list.json": b"{}\n"})
-    held.point("state", held.commit(state, [], "state", AT))
+    held.set_branch("state", held.commit(state, [], "state", AT))
     return engine.job(name, project=True)
 
 

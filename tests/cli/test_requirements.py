@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.requirements.graph import Query, open_graph
-from activities.requirements.graph.statements import put_node
+from activities.requirements.graph import GraphQuery, open_graph
+from activities.requirements.graph.cypher import put_node
 from activities.requirements.requirement import Citation, Requirement
-from activities.stores.engine import Store
+from activities.stores.engine import RelationalStore
 from config.loader import load_agent
 from tests.activities.stores.filling import decide, fill, requirement, take
 from tests.cli.conftest import Starter
@@ -26,10 +26,15 @@ def root(workspaces: Path) -> Root:
     place = {"label": "iv", "section": "2.1 Keeping"}
     first = requirement(1, "Invoices must be kept | for ten years.", job="policy")
     cited = [each.model_copy(update=place) for each in first.citations]
-    fill(Store(made), [placed(first, cited), requirement(2, job="policy")], job="policy")
-    fill(Store(made), [requirement(1, "=SUM(A1) is to be shown.", job="zoo")], at=1, job="zoo")
-    take(Store(made), "judge")
-    decide(Store(made), "judge", "policy/REQ-001")
+    fill(RelationalStore(made), [placed(first, cited), requirement(2, job="policy")], job="policy")
+    fill(
+        RelationalStore(made),
+        [requirement(1, "=SUM(A1) is to be shown.", job="zoo")],
+        at=1,
+        job="zoo",
+    )
+    take(RelationalStore(made), "judge")
+    decide(RelationalStore(made), "judge", "policy/REQ-001")
     return made
 
 
@@ -94,7 +99,7 @@ def test_what_is_withdrawn_is_gone_from_lists_and_graph(root: Root, offline: Sta
     assert shown.startswith("policy/REQ-001 · withdrawn")
     assert shown.endswith("Withdrawn by a person: It is repealed.\n")
     with open_graph(root, schema) as graph:
-        assert graph.read(Query("MATCH (r:Requirement) RETURN r.id"))[0].rows == []
+        assert graph.read(GraphQuery("MATCH (r:Requirement) RETURN r.id"))[0].rows == []
     told = offline(*command)
     assert (told.code, "is withdrawn already" in told.error) == (2, True)
 

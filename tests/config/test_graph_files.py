@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from config.graph_files import extended, load_graph_schema
-from config.loader import SHIPPED, amend, load_agent
-from config.schema.agent import Problem
+from config.graph_files import extend_schema, load_graph_schema
+from config.loader import SHIPPED, amend_config, load_agent
+from config.schema.agent import ConfigError
 from config.schema.graph import GraphSchema
 
 NODE = "nodes:\n  Tea:\n    key: id\n    properties:\n      id: {type: text}\n"
@@ -32,7 +32,7 @@ NODE = "nodes:\n  Tea:\n    key: id\n    properties:\n      id: {type: text}\n"
 def test_a_broken_file(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "schema.yaml"
     path.write_text(text)
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(ConfigError) as problem:
         load_graph_schema(path)
     assert str(problem.value).startswith(f"{path}: {told}")
 
@@ -48,12 +48,12 @@ def test_an_agent_changes_nothing_that_others_rely_on() -> None:
         ),
         ({"relations": {"OF": {"ends": [["Message", "Cup"]]}}}, "graph.relations.OF.ends.0"),
     ):
-        with pytest.raises(Problem, match=told):
-            extended(base, GraphSchema.model_validate(more), Path("agent.yaml"))
+        with pytest.raises(ConfigError, match=told):
+            extend_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
     more = {
         "nodes": {"Message": {"key": "id", "properties": {**id_only, "x": {"type": "integer"}}}}
     }
-    made = extended(base, GraphSchema.model_validate(more), Path("agent.yaml"))
+    made = extend_schema(base, GraphSchema.model_validate(more), Path("agent.yaml"))
     assert made.nodes["Message"].properties["x"].type == "integer"
     assert "name" in made.nodes["Message"].properties
     assert "x" not in base.nodes["Message"].properties
@@ -66,6 +66,6 @@ def test_a_fork_may_declare_more_of_the_graph() -> None:
         "key": "id",
         "properties": {"id": {"type": "text"}},
     }
-    amended = amend(pinned, {"graph.nodes": {"Place": place}})
+    amended = amend_config(pinned, {"graph.nodes": {"Place": place}})
     assert amended.graph_schema.nodes.keys() == pinned.graph_schema.nodes.keys() | {"Place"}
-    assert amend(pinned, {}).graph_schema == pinned.graph_schema
+    assert amend_config(pinned, {}).graph_schema == pinned.graph_schema

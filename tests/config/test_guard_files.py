@@ -9,7 +9,7 @@ import pytest
 
 from config.guard_files import read_guards
 from config.loader import SHIPPED, load_agent
-from config.schema.agent import AgentConfig, Problem
+from config.schema.agent import AgentConfig, ConfigError
 
 WHOLE = """\
 - name: no-secrets-here
@@ -81,7 +81,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, expec
     agent = config / "agents" / "mine" / "agent.yaml"
     agent.parent.mkdir()
     agent.write_text("guards: [mine]")
-    with pytest.raises(Problem) as found:
+    with pytest.raises(ConfigError) as found:
         load_agent("mine", folder=config)
     told = str(found.value)
     assert told.startswith(f"{path}:{line}: "), told
@@ -91,7 +91,9 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, expec
 
 def test_an_unknown_file_is_answered_with_those_there_are(tmp_path: Path) -> None:
     config = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
-    with pytest.raises(Problem, match=r"found 'nothing', expected names of guard files: .*secrets"):
+    with pytest.raises(
+        ConfigError, match=r"found 'nothing', expected names of guard files: .*secrets"
+    ):
         load_agent("generalist", {"guards": ["nothing"]}, config)
 
 
@@ -133,7 +135,7 @@ def test_mistakes_in_hooks_name_the_key(tmp_path: Path, hooks: str, expected: st
     agent = config / "agents" / "mine" / "agent.yaml"
     agent.parent.mkdir()
     agent.write_text(f"hooks: {hooks}")
-    with pytest.raises(Problem) as found:
+    with pytest.raises(ConfigError) as found:
         load_agent("mine", folder=config)
     assert expected in str(found.value)
     assert str(agent) in str(found.value)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from config.files import parse_yaml
-from config.loader import SHIPPED, agent_names, amend, load_agent, overridden
-from config.schema.agent import Problem
-from config.templates import render
+from config.loader import SHIPPED, agent_names, amend_config, load_agent, overridden_value
+from config.schema.agent import ConfigError
+from config.templates import render_template
+from config.yaml_files import parse_yaml
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def agent(folder: Path, text: str | bytes, name: str = "mine") -> Path:
 
 def problem(folder: Path, name: str = "mine", **overrides: object) -> str:
     given = {key.replace("__", "."): value for key, value in overrides.items()}
-    with pytest.raises(Problem) as found:
+    with pytest.raises(ConfigError) as found:
         load_agent(name, given, folder)
     assert "\n" not in str(found.value)
     return str(found.value)
@@ -225,16 +225,16 @@ def test_a_pinned_configuration_is_amended_by_what_is_given_alone(
     (folder / "prompts" / "own.md").write_text("---\nversion: 2\n---\nof its own")
     monkeypatch.setenv("LONGHAUL_MODEL", "of the environment")
 
-    assert amend(pinned, {}, folder) == pinned
+    assert amend_config(pinned, {}, folder) == pinned
     given = {"limits.max_todos": 30, "prompts.strategic": "own.md", "model.name": "large"}
-    amended = amend(pinned, given, folder)
+    amended = amend_config(pinned, given, folder)
     assert (amended.limits.rewinds, amended.limits.max_todos) == (2, 30)
     assert amended.templates["strategic"] == "of its own"
     assert amended.templates["tactical"] == pinned.templates["tactical"]
     assert (amended.model.name, amended.model_for("tactical").name) == ("large", "small")
     assert (pinned.limits.max_todos, pinned.model.name) != (30, "large")
-    with pytest.raises(Problem, match=r"set: limits\.nothing"):
-        amend(pinned, {"limits.nothing": 1}, folder)
+    with pytest.raises(ConfigError, match=r"set: limits\.nothing"):
+        amend_config(pinned, {"limits.nothing": 1}, folder)
 
 
 def test_a_section_that_is_set_leaves_its_other_keys_as_they_are(folder: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_section_that_is_set_leaves_its_other_keys_as_they_are(folder: Path) -
     pinned = load_agent("mine", given, folder)
     assert (pinned.model.name, pinned.model.temperature) == ("small", 0.5)
     # A fork is amended by the same: without a name in it, it could not begin.
-    assert amend(pinned, given, folder) == pinned
+    assert amend_config(pinned, given, folder) == pinned
 
 
 def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path) -> None:
@@ -253,19 +253,19 @@ def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path)
     pinned = load_agent("mine", {}, folder)
     agent(folder, "description: edited since", "first")
 
-    fewer = amend(pinned, {"review.calls": 3}, folder)
+    fewer = amend_config(pinned, {"review.calls": 3}, folder)
     assert fewer.reviewer == pinned.reviewer
     # A fork's models are chosen anew; the job it was made of keeps those that it was pinned with.
     assert fewer.reviewer is not None
     fewer.reviewer.model.name = "another"
     assert fewer.reviewer != pinned.reviewer
-    other = amend(pinned, {"review.agent": "second"}, folder)
+    other = amend_config(pinned, {"review.agent": "second"}, folder)
     assert other.reviewer is not None
     assert other.reviewer.name == "second"
-    assert amend(pinned, {"review": None}, folder).reviewer is None
-    with pytest.raises(Problem, match=r"set: guards: found \['x'\].*a new job"):
-        amend(pinned, {"guards": ["x"]}, folder)
-    assert amend(pinned, {"guards": pinned.guards}, folder).rules == pinned.rules
+    assert amend_config(pinned, {"review": None}, folder).reviewer is None
+    with pytest.raises(ConfigError, match=r"set: guards: found \['x'\].*a new job"):
+        amend_config(pinned, {"guards": ["x"]}, folder)
+    assert amend_config(pinned, {"guards": pinned.guards}, folder).rules == pinned.rules
 
 
 def test_the_environment_overrides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,11 +309,11 @@ def test_phrases_of_another_language_are_added_by_a_file(folder: Path) -> None:
 
 
 def test_templates_are_strict() -> None:
-    assert render("{{ a }} {{ b }}", a=1, b="{{ c }}") == "1 {{ c }}"
-    with pytest.raises(Problem, match="template: 'a' is undefined"):
-        render("{{ a }}")
-    with pytest.raises(Problem, match="template: ZeroDivisionError"):
-        render("{{ 1 / a }}", a=0)
+    assert render_template("{{ a }} {{ b }}", a=1, b="{{ c }}") == "1 {{ c }}"
+    with pytest.raises(ConfigError, match="template: 'a' is undefined"):
+        render_template("{{ a }}")
+    with pytest.raises(ConfigError, match="template: ZeroDivisionError"):
+        render_template("{{ 1 / a }}", a=0)
 
 
 @pytest.mark.parametrize(
@@ -329,4 +329,4 @@ def test_templates_are_strict() -> None:
 def test_an_override_is_found_however_it_is_nested(
     overrides: dict[str, object], found: str | None
 ) -> None:
-    assert overridden(overrides, "workspace.remote") == found
+    assert overridden_value(overrides, "workspace.remote") == found

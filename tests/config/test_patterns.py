@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from config.patterns import compiled, matching
+from config.patterns import candidate_patterns, compile_cached
 
 PATTERNS = ("a+b", "(?i)KEY", "^x", "[0-9]{4,}")
 
 
 @pytest.mark.parametrize("text", ["", "aab", "my key 12345", "x", "no\nx", "aab x key", "é 1234 é"])
 def test_together_they_find_what_each_finds_alone(text: str) -> None:
-    assert matching(PATTERNS, text) == [one for one in PATTERNS if compiled(one).search(text)]
+    assert candidate_patterns(PATTERNS, text) == [
+        one for one in PATTERNS if compile_cached(one).search(text)
+    ]
 
 
 def test_no_pattern_is_in_any_text() -> None:
-    assert matching((), "text") == []
+    assert candidate_patterns((), "text") == []
 
 
 def test_patterns_too_large_for_one_pass_are_all_tried() -> None:
     large = tuple(rf"k{number}\pL{{300}}" for number in range(4))
-    assert matching(large, "text") == [*large]
+    assert candidate_patterns(large, "text") == [*large]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rehearsal import Answer, Reply, Request
-from rehearsal.request_view import View, look
+from rehearsal.request_view import RequestView, parse_request
 from rehearsal.wire import Arguments
 from tests.soak import soak
 
@@ -67,8 +67,8 @@ class Ledger:
     def reply(self, request: Request) -> Reply:
         if not request.get("tools"):
             return Reply(content=f"Lines: {str(request['messages']).count('append_file(')}.")
-        view = look(request)
-        verb = view.current.text.partition(" ")[0] if view.current else ""
+        view = parse_request(request)
+        verb = view.current_todo.text.partition(" ")[0] if view.current_todo else ""
         does = {
             "Describe": self._describe,
             "Plan": self._plan,
@@ -78,27 +78,27 @@ class Ledger:
         }
         return Reply(calls=does[verb](view))
 
-    def _describe(self, view: View) -> list[Call]:
+    def _describe(self, view: RequestView) -> list[Call]:
         text = f"# Workspace of {self.name}\n\nSeen in phase {view.number}.\n"
         return [("write_file", {"path": "workspace.md", "content": text}), _done("described")]
 
-    def _plan(self, view: View) -> list[Call]:
+    def _plan(self, view: RequestView) -> list[Call]:
         lines = ["# Plan", ""]
         for number in range(1, self.phases + 1):
             box = "x" if number <= view.number // 2 else " "
             lines += [f"## Phase {number}: Enter", "", f"- [{box}] Make the entries", ""]
         return [("write_file", {"path": "plan.md", "content": "\n".join(lines)}), _done("planned")]
 
-    def _hand_over(self, view: View) -> list[Call]:
+    def _hand_over(self, view: RequestView) -> list[Call]:
         number = view.number // 2 + 1
         if number > self.phases or view.replies:
             return [_done("handed over")]
         todos = [{"id": n, "content": f"Enter {self.name} {n}"} for n in range(1, self.todos + 1)]
         return [("todo_write", {"phase": f"Enter {number}", "description": "", "todos": todos})]
 
-    def _enter(self, view: View) -> list[Call]:
+    def _enter(self, view: RequestView) -> list[Call]:
         """Several calls in one reply: some in one workflow task, some with a regular tool."""
-        todo = view.current.id if view.current else 0
+        todo = view.current_todo.id if view.current_todo else 0
         first, second = self._entries(view.number, todo)
         if todo > 1:
             rest = (self._entries(view.number, n) for n in range(todo, self.todos + 1))
@@ -123,7 +123,7 @@ class Ledger:
         text = "\n".join(digest.hexdigest() for digest in digests)
         return ("write_file", {"path": f"notes/{phase}_{todo}.md", "content": text})
 
-    def _close(self, view: View) -> list[Call]:
+    def _close(self, view: RequestView) -> list[Call]:
         made = {"summary": f"Kept {self.name}.", "deliverables": [LEDGER], "confidence": 1.0}
         return [("job_complete", made)]
 

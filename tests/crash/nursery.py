@@ -35,7 +35,7 @@ def main() -> None:
     # What is loaded or made at first use: a hash of all code, an encoding, the expressions of an
     # agent's configuration, certificates.
     load_default_build_id()
-    tokens.count("tea")
+    tokens.count_tokens("tea")
     load_agent("generalist")
     AsyncOpenAI(base_url="http://localhost", api_key="none")
     signal.signal(signal.SIGCHLD, _bury)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from engine.connection import connect
+from engine.connection import connect_client
 from engine.development import DATABASE_FLAGS, FLAGS, find_binary, free_port
-from engine.errors import Unusable
+from engine.errors import SetupError
 from protocol.search_attributes import NAMES
 
 REPOSITORY = Path(__file__).parents[2]
@@ -69,8 +69,8 @@ class TemporalServer:
         """A client, as soon as the server answers."""
         async with asyncio.timeout(30):
             while True:
-                with suppress(Unusable):
-                    return await connect(self.address)
+                with suppress(SetupError):
+                    return await connect_client(self.address)
                 await asyncio.sleep(0.1)
 
 

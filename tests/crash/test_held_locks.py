@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack
 
-from activities.checkpoints.locks import locked
+from activities.checkpoints.locks import file_lock
 from tests.crash.begun import Begun, Place
 from tests.crash.model import Ledger
 from tests.crash.site import Site
@@ -31,7 +31,7 @@ async def trial(place: Place) -> Site:
         with ExitStack() as held:
             for name in LOCKS:
                 path = site.root.repository(site.job_id("Ada")) / name
-                held.enter_context(locked(path, seconds=10))
+                held.enter_context(file_lock(path, seconds=10))
             async with asyncio.timeout(MOST_SECONDS):
                 await site.progress(site.steps(), STEPS)
         await site.finish()

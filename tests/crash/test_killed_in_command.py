@@ -18,7 +18,7 @@ from tests.activities.mcp.serving import until
 from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Short, job
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 BEGUN = "*/*/workspace/begun"
 """In the private folder of each job whose command runs."""
@@ -38,7 +38,7 @@ async def trial(place: Place) -> None:
     names, told = ("alone", "networked"), set[str]()
 
     def work(view: Any) -> Any:
-        told.update(made.result for made in view.made if made.tool == "run_command")
+        told.update(made.result for made in view.calls if made.tool == "run_command")
         write = ("write_file", {"path": "output/tea.md", "content": "tea"})
         return [[("run_command", {"command": COMMAND})], [write], [DONE]][view.replies]
 

@@ -19,7 +19,7 @@ async def trial(place: Place) -> None:
     told: list[str] = []
 
     def work(view):
-        told.extend(made.result for made in view.made if made.tool == "odd__slow")
+        told.extend(made.result for made in view.calls if made.tool == "odd__slow")
         write = ("write_file", {"path": "output/tea.md", "content": "tea"})
         return [[("odd__slow", {})], [write], [DONE]][view.replies]
 

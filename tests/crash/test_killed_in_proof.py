@@ -13,7 +13,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.repository import Repository, repository_path
+from activities.projects.repository import ProjectRepository, repository_path
 from rehearsal import Answer, Request
 from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
@@ -21,7 +21,7 @@ from tests.crash.begun import Begun, Place
 from tests.workflows.short import Call
 from tests.workflows.team import Team, answer, project, write
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 BEGUN = "*/*/workspace/repo/begun"
 """In the private folder of whoever runs the tests."""
@@ -107,8 +107,8 @@ async def trial(place: Place) -> None:
     # Nobody was refused, and no reply paid for twice.
     assert result["jobs"] == 3
     assert len(set(asked)) == len(asked) == result["usage"]["model_calls"]
-    held = Repository(repository_path(root, "proof"))
-    assert held.changed(str(held.git.revparse_single("main~1").id), result["commit"]) == [
+    held = ProjectRepository(repository_path(root, "proof"))
+    assert held.changed_paths(str(held.git.revparse_single("main~1").id), result["commit"]) == [
         "tests/__init__.py",
         "tests/test_tea.py",
     ]

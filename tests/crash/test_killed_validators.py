@@ -6,8 +6,8 @@ import asyncio
 import json
 
 from activities.checkpoints import Root
-from activities.requirements.graph import Query, open_graph
-from activities.stores.engine import Store
+from activities.requirements.graph import GraphQuery, open_graph
+from activities.stores.engine import RelationalStore
 from config.loader import load_agent
 from rehearsal import rehearse
 from rehearsal.server import ModelServer
@@ -30,7 +30,7 @@ async def test_nothing_is_doubled(begun: Begun) -> None:
 
 async def trial(place: Place) -> None:
     root = Root.open(place.folder / "root", create=True)
-    store = Store(root, f"sqlite:///{root.path / '.longhaul' / 'store.sqlite3'}")
+    store = RelationalStore(root, f"sqlite:///{root.path / '.longhaul' / 'store.sqlite3'}")
     fill(store, [requirement(n, text) for n, text in enumerate(TEXTS, 1)])
 
     def decided() -> int:
@@ -63,8 +63,8 @@ async def trial(place: Place) -> None:
     assert sorted(every) == refs
     with open_graph(root, load_agent("validator").graph_schema) as graph:
         nodes, relations = graph.read(
-            Query("MATCH (r:Requirement) RETURN r.id ORDER BY r.id"),
-            Query("MATCH (r:Requirement)-[:FULFILLED_BY]->(b) RETURN r.id ORDER BY r.id"),
+            GraphQuery("MATCH (r:Requirement) RETURN r.id ORDER BY r.id"),
+            GraphQuery("MATCH (r:Requirement)-[:FULFILLED_BY]->(b) RETURN r.id ORDER BY r.id"),
         )
     assert nodes.rows == relations.rows == [[ref] for ref in refs]
 

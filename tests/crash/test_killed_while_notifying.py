@@ -16,7 +16,7 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 
 from activities.checkpoints import Root
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from rehearsal.server import ModelServer
 from tests.crash.begun import Begun, Place
 from tests.crash.processes import Worker
@@ -116,7 +116,7 @@ def start(there: Receiver) -> dict[str, Any]:
     return job(set=settings)
 
 
-def work(view: View) -> Sequence[Call]:
+def work(view: RequestView) -> Sequence[Call]:
     if view.replies < KILLS:
         return [("append_file", {"path": "notes/log.md", "content": f"{view.replies}\n"})]
     return [TEA, DONE]

@@ -11,8 +11,8 @@ from sqlalchemy import Row
 
 from activities.checkpoints import Root
 from activities.stores import traces as rows
-from activities.stores.engine import Store
-from rehearsal.request_view import View
+from activities.stores.engine import RelationalStore
+from rehearsal.request_view import RequestView
 from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
 from tests.crash.begun import Begun, Place
@@ -28,16 +28,16 @@ async def test_each_trace_is_stored_once(begun: Begun) -> None:
 async def trial(place: Place) -> None:
     root = Root.open(place.folder / "root", create=True)
     path = root.path / ".longhaul" / "store.sqlite3"
-    store = Store(root, f"sqlite:///{path}")
+    store = RelationalStore(root, f"sqlite:///{path}")
 
     def stored() -> Sequence[Row[Any]]:
-        return store.run(lambda connection: rows.of_job(connection, "traces"))
+        return store.run(lambda connection: rows.job_traces(connection, "traces"))
 
     assert list(stored()) == []  # the tables are made
     held = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
-    def work(view: View) -> Sequence[Call]:
-        if view.made:
+    def work(view: RequestView) -> Sequence[Call]:
+        if view.calls:
             if not held.in_transaction:
                 held.execute("BEGIN IMMEDIATE")
             return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]

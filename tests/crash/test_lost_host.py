@@ -79,7 +79,7 @@ def tree_but_for_usage(site: Site, stayed: Site) -> str:
     completion = "output/completion.json"
     snapshot = last(site)
     snapshot.files = snapshot.files.write(completion, last(stayed).files.read(completion))
-    return snapshot.compared
+    return snapshot.comparable_tree
 
 
 def differing(site: Site, stayed: Site) -> str:

@@ -23,10 +23,10 @@ from temporalio.service import RPCError
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
-from activities.toolkit.registry import REGISTRY, select
+from activities.toolkit.registry import REGISTRY, select_tools
 from config.loader import SHIPPED, load_agent
-from config.templates import render
-from engine.development import find_binary, server
+from config.templates import render_template
+from engine.development import development_server, find_binary
 from engine.service import build_worker
 from rehearsal import RehearsalTransport, rehearse
 from tests.activities.standing import Standing
@@ -49,10 +49,10 @@ def test_the_agent_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     agent = load_agent("critic", folder=config)
     assert agent.limits.rewinds == 2
     assert agent.limits.max_todos == load_agent("generalist").limits.max_todos
-    assert {"cite_document", "todo_write"} <= {tool.name for tool in select(agent.tools)}
-    told = render(agent.instructions_template, instructions="Only page 3.")
+    assert {"cite_document", "todo_write"} <= {tool.name for tool in select_tools(agent.tools)}
+    told = render_template(agent.instructions_template, instructions="Only page 3.")
     assert "For this job" in told
-    assert "For this job" not in render(agent.instructions_template, instructions="")
+    assert "For this job" not in render_template(agent.instructions_template, instructions="")
 
 
 def test_the_agent_with_servers_is_the_one_it_extends(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_the_tool_runs(counting: ModuleType, tmp_path: Path) -> None:
     assert job.call("count_words", path="notes/a.md", at_least=3).endswith("3 words.")
     assert "not a text file" in job.call("count_words", path="notes/b.bin")
     assert "at_least" in job.call("count_words", path="notes/a.md", at_least=0)
-    assert [entry.name for entry in select(["counting"])] == ["count_words"]
+    assert [entry.name for entry in select_tools(["counting"])] == ["count_words"]
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ async def jobs(tmp_path: Path) -> AsyncIterator[Jobs]:
         max_retries=0,
         http_client=httpx2.AsyncClient(transport=RehearsalTransport(rehearse, delay=0.3)),
     )
-    async with server(ui=False) as running:
+    async with development_server(ui=False) as running:
         activities = all_activities(root, connect=lambda _: slow)
         async with build_worker(running.client, task_queue="longhaul", activities=activities):
             yield Jobs(running.client, root, "longhaul")

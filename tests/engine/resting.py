@@ -52,7 +52,7 @@ def worker(client: Client, queue: str) -> Worker:
         client,
         task_queue=queue,
         workflows=[Resting],
-        workflow_runner=sandbox.runner(),
+        workflow_runner=sandbox.sandbox_runner(),
         sticky_queue_schedule_to_start_timeout=STICKY,
     )
 

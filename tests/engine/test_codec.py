@@ -12,9 +12,9 @@ from temporalio.api.failure.v1 import Failure
 from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 
-from engine.codec import data_converter, encrypting, keys_from_environment
+from engine.codec import data_converter, encrypting_converter, keys_from_environment
 from engine.converter import DATA_CONVERTER
-from engine.errors import Unusable
+from engine.errors import SetupError
 from protocol.payloads import (
     ENCRYPTED,
     UNDECODABLE,
@@ -34,7 +34,7 @@ async def sent(converter: DataConverter, value: Any = SECRET) -> Payload:
 
 
 async def test_nothing_of_a_payload_can_be_read_and_no_two_are_alike() -> None:
-    converter = encrypting({"new": NEW})
+    converter = encrypting_converter({"new": NEW})
     first, second = await sent(converter), await sent(converter)
     assert b"secret" not in first.SerializeToString()
     assert b"json/plain" not in first.SerializeToString()
@@ -44,26 +44,29 @@ async def test_nothing_of_a_payload_can_be_read_and_no_two_are_alike() -> None:
 
 
 async def test_the_first_key_encrypts_and_old_ones_decrypt() -> None:
-    before = await sent(encrypting({"old": OLD}))
-    both = encrypting({"new": NEW, "old": OLD})
+    before = await sent(encrypting_converter({"old": OLD}))
+    both = encrypting_converter({"new": NEW, "old": OLD})
     assert await both.decode([before]) == [SECRET]
     assert (await sent(both)).metadata["encryption-key-id"] == b"new"
 
 
 async def test_plain_json_of_a_person_is_read() -> None:
-    assert await encrypting({"new": NEW}).decode([await sent(DATA_CONVERTER)]) == [SECRET]
+    assert await encrypting_converter({"new": NEW}).decode([await sent(DATA_CONVERTER)]) == [SECRET]
 
 
 @pytest.mark.parametrize(
     ("converter", "told"),
     [
         (DATA_CONVERTER, "LONGHAUL_CODEC_KEYS is not set here"),
-        (encrypting({"new": NEW}), "LONGHAUL_CODEC_KEYS here holds no key 'old'"),
-        (encrypting({"old": NEW}), "key 'old' in LONGHAUL_CODEC_KEYS here is not the one"),
+        (encrypting_converter({"new": NEW}), "LONGHAUL_CODEC_KEYS here holds no key 'old'"),
+        (
+            encrypting_converter({"old": NEW}),
+            "key 'old' in LONGHAUL_CODEC_KEYS here is not the one",
+        ),
     ],
 )
 async def test_without_the_key_one_line_says_which(converter: DataConverter, told: str) -> None:
-    payload = await sent(encrypting({"old": OLD}))
+    payload = await sent(encrypting_converter({"old": OLD}))
     with pytest.raises(EncryptedPayloadError, match=told):
         await converter.decode([payload], [dict])
     # Where any value is taken: a start is left to a worker with the key, a signal is refused.
@@ -78,12 +81,14 @@ async def test_without_the_key_one_line_says_which(converter: DataConverter, tol
 @pytest.mark.parametrize("data", [b"", b"x", b"x" * 12, b"x" * 100])
 async def test_a_payload_that_was_made_up_is_a_value_that_says_so(data: bytes) -> None:
     metadata = {"encoding": ENCRYPTED.encode(), "encryption-key-id": b"new"}
-    [value] = await encrypting({"new": NEW}).decode([Payload(metadata=metadata, data=data)])
+    [value] = await encrypting_converter({"new": NEW}).decode(
+        [Payload(metadata=metadata, data=data)]
+    )
     assert list(value) == [UNDECODABLE]
 
 
 async def test_failure_messages_are_encrypted() -> None:
-    converter = encrypting({"new": NEW})
+    converter = encrypting_converter({"new": NEW})
     failure = Failure()
     await converter.encode_failure(ApplicationError("the secret", "detail", type="Kind"), failure)
     assert b"secret" not in failure.SerializeToString()
@@ -120,7 +125,7 @@ def test_without_keys_nothing_is_encrypted() -> None:
     ],
 )
 def test_bad_keys_are_told_without_the_key(given: str, told: str) -> None:
-    with pytest.raises(Unusable) as raised:
+    with pytest.raises(SetupError) as raised:
         keys_from_environment({"LONGHAUL_CODEC_KEYS": given})
     assert told in str(raised.value)
     assert NEW.hex() not in str(raised.value)
@@ -129,5 +134,5 @@ def test_bad_keys_are_told_without_the_key(given: str, told: str) -> None:
 def test_a_key_file_that_is_not_there_or_empty_is_told(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path / "empty"):
         (tmp_path / "empty").write_text("\n")
-        with pytest.raises(Unusable, match=path.name):
+        with pytest.raises(SetupError, match=path.name):
             keys_from_environment({"LONGHAUL_CODEC_KEYS_FILE": str(path)})

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine import connection
-from engine.connection import answering_link, connect, describe_endpoint, ui_link
-from engine.errors import Unusable
+from engine.connection import answering_link, connect_client, describe_endpoint, ui_link
+from engine.errors import SetupError
 
 
 @pytest.fixture(autouse=True)
@@ -22,8 +22,8 @@ def bare(monkeypatch):
 
 @pytest.mark.parametrize("address", ["localhost:1", "no-such-host.invalid:7233", "nonsense"])
 async def test_no_server_is_one_line_that_names_it(address):
-    with pytest.raises(Unusable) as raised:
-        await connect(address)
+    with pytest.raises(SetupError) as raised:
+        await connect_client(address)
     assert address in str(raised.value)
     assert "`make demo ARGS=--keep`" in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -32,8 +32,8 @@ async def test_no_server_is_one_line_that_names_it(address):
 @pytest.mark.parametrize("scheme", ["http", "https", "tcp"])
 async def test_an_address_with_a_scheme_is_refused_in_one_line(monkeypatch, recwarn, scheme):
     monkeypatch.setenv("TEMPORAL_ADDRESS", f"{scheme}://me:secret@localhost:1")
-    with pytest.raises(Unusable, match=f"{scheme}://localhost:1, expected host:port") as raised:
-        await connect()
+    with pytest.raises(SetupError, match=f"{scheme}://localhost:1, expected host:port") as raised:
+        await connect_client()
     assert "secret" not in str(raised.value)
     assert not recwarn.list
 
@@ -45,8 +45,8 @@ async def test_a_server_that_never_answers_is_given_up():
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     began = time.monotonic()
-    with pytest.raises(Unusable, match="no answer"):
-        await connect(f"127.0.0.1:{port}")
+    with pytest.raises(SetupError, match="no answer"):
+        await connect_client(f"127.0.0.1:{port}")
     assert time.monotonic() - began < 4 * connection.CONNECT_SECONDS
     server.close()
 
@@ -59,8 +59,8 @@ async def test_a_server_without_tls_that_is_asked_by_it_is_said_to_be_one(monkey
     monkeypatch.setenv("TEMPORAL_TLS", "true")
     server = await asyncio.start_server(plain, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    with pytest.raises(Unusable, match=r"\(it speaks no TLS, asked by TLS"):
-        await connect(f"127.0.0.1:{port}")
+    with pytest.raises(SetupError, match=r"\(it speaks no TLS, asked by TLS"):
+        await connect_client(f"127.0.0.1:{port}")
     server.close()
 
 
@@ -73,13 +73,13 @@ def test_temporals_own_configuration_is_used(monkeypatch, tmp_path):
     assert (options["target_host"], options["namespace"]) == ("far:7233", "mine")
     assert ui_link("job") is None
     monkeypatch.setenv("TEMPORAL_PROFILE", "absent")
-    with pytest.raises(Unusable, match="configuration"):
+    with pytest.raises(SetupError, match="configuration"):
         connection.client_options()
 
 
 def test_a_configuration_file_that_is_not_there_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(tmp_path / "none.toml"))
-    with pytest.raises(Unusable, match=r"TEMPORAL_CONFIG_FILE names .*none\.toml, and there is"):
+    with pytest.raises(SetupError, match=r"TEMPORAL_CONFIG_FILE names .*none\.toml, and there is"):
         connection.client_options()
     monkeypatch.setenv("TEMPORAL_CONFIG_FILE", "")
     assert connection.client_options()["target_host"] == "localhost:7233"

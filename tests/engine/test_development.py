@@ -6,8 +6,8 @@ from temporalio import workflow
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import GrpcCompression
 
-from engine.connection import connect
-from engine.development import find_binary, server
+from engine.connection import connect_client
+from engine.development import development_server, find_binary
 from engine.service import build_worker
 from protocol.search_attributes import NAMES
 
@@ -33,20 +33,20 @@ def test_the_binary_is_found():
 
 async def test_search_attributes_are_registered_and_data_outlives_the_server(tmp_path):
     database = tmp_path / "deep" / "temporal.db"
-    async with server(ui=False, database=database) as first:
+    async with development_server(ui=False, database=database) as first:
         found = await first.client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace="default")
         )
         assert set(NAMES) <= set(found.custom_attributes)
         await first.client.start_workflow("Job", id="kept", task_queue="longhaul")
-    async with server(ui=False, database=database) as second:
-        again = await connect(second.address)
+    async with development_server(ui=False, database=database) as second:
+        again = await connect_client(second.address)
         assert (await again.get_workflow_handle("kept").describe()).workflow_type == "Job"
 
 
 async def test_what_stays_on_this_machine_is_not_compressed():
-    async with server(ui=False) as running:
-        for client in (running.client, await connect(running.address)):
+    async with development_server(ui=False) as running:
+        for client in (running.client, await connect_client(running.address)):
             assert client.service_client.config.grpc_compression is GrpcCompression.NONE
 
 
@@ -55,7 +55,7 @@ async def test_another_port_is_chosen_when_the_wanted_one_is_taken():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        async with server(port=port, ui_port=port) as running:
+        async with development_server(port=port, ui_port=port) as running:
             assert running.address != f"127.0.0.1:{port}"
             assert running.ui
             assert str(port) not in running.ui

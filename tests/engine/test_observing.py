@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 from temporalio.client import Client, WorkflowHandle
 
-from engine.development import Server, free_port
+from engine.development import DevelopmentServer, free_port
 from tests.brief import BRIEF
 from tests.crash.processes import Nursery
 from tests.engine.test_process import environment
@@ -19,7 +19,7 @@ QUEUE = "observed"
 
 
 async def test_health_metrics_and_logs_of_a_worker_with_a_job(
-    running: Server, workers: Nursery, tmp_path: Path
+    running: DevelopmentServer, workers: Nursery, tmp_path: Path
 ) -> None:
     health, metrics = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     variables = {

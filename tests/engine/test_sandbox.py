@@ -18,7 +18,7 @@ from temporalio.client import (
 from temporalio.worker import Replayer, Worker
 
 from engine import sandbox
-from engine.development import Server
+from engine.development import DevelopmentServer
 from engine.errors import TOO_EARLY
 from tests.engine import resting
 from tests.engine.reading import Reading
@@ -26,14 +26,14 @@ from tests.engine.resting import Resting
 
 
 async def test_every_run_is_kept_from_the_clock_in_modules_that_were_imported_once(
-    running: Server,
+    running: DevelopmentServer,
 ) -> None:
     queue = uuid.uuid4().hex
     async with Worker(
         running.client,
         task_queue=queue,
         workflows=[Reading],
-        workflow_runner=sandbox.runner(),
+        workflow_runner=sandbox.sandbox_runner(),
         workflow_failure_exception_types=[Exception],
     ):
 
@@ -46,7 +46,7 @@ async def test_every_run_is_kept_from_the_clock_in_modules_that_were_imported_on
 
         for what in await asyncio.gather(*map(told, range(20))):
             assert "Cannot access time.time" in what
-    modules = sandbox._imported[Reading.__module__].modules
+    modules = sandbox._imported_modules[Reading.__module__].modules
     assert modules["tests.engine.clocked"] is not sys.modules["tests.engine.clocked"]
 
 
@@ -56,20 +56,20 @@ async def rest() -> None:
 
 
 async def test_a_run_replays_also_when_a_query_came_with_events_before_their_task(
-    running: Server,
+    running: DevelopmentServer,
 ) -> None:
     # On a busy machine, the query may come too late to be too early.
     for _ in range(3):
         history, answer = await queried_after_a_kill(running)
-        await Replayer(workflows=[Resting], workflow_runner=sandbox.runner()).replay_workflow(
-            history
-        )
+        await Replayer(
+            workflows=[Resting], workflow_runner=sandbox.sandbox_runner()
+        ).replay_workflow(history)
         if answer == TOO_EARLY:
             return
     pytest.fail(f"the query was answered: {answer!r}")
 
 
-async def queried_after_a_kill(running: Server) -> tuple[WorkflowHistory, str]:
+async def queried_after_a_kill(running: DevelopmentServer) -> tuple[WorkflowHistory, str]:
     """A run whose worker was killed, and what the next one said to a query, before a signal."""
     client, queue = running.client, uuid.uuid4().hex
     served = multiprocessing.get_context("spawn").Process(

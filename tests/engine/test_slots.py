@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from temporalio.worker import SlotPermit
 
-from engine.slots import AT_ONCE, WhileInTime
+from engine.slots import AT_ONCE, ResponsiveSlotSupplier
 
 NOTHING: Any = None
 
 
-async def taken(supplier: WhileInTime, most: int, seconds: float) -> int:
+async def taken(supplier: ResponsiveSlotSupplier, most: int, seconds: float) -> int:
     """How many slots are given within this time, up to so many."""
     count = 0
     try:
@@ -28,13 +28,13 @@ async def taken(supplier: WhileInTime, most: int, seconds: float) -> int:
 
 
 async def test_a_loop_that_wakes_in_time_takes_as_many_as_there_are() -> None:
-    supplier = WhileInTime(40)
+    supplier = ResponsiveSlotSupplier(40)
     assert await taken(supplier, 40, 10) == 40
     assert await taken(supplier, 1, 0.2) == 0
 
 
 async def test_a_loop_that_is_late_takes_a_few_only() -> None:
-    supplier = WhileInTime(1000)
+    supplier = ResponsiveSlotSupplier(1000)
 
     async def busy() -> None:
         while True:
@@ -49,7 +49,7 @@ async def test_a_loop_that_is_late_takes_a_few_only() -> None:
 
 
 async def test_what_is_given_back_is_given_again() -> None:
-    supplier = WhileInTime(AT_ONCE)
+    supplier = ResponsiveSlotSupplier(AT_ONCE)
     for _ in range(AT_ONCE):
         await supplier.reserve_slot(NOTHING)
     assert supplier.try_reserve_slot(NOTHING) is None

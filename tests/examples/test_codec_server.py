@@ -13,7 +13,7 @@ import uvicorn
 from google.protobuf import json_format
 from temporalio.api.common.v1 import Payloads
 
-from engine.codec import Encryption, encrypting
+from engine.codec import EncryptionCodec, encrypting_converter
 from examples.codec_server import application
 
 KEYS = {"2026": bytes(range(32))}
@@ -22,7 +22,7 @@ WEB = "http://localhost:8233"
 
 @pytest.fixture
 async def codec() -> AsyncIterator[httpx2.AsyncClient]:
-    config = uvicorn.Config(application(Encryption(KEYS), WEB), port=0, log_level="error")
+    config = uvicorn.Config(application(EncryptionCodec(KEYS), WEB), port=0, log_level="error")
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     while not server.started:  # noqa: ASYNC110 - it offers nothing to wait for
@@ -35,7 +35,7 @@ async def codec() -> AsyncIterator[httpx2.AsyncClient]:
 
 
 async def test_it_decodes_what_web_has_from_a_history(codec: httpx2.AsyncClient) -> None:
-    payloads = await encrypting(KEYS).encode([{"agent": "creator"}, "phase 2"])
+    payloads = await encrypting_converter(KEYS).encode([{"agent": "creator"}, "phase 2"])
     asked = json_format.MessageToDict(Payloads(payloads=payloads))
     headers = {"origin": WEB, "x-namespace": "default"}
     answer = await codec.post("/decode", json=asked, headers=headers)
@@ -57,7 +57,7 @@ async def test_what_it_encodes_is_what_workers_read(codec: httpx2.AsyncClient) -
     answer = await codec.post("/encode", json={"payloads": [plain]})
     sealed = json_format.ParseDict(answer.json(), Payloads())
     assert b"Enough" not in sealed.SerializeToString()
-    assert await encrypting(KEYS).decode(sealed.payloads) == [{"reason": "Enough."}]
+    assert await encrypting_converter(KEYS).decode(sealed.payloads) == [{"reason": "Enough."}]
 
 
 async def test_a_browser_may_ask_from_temporal_web_and_from_nowhere_else(

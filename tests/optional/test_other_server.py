@@ -13,7 +13,7 @@ from temporalio.client import Client
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
-from activities.model.endpoint import connect
+from activities.model.endpoint import connect_endpoint
 from engine.service import build_worker
 from tests.workflows.serving import Jobs
 from workflows.remedies import NO_CALL
@@ -38,7 +38,7 @@ async def test_a_job_with_its_model_comes_to_a_clear_state(
         "limits.job.model_calls": 12,
     }
     queue = f"other-{api}-{stream}"
-    activities = all_activities(root, connect=connect)
+    activities = all_activities(root, connect=connect_endpoint)
     async with build_worker(temporal, root=root, task_queue=queue, activities=activities):
         jobs = Jobs(temporal, root, queue)
         start = {"agent": "generalist", "instructions": "Write a guide on tea.", "set": settings}

@@ -44,12 +44,12 @@ class Provider:
         self.asked.append((path.rpartition("/v1/")[2], request["model"]))
         if path.endswith("/responses"):
             return self._responses(request)
-        incoming = wire.parse(body)
-        assert isinstance(incoming, wire.Incoming)
+        incoming = wire.parse_body(body)
+        assert isinstance(incoming, wire.IncomingRequest)
         if request["model"] not in self.chat:
             return _failed(wire.Failure(400, ELSEWHERE.format(request["model"])))
         self.chats.append(request)
-        answer = wire.ask(self.responses.model, _unmarked(incoming.request))
+        answer = wire.ask_model(self.responses.model, _unmarked(incoming.request))
         if not isinstance(answer, wire.Reply):
             return _failed(answer)
         content = b"".join(wire.as_events(incoming, answer))

@@ -8,10 +8,10 @@ import pytest
 
 from activities.phases.orientation import first_messages
 from rehearsal import extraction, strategic
-from rehearsal.formulation import procedure
+from rehearsal.formulation import choose_procedure
 from rehearsal.plans import Plan, PlanPhase
 from rehearsal.replay import Call, Steps
-from rehearsal.request_view import look
+from rehearsal.request_view import parse_request
 from tests.activities.standing import Standing
 
 LISTED = """\
@@ -23,7 +23,7 @@ LISTED = """\
 - C-003 · p.2, 2.1 · must · 0.9 · Milk must be fresh.
 """
 DECIDED = {
-    extraction.LEFT: "C-001 · documents/tea.md · not relevant\n",
+    extraction.LEFT_OUT: "C-001 · documents/tea.md · not relevant\n",
     "requirements/req_001/requirement.md": "Cups must be clean.\n",
 }
 
@@ -43,14 +43,16 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
     for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
         job.write(path, text)
-    batches = extraction.batches([("documents/tea.md", 4, 6)])
+    batches = extraction.batch_todos([("documents/tea.md", 4, 6)])
     job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
     snapshot = job.open()
     snapshot.state.issue = issue
     messages = first_messages(snapshot, "")
-    view = look({"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []})
+    view = parse_request(
+        {"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []}
+    )
     [(_, handed)] = until(job, strategic.hand_over(view), "todo_write")
-    steps = procedure(handed["todos"][0]["content"])
+    steps = choose_procedure(handed["todos"][0]["content"])
     assert steps is not None
     batch = until(job, steps, "add_requirement")
     assert [name for name, _ in batch] == ["add_requirement"] * cited

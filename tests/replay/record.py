@@ -20,7 +20,7 @@ from typing import Any
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root
-from engine.development import server
+from engine.development import development_server
 from rehearsal import Failure, Reply, rehearse
 from rehearsal.wire import Answer, Request
 from tests.workflows import team
@@ -264,7 +264,7 @@ async def record(version: str, scenes: Sequence[str]) -> None:
         # Of its own, since several have the same id.
         with tempfile.TemporaryDirectory() as folder:
             root = Root.open(Path(folder) / "root", create=True)
-            async with server(ui=False) as temporal:
+            async with development_server(ui=False) as temporal:
                 async with serving(temporal.client, root, model()) as jobs:
                     handle = await scene(jobs)
                 runs = temporal.client.list_workflows(f'WorkflowId="{handle.id}"')

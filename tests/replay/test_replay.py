@@ -13,7 +13,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from engine.converter import DATA_CONVERTER
-from engine.sandbox import runner
+from engine.sandbox import sandbox_runner
 from tests.replay import record
 from tests.replay.record import HISTORIES, SCENES
 from workflows.job import Job
@@ -38,7 +38,7 @@ def test_every_scene_is_recorded() -> None:
 async def test_history_replays(path: Path) -> None:
     text = recorded(path)
     replayer = Replayer(
-        workflows=[Job, Project], data_converter=DATA_CONVERTER, workflow_runner=runner()
+        workflows=[Job, Project], data_converter=DATA_CONVERTER, workflow_runner=sandbox_runner()
     )
     result = await replayer.replay_workflow(
         WorkflowHistory.from_json(record.RECORDED, text), raise_on_replay_failure=False
@@ -50,7 +50,7 @@ async def test_replay_notices_another_shape() -> None:
     """The check can fail: a history whose activities are other than the code's is refused."""
     text = recorded(RECORDED[0])
     replayer = Replayer(
-        workflows=[Job, Project], data_converter=DATA_CONVERTER, workflow_runner=runner()
+        workflows=[Job, Project], data_converter=DATA_CONVERTER, workflow_runner=sandbox_runner()
     )
     result = await replayer.replay_workflow(
         WorkflowHistory.from_json(record.RECORDED, text.replace('"model_call"', '"other_call"')),

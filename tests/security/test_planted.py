@@ -17,7 +17,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root, open_checkpoints
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from rehearsal.server import ModelServer
 from rehearsal.wire import Answer, Failure, Request
 from tests.activities.mcp.serving import odd
@@ -49,8 +49,8 @@ class Careless:
     def __post_init__(self) -> None:
         self.short = Short({"Work": self.work})
 
-    def work(self, view: View) -> Sequence[Call]:
-        self.results += [made.result for made in view.made[-1:]]
+    def work(self, view: RequestView) -> Sequence[Call]:
+        self.results += [made.result for made in view.calls[-1:]]
         key = ENVIRONMENT["OPENAI_API_KEY"]
         calls: list[Call] = [
             ("odd__variables", {}),

@@ -8,14 +8,14 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from engine.development import Server
+from engine.development import DevelopmentServer
 from rehearsal import rehearse
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 
 
 @pytest.fixture(scope="session")
-def temporal(running: Server) -> Client:
+def temporal(running: DevelopmentServer) -> Client:
     return running.client
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from activities.steps import gate_facts
-from activities.steps.transition import Phases
+from activities.steps.transition import TransitionActivity
 from tests.workflows.serving import Jobs
 
 
@@ -39,7 +39,7 @@ def gate_held(ends: str) -> Iterator[Held]:
     read, held = gate_facts.read_facts, Held()
 
     def read_facts(snapshot: Any, call: int | None, checks: Any = None) -> Any:
-        ended_by = None if call is None else snapshot.call(call)["function"]["name"]
+        ended_by = None if call is None else snapshot.tool_call(call)["function"]["name"]
         if snapshot.state.phase.number > 1 and ended_by == ends:
             held()
         return read(snapshot, call, checks)
@@ -52,14 +52,14 @@ def gate_held(ends: str) -> Iterator[Held]:
 @contextmanager
 def turn_held() -> Iterator[Held]:
     """The turn to a new phase takes as long as wanted, as on a host that is away."""
-    turn, held = Phases._turn, Held()
+    turn, held = TransitionActivity._change_phase, Held()
 
-    def _turn(phases: Phases, *given: Any) -> Any:
+    def _turn(phases: TransitionActivity, *given: Any) -> Any:
         held()
         return turn(phases, *given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Phases, "_turn", _turn)
+        patch.setattr(TransitionActivity, "_change_phase", _turn)
         yield held
 
 

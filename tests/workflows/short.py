@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rehearsal import Reply, Request
-from rehearsal.request_view import View, failed, judges, look
+from rehearsal.request_view import RequestView, is_error, is_judge_request, parse_request
 from rehearsal.wire import Arguments
 
 Call = tuple[str, Arguments]
-Does = Callable[[View], Sequence[Call]]
+Does = Callable[[RequestView], Sequence[Call]]
 SET = {
     "limits.min_todos": 1,
     "todos.bootstrap": ["Plan"],
@@ -71,25 +71,25 @@ class Short:
 
     def __call__(self, request: Request) -> Reply:
         if not request.get("tools"):
-            return self.judge(request) if judges(request) else Reply(content="Summary.")
-        view = look(request)
+            return self.judge(request) if is_judge_request(request) else Reply(content="Summary.")
+        view = parse_request(request)
         if "send_back" in view.tools:
             return self.reviewer(request)
-        if view.made and view.made[-1].tool == "job_complete" and failed(view.made[-1].result):
-            self._refused[view.number, len(view.made)] = view.made[-1].result
-        verb = view.current.text.partition(" ")[0] if view.current else ""
+        if view.calls and view.calls[-1].tool == "job_complete" and is_error(view.calls[-1].result):
+            self._refused[view.number, len(view.calls)] = view.calls[-1].result
+        verb = view.current_todo.text.partition(" ")[0] if view.current_todo else ""
         if verb == "Plan" and verb not in self.verbs:
             first = [] if _called("write_file", view) else [plan("[ ] Boil", "[ ] Brew")]
             return Reply(calls=[*first, *self._calls("Hand", view)])
         return Reply(calls=self._calls(verb, view))
 
-    def _calls(self, verb: str, view: View) -> list[Call]:
+    def _calls(self, verb: str, view: RequestView) -> list[Call]:
         does = {**(FINAL if "Close" in self.verbs else DEFAULTS), **self.verbs}[verb]
         return list(does(view)) if callable(does) else [does[view.replies % len(does)]]
 
 
-def _called(tool: str, view: View) -> bool:
-    return any(made.tool == tool for made in view.made)
+def _called(tool: str, view: RequestView) -> bool:
+    return any(made.tool == tool for made in view.calls)
 
 
 MARKED = plan("[x] Boil", "[x] Brew")

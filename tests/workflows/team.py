@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rehearsal import Answer, Reply, Request
-from rehearsal.request_view import View, failed, look
+from rehearsal.request_view import RequestView, is_error, parse_request
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
 TODOS = {
@@ -64,14 +64,14 @@ class Team:
                 self.long += 1
                 return self.shortened
             return Reply(content="Summary.")
-        view = look(request)
-        verb = view.current.text.partition(" ")[0] if view.current else ""
-        if verb in ("Plan", "Rethink") and not view.made and view.replies == 0:
+        view = parse_request(request)
+        verb = view.current_todo.text.partition(" ")[0] if view.current_todo else ""
+        if verb in ("Plan", "Rethink") and not view.calls and view.replies == 0:
             self.asked.append(view.opening)
         replies = in_replies(self._calls(view, verb))
         return Reply(calls=replies[min(view.replies, len(replies) - 1)])
 
-    def _calls(self, view: View, verb: str) -> list[Call]:
+    def _calls(self, view: RequestView, verb: str) -> list[Call]:
         if verb in ("Plan", "Rethink"):
             # What the job is asked for goes along in the plan, which tactical phases do not see.
             asked = view.opening.partition("## Amended")[2] or view.opening
@@ -80,8 +80,8 @@ class Team:
             told = write("workspace.md", asked[:8000])
             return [plan("[ ] Do"), told, hand_over({}), DONE]
         if verb == "Mark":
-            if view.made and failed(view.made[-1].result):
-                return [("todo_rewind", {"issue": view.made[-1].result})]
+            if view.calls and is_error(view.calls[-1].result):
+                return [("todo_rewind", {"issue": view.calls[-1].result})]
             return [plan("[x] Do"), close(summary=self.summary, unresolved=list(self.unresolved))]
         for text, writes in self.does.items():
             if text in view.workspace:

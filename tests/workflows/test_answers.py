@@ -12,7 +12,7 @@ from temporalio.client import Client, WorkflowHandle
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
-from activities.model.endpoint import connect
+from activities.model.endpoint import connect_endpoint
 from benchmarks.zero_cost import ZeroCost
 from engine.service import build_worker
 from rehearsal import Cut, Failure, Reply, Stall
@@ -309,7 +309,7 @@ async def test_a_revoked_key_parks_the_job_and_a_new_one_finishes_it(
     with ModelServer(FEW, key=lambda: "sk-old" if next(requests) < 4 else "sk-new") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-old")
-        activities = all_activities(root, connect=connect)
+        activities = all_activities(root, connect=connect_endpoint)
         queue = "revoked"
         async with build_worker(temporal, root=root, task_queue=queue, activities=activities):
             jobs = Jobs(temporal, root, queue)

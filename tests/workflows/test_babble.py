@@ -18,7 +18,7 @@ import yaml
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.job.conversation import answered
+from activities.job.conversation import count_results
 from activities.job.snapshot import Snapshot
 from protocol.state import Phase, Todo
 from rehearsal import RehearsalTransport
@@ -158,8 +158,8 @@ def follows(before: Snapshot, after: Snapshot, message: str) -> None:
     assert data["outcome"] == "completed"
     if old.purpose != "final":
         assert len(now) == len(old.todos), page
-    called = before.conversation.calls(before.state.step)
-    made = answered(before.conversation)
+    called = before.conversation.tool_calls(before.state.step)
+    made = count_results(before.conversation)
     if made < len(called):
         assert called[made]["function"]["name"] == "todo_complete"
         assert now - done == {todo.id for todo in old.open_todos}

@@ -16,11 +16,11 @@ from temporalio.worker import Replayer
 from activities.checkpoints import Root
 from cli.events import last_events
 from cli.jobs import describe_failure, view_job
-from engine.codec import encrypting
+from engine.codec import encrypting_converter
 from engine.converter import DATA_CONVERTER
-from engine.sandbox import runner
+from engine.sandbox import sandbox_runner
 from protocol.payloads import EncryptedPayloadError
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Failure, Request
 from tests.workflows.serving import FAILS, Jobs, serving
 from tests.workflows.short import DONE, Call, Short, job
@@ -32,7 +32,7 @@ WORDS = ("oolong", "kettle", "teapot")
 
 
 def connected(temporal: Client, keys: dict[str, bytes] | None) -> Client:
-    converter = encrypting(keys) if keys else DATA_CONVERTER
+    converter = encrypting_converter(keys) if keys else DATA_CONVERTER
     config = temporal.config()
     config["data_converter"] = converter
     return Client(**config)
@@ -49,7 +49,7 @@ class Failing:
         ]
         self.short, self.failed = Short({"Work": lambda view: self.work(view, work)}), False
 
-    def work(self, view: View, calls: list[Call]) -> list[Call]:
+    def work(self, view: RequestView, calls: list[Call]) -> list[Call]:
         return [calls[view.replies % len(calls)]]
 
     def __call__(self, request: Request) -> Answer:
@@ -97,7 +97,7 @@ async def test_what_temporal_holds_of_a_job(
             "notes/kettle.md" in line for _, line in await last_events(client, handle.id, 60)
         )
         replayer = Replayer(
-            workflows=[Job], data_converter=client.data_converter, workflow_runner=runner()
+            workflows=[Job], data_converter=client.data_converter, workflow_runner=sandbox_runner()
         )
         await replayer.replay_workflow(await handle.fetch_history())
         if keys:
@@ -116,11 +116,16 @@ async def test_of_a_failure_that_is_encrypted_is_told_why_it_cannot_be_read(
     here: dict[str, bytes] | None, why: str
 ) -> None:
     failure = wire.Failure()
-    await encrypting({"a": bytes(32)}).encode_failure(ApplicationError("No tea."), failure)
-    converter = encrypting(here) if here else DATA_CONVERTER
+    await encrypting_converter({"a": bytes(32)}).encode_failure(
+        ApplicationError("No tea."), failure
+    )
+    converter = encrypting_converter(here) if here else DATA_CONVERTER
     read = describe_failure(await converter.decode_failure(failure))
     assert read == f"what it says cannot be read here: it is encrypted, and {why}"
-    assert describe_failure(await encrypting({"a": bytes(32)}).decode_failure(failure)) == "No tea."
+    assert (
+        describe_failure(await encrypting_converter({"a": bytes(32)}).decode_failure(failure))
+        == "No tea."
+    )
 
 
 async def failed_task(handle: WorkflowHandle[Any, Any]) -> str:
@@ -168,7 +173,7 @@ async def test_a_worker_that_takes_a_continued_job_over_says_which_key_it_lacks(
 
 
 async def test_a_signal_with_another_key_is_refused_visibly(temporal: Client, root: Root) -> None:
-    def ask(view: View) -> list[Call]:
+    def ask(view: RequestView) -> list[Call]:
         return [("request_clarification", {"question": "Black?", "default": "Yes."})]
 
     client = connected(temporal, KEYS)

@@ -15,7 +15,7 @@ from rehearsal import call
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 SET: dict[str, Any] = {"tools": ["files", "todos", "job", "shell"]}
 
@@ -72,7 +72,7 @@ async def test_a_phase_does_not_end_over_a_command_that_failed_unread(
         json.loads(line)["content"]
         for entry in history.walk()
         if entry.kind == "file"
-        for line in history.content(entry).splitlines()
+        for line in history.read_entry(entry).splitlines()
         if b"Not counted yet" in line
     ]
     assert told == [

@@ -13,7 +13,7 @@ import httpx2
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.text.tokens import count, of_message
+from activities.text.tokens import count_tokens, message_tokens
 from benchmarks.zero_cost import ZeroCost
 from rehearsal import Reply, Script, call
 from rehearsal.wire import Request
@@ -40,10 +40,10 @@ def tokens(request: Request) -> int:
 
 @lru_cache(maxsize=2 * CALLS)
 def _of_message(text: str) -> int:
-    return of_message(text.encode(), "o200k_base")
+    return message_tokens(text.encode(), "o200k_base")
 
 
-_count = lru_cache(maxsize=10)(count)
+_count = lru_cache(maxsize=10)(count_tokens)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from tests.workflows.short import DONE, Short, close, job
 from tests.workflows.test_stores import ADDING, LAW, stored
 from tests.workflows.test_stores import START as REQUIREMENTS
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 confined = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 NOWHERE = "postgresql://127.0.0.1:1/db"
 HANGS = {"name": "tests", "command": "test -e /usr/mended || sleep 60", "seconds": 1}
@@ -161,4 +161,4 @@ async def test_errors_has_the_call_without_credentials_and_the_cause(
     assert "AKIAIOSFODNN7EXAMPLE" not in written
     cause = written.partition("## The cause")[2]
     assert "Dependency: " in cause
-    assert "Unreached: " in cause
+    assert "DependencyUnavailable: " in cause

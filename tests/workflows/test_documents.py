@@ -9,10 +9,10 @@ from pathlib import Path
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.documents import contains_quote, extract
+from activities.documents import contains_quote, extract_pages
 from activities.requirements import requirement_store as rows
-from activities.stores.engine import Store
-from rehearsal.request_view import View
+from activities.stores.engine import RelationalStore
+from rehearsal.request_view import RequestView
 from tests.brief import BRIEFEST
 from tests.workflows.resting import Resting
 from tests.workflows.serving import serving
@@ -22,9 +22,11 @@ DOCX = "python_docx-1.2.0/features/steps/test_files/sct-first-page-hdrftr.docx"
 MARKDOWN = "pypdf-7.1.0/CHANGELOG.md"
 
 
-def once_listed(view: View) -> bool:
+def once_listed(view: RequestView) -> bool:
     """Where all requirements are in one file."""
-    return view.current is not None and view.current.text.startswith("Check `output/requirements.")
+    return view.current_todo is not None and view.current_todo.text.startswith(
+        "Check `output/requirements."
+    )
 
 
 async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
@@ -42,7 +44,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
         await handle.signal("cancel", {})
     left = jobs.snapshot(handle, status["checkpoint"])
     found = [
-        json.loads(left.text(entry.path))
+        json.loads(left.read_text(entry.path))
         for entry in left.files.walk("requirements")
         if entry.path.endswith("/final.json")
     ]
@@ -51,7 +53,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
     # Checked against a fresh reading of the files, not against the text the job kept.
     pages = {
         f"documents/{path.name}": {
-            page.number: page.text for page in extract(path.name, path.read_bytes())
+            page.number: page.text for page in extract_pages(path.name, path.read_bytes())
         }
         for path in paths
     }
@@ -61,10 +63,12 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
         page = pages[citation["document"]][citation["page"]]
         assert contains_quote(page, citation["quote"])
     assert len({c["page"] for c in cited if c["document"].endswith(".pdf")}) > 3
-    assert len(json.loads(left.text("output/requirements.json"))) == len(found)
-    stored = Store(root).run(lambda connection: rows.of_job(connection, handle.id))
+    assert len(json.loads(left.read_text("output/requirements.json"))) == len(found)
+    stored = RelationalStore(root).run(
+        lambda connection: rows.job_requirements(connection, handle.id)
+    )
     assert [json.loads(row.final_json) for row in stored] == found
     # The text of each lies beside it, with its page marks.
-    text = left.text(f"documents/{Path(DOCX).name}.txt")
+    text = left.read_text(f"documents/{Path(DOCX).name}.txt")
     assert text.startswith("[page 1]\n")
     assert "[page 2]\n" in text

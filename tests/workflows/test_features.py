@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.job.conversation import Conversation
-from activities.projects.repository import Repository, repository_path
+from activities.projects.repository import ProjectRepository, repository_path
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, answer, project, write
@@ -89,16 +89,18 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         assert result["unresolved"] == ["brew (blocked): It is cold."]
         assert (await handle.query("status"))["jobs"] != []
 
-        held = Repository(repository_path(root, "tearoom"))
+        held = ProjectRepository(repository_path(root, "tearoom"))
         # What the runner writes is beside the product, on a branch of its own.
         state = str(held.git.references["refs/heads/state"].target)
-        listed = json.loads(held.file(state, "feature-list.json") or b"")
+        listed = json.loads(held.read_file(state, "feature-list.json") or b"")
         assert [each["status"] for each in listed["features"]] == ["blocked", "completed"]
         assert [each["outcome"] for each in listed["features"][0]["history"]] == [
             "accepted", "did not pass", "accepted", "did not pass",
         ]  # fmt: skip
-        assert json.loads(held.file(state, "project-result.json") or b"")["status"] == "completed"
-        assert held.file(result["commit"], "feature-list.json") is None
+        assert (
+            json.loads(held.read_file(state, "project-result.json") or b"")["status"] == "completed"
+        )
+        assert held.read_file(result["commit"], "feature-list.json") is None
         # One commit for each accepted piece of work, which says what was done.
         story = list(held.git.walk(result["commit"]))
         assert [each.message.partition("\n")[0] for each in story] == [
@@ -107,19 +109,19 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         trailers = story[0].message
         assert "Job: tearoom.serve-coder-1\nFeature: serve\n" in trailers
         assert "Evidence: unit: search_files" in trailers
-        assert held.file(result["commit"], "readme.md") == b"Tea.\n"
-        assert held.file(result["commit"], "serve.md") == b"a cup of tea\n"
+        assert held.read_file(result["commit"], "readme.md") == b"Tea.\n"
+        assert held.read_file(result["commit"], "serve.md") == b"a cup of tea\n"
         # What was not accepted is not in the main line, but on its job's branch.
-        assert held.file(result["commit"], "brew.md") is None
+        assert held.read_file(result["commit"], "brew.md") is None
         branch = held.git.references["refs/heads/jobs/tearoom.brew-coder-2"].target
-        assert held.file(str(branch), "brew.md") == b"hot tea\n"
+        assert held.read_file(str(branch), "brew.md") == b"hot tea\n"
 
         # The second attempt began with what the first was found to teach.
         second = temporal.get_workflow_handle("tearoom.brew-coder-2")
         status = await second.query("status")
         snapshot = jobs.snapshot(second, status["checkpoint"])
         number = status["checkpoints"][0]["phase"]
-        messages = Conversation(snapshot.history.below(f"{number:04d}")).messages()
+        messages = Conversation(snapshot.history.subfolder(f"{number:04d}")).messages()
         assert "The last attempt" in messages[2]["content"]
         assert "It is cold." in messages[2]["content"]
         assert messages[3]["role"] == "assistant"

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 import pytest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.forgotten import Record, forgotten, keep
-from activities.checkpoints.owner import MARK, Mark
-from activities.forgetting.paths import LOCKS, is_there, places
+from activities.checkpoints.forgotten import ForgottenJob, find_forgotten, write_record
+from activities.checkpoints.owner import OWNER_FILE, OwnerMark
+from activities.forgetting.paths import LOCKS, exists_on_root, job_paths
 from activities.requirements.requirement import Citation, Requirement
-from activities.requirements.requirement_store import fill, of_job
-from activities.steps.store_traces import traces_of
-from activities.stores.engine import Store
+from activities.requirements.requirement_store import fill_requirements, job_requirements
+from activities.steps.store_traces import stored_traces
+from activities.stores.engine import RelationalStore
 from activities.stores.outbox import Call as StoreCall
 from tests.activities.traces.noting import store, trace
 from tests.workflows.scheduled import fired
@@ -53,22 +54,22 @@ async def test_a_closed_job_goes_and_its_fork_goes_on(temporal: Client, root: Ro
         await jobs.until(fork, phase=lambda phase: phase and phase["number"] >= 3)
         base = (await fork.query("status"))["checkpoints"][0]["id"]
         assert await forget(jobs, first.id) == {"jobs": [first.id], "count": 1, "notes": []}
-        assert not is_there(root, first.id)
+        assert not exists_on_root(root, first.id)
         assert (await jobs.result(fork))["status"] == "completed"
-        assert open_checkpoints(root, fork.id).is_whole(base)
+        assert open_checkpoints(root, fork.id).is_intact(base)
 
         # Again it changes nothing; nobody can go on from it, or take its name.
-        record = forgotten(root, first.id)
+        record = find_forgotten(root, first.id)
         assert record
         again = await forget(jobs, first.id)
-        assert again == {"jobs": [], "count": 0, "notes": [record.line]}
+        assert again == {"jobs": [], "count": 0, "notes": [record.message]}
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(await jobs.start({"fork": {"job": first.id, "phase": 2}}))
-        assert record.line in str(failed.value.cause)
+        assert record.message in str(failed.value.cause)
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(await jobs.start(job(), job_id=first.id))
-        assert record.line in str(failed.value.cause)
-        assert not is_there(root, first.id)
+        assert record.message in str(failed.value.cause)
+        assert not exists_on_root(root, first.id)
 
 
 async def test_only_what_is_over_is_forgotten(temporal: Client, root: Root) -> None:
@@ -84,7 +85,7 @@ async def test_only_what_is_over_is_forgotten(temporal: Client, root: Root) -> N
         await jobs.result(other)
         assert "a workflow of type Learning" in await refused(jobs, {"job": other.id})
         assert "its keys are: job, traces, requirements" in await refused(jobs, {"name": "x"})
-        assert is_there(root, running.id)
+        assert exists_on_root(root, running.id)
         await running.cancel()
         with pytest.raises(WorkflowFailureError):
             await jobs.result(running)
@@ -104,15 +105,18 @@ async def test_the_store_keeps_what_a_job_left_unless_asked(jobs: Jobs) -> None:
             citations=[cited], reasoning="It says so.", confidence=0.9,
         )  # fmt: skip
         call = StoreCall(name, f"{name}.1", 1)
-        Store(root).run(lambda c, n=call, m=made: fill(c, n, {m.id: "b"}, [(m, "b")]))  # type: ignore[misc]
+        rows = {made.id: "b"}
+        RelationalStore(root).run(
+            partial(fill_requirements, call=call, present=rows, changed=[(made, "b")])
+        )
 
     def kept() -> list[int]:
         return [
             size
             for name in (handle.id, "another")
             for size in (
-                len(traces_of(root, name)),
-                len(Store(root).run(lambda c, n=name: of_job(c, n))),  # type: ignore[misc]
+                len(stored_traces(root, name)),
+                len(RelationalStore(root).run(lambda c, n=name: job_requirements(c, n))),  # type: ignore[misc]
             )
         ]
 
@@ -153,7 +157,7 @@ async def test_with_a_project_go_its_jobs_and_never_before_it(temporal: Client, 
         assert gone["jobs"][-1] == whole.id
         assert child in gone["jobs"]
         assert [name for name in names if (root.path / name).exists()] == []
-        assert [place for place in places(root, whole.id) if place.exists()] == []
+        assert [place for place in job_paths(root, whole.id) if place.exists()] == []
 
 
 async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
@@ -168,7 +172,7 @@ async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
             running = await others.start(job(set={"keep_days": second}))
             await others.until(running, status="waiting")
             # Forgotten to its half, by one that was killed.
-            keep(root, Record(job="half", at=1))
+            write_record(root, ForgottenJob(job="half", timestamp=1))
             half = root.workspace("half")
             half.mkdir()
             closed, result = await fired(jobs, "Forget", lambda done: older.id in done["jobs"])
@@ -177,7 +181,7 @@ async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
             assert ended
             assert (closed - ended).total_seconds() >= 3
             assert not half.exists()
-            assert [is_there(root, one.id) for one in (younger, kept, running)] == [True] * 3
+            assert [exists_on_root(root, one.id) for one in (younger, kept, running)] == [True] * 3
             await running.terminate()
 
 
@@ -186,13 +190,13 @@ async def test_of_jobs_that_temporal_no_longer_knows_the_repository_tells_the_ag
 ) -> None:
     for name, namespace in (("old", "default"), ("new", "default"), ("elsewhere", "other")):
         store = Checkpoints.create(jobs.root, name)
-        mark = Mark(chain="x", job=name, namespace=namespace, keep_days=2)
-        (store.path / MARK).write_text(mark.model_dump_json())
+        mark = OwnerMark(chain="x", job=name, namespace=namespace, keep_days=2)
+        (store.path / OWNER_FILE).write_text(mark.model_dump_json())
         if name != "new":
             for path in [store.path, *store.path.rglob("*")]:
                 os.utime(path, (1_700_000_000, 1_700_000_000))
     assert (await forget(jobs))["jobs"] == ["old"]
-    assert [is_there(jobs.root, name) for name in ("old", "new", "elsewhere")] == [
+    assert [exists_on_root(jobs.root, name) for name in ("old", "new", "elsewhere")] == [
         False, True, True,
     ]  # fmt: skip
     assert "ran in the namespace other" in await refused(jobs, {"job": "elsewhere"})
@@ -201,20 +205,20 @@ async def test_of_jobs_that_temporal_no_longer_knows_the_repository_tells_the_ag
 async def test_one_that_cannot_be_forgotten_now_keeps_no_other_from_it(jobs: Jobs) -> None:
     for name in ("locked", "taken", "free"):
         store = Checkpoints.create(jobs.root, name)
-        mark = Mark(chain="x", job=name, namespace="default", keep_days=2)
-        (store.path / MARK).write_text(mark.model_dump_json())
+        mark = OwnerMark(chain="x", job=name, namespace="default", keep_days=2)
+        (store.path / OWNER_FILE).write_text(mark.model_dump_json())
         for path in [store.path, *store.path.rglob("*")]:
             os.utime(path, (1_700_000_000, 1_700_000_000))
     # As one whose lock somebody holds who is frozen: an OSError.
     (jobs.root.repository("locked") / LOCKS[0]).mkdir()
-    keep(jobs.root, Record(job="locked", at=1))
+    write_record(jobs.root, ForgottenJob(job="locked", timestamp=1))
     other = await jobs.client.start_workflow("Other", id="taken", task_queue="nobody")
     try:
         told = await forget(jobs)
     finally:
         await other.terminate()
     assert told["jobs"] == ["free"]
-    assert [is_there(jobs.root, name) for name in ("locked", "taken", "free")] == [
+    assert [exists_on_root(jobs.root, name) for name in ("locked", "taken", "free")] == [
         True, True, False,
     ]  # fmt: skip
     assert "locked stays for now: [Errno 21]" in told["notes"][0]

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from temporalio.client import Client, WorkflowFailureError
 
-from activities.checkpoints import Root, diff, open_checkpoints
+from activities.checkpoints import Root, diff_files, open_checkpoints
 from rehearsal import rehearse
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from tests.workflows.holding import gate_held, paused_at_gate
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
@@ -23,9 +23,9 @@ from tests.workflows.tea import in_phase, page, start_of
 TEA = job(items=["green tea"], set={"todos.fork": ['Rethink what "Amended" changes', "Hand over"]})
 
 
-def cover(view: View) -> Sequence[Call]:
+def cover(view: RequestView) -> Sequence[Call]:
     """Hand a todo over for all that is open."""
-    return [DONE] if view.made else [hand_over({"items": list(view.open_items)})]
+    return [DONE] if view.calls else [hand_over({"items": list(view.open_items)})]
 
 
 SHORT = Short({"Hand": cover})
@@ -86,15 +86,17 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
     start = jobs.snapshot(fork, status["checkpoints"][0]["id"])
     base = jobs.snapshot(fork, paused["checkpoints"][1]["id"])
     # What the first had at that point, with the amended instructions and nothing else of note.
-    changed = {change.path for change in diff(base.files, start.files)}
+    changed = {change.path for change in diff_files(base.files, start.files)}
     assert changed == {
         "archive/phase_002.md",
         "archive/phase_002.yaml",
         "instructions.md",
         "workspace_summary.md",
     }
-    assert start.text("instructions.md").startswith(base.text("instructions.md").rstrip())
-    assert start.text("instructions.md").endswith("\n\n## Amended\n\nCover white tea as well.\n")
+    assert start.read_text("instructions.md").startswith(base.read_text("instructions.md").rstrip())
+    assert start.read_text("instructions.md").endswith(
+        "\n\n## Amended\n\nCover white tea as well.\n"
+    )
     assert (start.state.phase.number, start.state.phase.purpose) == (3, "fork")
     assert "Amended" in start.state.phase.todos[0].content
     assert '"Amended"' in start.conversation.messages()[1]["content"]
@@ -102,7 +104,7 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
         ("S1", "green tea"),
         ("S2", "white tea"),
     ]
-    listed = yaml.safe_load(start.text("archive/phase_002.yaml"))
+    listed = yaml.safe_load(start.read_text("archive/phase_002.yaml"))
     assert listed["outcome"] == "forked"
     assert {todo["status"] for todo in listed["todos"]} == {"pending"}
     # Its own account, and one story.
@@ -122,7 +124,7 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
         held.go.set()
         again = await jobs.result(fork)
     assert (again["status"], again["tree"]) == ("completed", result["tree"])
-    assert open_checkpoints(jobs.root, fork.id).is_whole(base_id)
+    assert open_checkpoints(jobs.root, fork.id).is_intact(base_id)
     # Its past can be looked at by phase as well.
     assert open_checkpoints(jobs.root, fork.id).tags()["phase/0002"] == base_id
 
@@ -139,7 +141,7 @@ async def test_fork_of_a_fork_and_rewind_within_it(temporal: Client, root: Root)
         assert "there is no phase 2; the phases are 4 to 5" in status["notices"][0]
         await third.signal("rewind", {"issue": "To its beginning.", "phase": 4})
         status = await jobs.until(third, rewinds=1)
-        told = jobs.snapshot(third, status["checkpoint"]).text("instructions.md")
+        told = jobs.snapshot(third, status["checkpoint"]).read_text("instructions.md")
         assert told.index("Cover white tea.") < told.index("Cover black tea.")
         # Phase 6 reconsiders, and hands over to the next.
         await jobs.until(third, phase=in_phase(7))
@@ -160,7 +162,7 @@ async def test_fork_from_the_first_phase_plans_anew_with_what_is_set_now(
         await fork.signal("cancel", {})
         first_start, start = [jobs.snapshot(fork, start_of(status, phase)) for phase in (2, 3)]
         assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
-        assert "oolong" in start.text("plan.md")
+        assert "oolong" in start.read_text("plan.md")
         # The pinned configuration stays but for that.
         limits = start.config.limits
         assert (limits.rewinds, limits.max_todos) == (3, 30)
@@ -199,10 +201,10 @@ async def test_a_fork_from_the_end_goes_on_from_what_was_delivered(jobs: Jobs) -
     assert (result["status"], result["phases"] > ended["phases"]) == ("completed", True)
     status = await fork.query("status")
     begun = jobs.snapshot(fork, start_of(status, ended["phases"] + 1))
-    assert begun.text("output/tea.md") == "tea"
+    assert begun.read_text("output/tea.md") == "tea"
     # The page is that of the phase that ended the first job, and its result is not the fork's.
     assert (
-        yaml.safe_load(begun.text(f"archive/phase_{ended['phases']:03d}.yaml"))["outcome"]
+        yaml.safe_load(begun.read_text(f"archive/phase_{ended['phases']:03d}.yaml"))["outcome"]
         == "closed"
     )
     assert begun.files.entry("output/completion.json") is None

@@ -11,10 +11,10 @@ import pytest
 from temporalio.client import Client, WorkflowContinuedAsNewError, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.projects.repository import Repository, repository_path
+from activities.projects.repository import ProjectRepository, repository_path
 from cli.project_input import project_input
 from rehearsal import rehearse
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from tests.soak import soak
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
@@ -105,9 +105,9 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         manager = temporal.get_workflow_handle(f"{handle.id}.scope-manager-1")
         status = await manager.query("status")
         assert (status["refusals"], status["rewinds"]) == (1, 1)
-        held = Repository(repository_path(root, handle.id))
-        assert held.file(result["commit"], "menu.md") == b"green\nblack\n"
-        assert held.file(result["commit"], "cups.md") == b"cups\n"
+        held = ProjectRepository(repository_path(root, handle.id))
+        assert held.read_file(result["commit"], "menu.md") == b"green\nblack\n"
+        assert held.read_file(result["commit"], "cups.md") == b"cups\n"
         # Goes on as new with the scope once, or a large one would not fit into one payload.
         begun = (await handle.fetch_history()).events[0].workflow_execution_started_event_attributes
         handed = json.loads(begun.input.payloads[0].data)
@@ -181,7 +181,7 @@ async def test_an_item_that_a_worker_drops_is_not_done_and_the_manager_decides(
         return [write("repo/green.md", "green\n")]
 
     class Dropping(Team):
-        def _calls(self, view: View, verb: str) -> list[Call]:
+        def _calls(self, view: RequestView, verb: str) -> list[Call]:
             calls = super()._calls(view, verb)
             if verb == "Plan" and "the group teas" in view.opening:
                 return [("drop_item", {"id": "S2", "reason": "Nobody drinks it."}), *calls]
@@ -215,6 +215,6 @@ async def test_the_groups_of_the_examples_are_made_by_the_rehearsal_model(
         result = await jobs.result(handle)
     assert result["status"] == "completed", result
     assert [unit["status"] for unit in result["units"]] == ["completed"] * len(given["items"])
-    product = Repository(repository_path(root, handle.id))
+    product = ProjectRepository(repository_path(root, handle.id))
     for page in ("what_has_to_be_kept", "how_long_it_is_kept"):
-        assert product.file(result["commit"], f"{page}.md")
+        assert product.read_file(result["commit"], f"{page}.md")

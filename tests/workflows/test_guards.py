@@ -9,7 +9,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Request
 from tests.activities.guards.hooks.scripts import hook
 from tests.workflows.serving import serving
@@ -92,8 +92,8 @@ async def test_hooks_deny_rewrite_and_keep_the_job_from_ending(
         "Stop": [hook(tmp_path / "gate.py", gate)],
     }
 
-    def finish(view: View) -> Sequence[Call]:
-        last = view.made[-1].result if view.made else ""
+    def finish(view: RequestView) -> Sequence[Call]:
+        last = view.calls[-1].result if view.calls else ""
         if "write output/proof.md True" in last:
             return [("write_file", {"path": "output/proof.txt", "content": "done"})]
         if "write output/proof.md False" in last:
@@ -117,8 +117,8 @@ async def test_a_stop_hook_is_told_in_the_next_phase_that_it_has_blocked_before(
 ) -> None:
     once = "if not event['stop_hook_active']: print('not yet', file=sys.stderr); sys.exit(2)"
 
-    def finish(view: View) -> Sequence[Call]:
-        refused = view.made and "not yet" in view.made[-1].result
+    def finish(view: RequestView) -> Sequence[Call]:
+        refused = view.calls and "not yet" in view.calls[-1].result
         return [
             ("todo_rewind", {"issue": "The hook says no."}) if refused else close("output/tea.md")
         ]

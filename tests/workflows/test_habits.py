@@ -14,11 +14,11 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.learning.learning_pass import Lessons
-from activities.steps.store_traces import traces_of
+from activities.learning.learning_pass import LearningPass
+from activities.steps.store_traces import stored_traces
 from cli.report.gather import StoreReader
 from config.learned_guards import LearnedGuards
-from rehearsal.request_view import View, failed
+from rehearsal.request_view import RequestView, is_error
 from tests.workflows.habits import done, kept_by
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, TEA, Call, Does, Short, close, hand_over
@@ -42,11 +42,11 @@ class Claims:
         }
         return Short(verbs)(request)
 
-    def test(self, view: View) -> Sequence[Call]:
-        assert view.current
-        cup = view.current.text.removeprefix("Test ")
+    def test(self, view: RequestView) -> Sequence[Call]:
+        assert view.current_todo
+        cup = view.current_todo.text.removeprefix("Test ")
         claim: Call = ("todo_complete", {"notes": f"{cup} is tested"})
-        if view.refusal and not view.made:
+        if view.refusal and not view.calls:
             self.refused.append(view.refusal)
             return [("run_command", {"command": f"echo {cup} holds"}), claim]
         return [claim]
@@ -62,12 +62,12 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         for _ in range(2):
             blocked = await done(jobs, set={**SHELL, **rule})
         assert len(model.refused) == 6
-        assert [row.tool for row in traces_of(root, blocked)] == ["todo_complete"] * 3
+        assert [row.tool for row in stored_traces(root, blocked)] == ["todo_complete"] * 3
 
-        [line] = Lessons(root).learn()
+        [line] = LearningPass(root).learn()
         name = "generalist.todo_complete.unproved"
         assert line.startswith(f"{name}: proposed (experiment)")
-        [now] = Lessons(root).standing()
+        [now] = LearningPass(root).guard_statuses()
         # Replayed: those that were refused, and not those that came after a run.
         assert (now.figures.evaluations, now.figures.own) == (0, 6)
 
@@ -75,10 +75,10 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         for _ in range(2):
             tried = await done(jobs, set=SHELL)
             assert model.refused == []
-            assert {row.stage for row in traces_of(root, tried)} == {"experiment"}
-        [now] = Lessons(root).standing()
+            assert {row.stage for row in stored_traces(root, tried)} == {"experiment"}
+        [now] = LearningPass(root).guard_statuses()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
-        Lessons(root).promote(name)
+        LearningPass(root).promote_guard(name)
 
         model.cups = 2
         last = await done(jobs, set=SHELL)
@@ -106,11 +106,11 @@ class Reader:
     def __call__(self, request: Any) -> Any:
         return Short({"Work": self.work})(request)
 
-    def work(self, view: View) -> Sequence[Call]:
-        if view.made:
-            reads = [made for made in view.made if made.tool == "read_file"]
+    def work(self, view: RequestView) -> Sequence[Call]:
+        if view.calls:
+            reads = [made for made in view.calls if made.tool == "read_file"]
             told = zip(self.lines, reads, strict=True)
-            self.refused = [lines for lines, made in told if failed(made.result)]
+            self.refused = [lines for lines, made in told if is_error(made.result)]
             return [TEA, DONE]
         calls: list[Call] = []
         for n, lines in enumerate(self.lines):
@@ -130,27 +130,27 @@ async def test_a_guard_whose_limit_lets_a_habit_pass_becomes_stricter(
             await done(jobs, set=rule)
             assert model.refused == [600] * 3
 
-        [line] = Lessons(root).learn()
+        [line] = LearningPass(root).learn()
         name = "generalist.log-reading"
         assert line.startswith(
             f"{name}: proposed (experiment), stricter than the agent's own log-reading, "
             "reads_lines 1000 -> 500."
         )
-        assert Lessons(root).learn() == []
+        assert LearningPass(root).learn() == []
 
         model.lines = [600] * 10
         for _ in range(2):
             await done(jobs)
             assert model.refused == []
-        [now] = Lessons(root).standing()
+        [now] = LearningPass(root).guard_statuses()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
-        Lessons(root).promote(name)
+        LearningPass(root).promote_guard(name)
 
         # It took the place of the agent's own, whose limit says nothing more.
         model.lines = [600, 1200, 400]
         last = await done(jobs)
         assert model.refused == [600, 1200]
-    assert {row.guard for row in traces_of(root, last)} == {name}
+    assert {row.guard for row in stored_traces(root, last)} == {name}
     assert [one.stage for one in LearnedGuards(root.path).revisions(name)] == [
         *("experiment", "active")
     ]

@@ -15,10 +15,10 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.checkpoints.remote import refs_of
-from engine.connection import connect
+from activities.checkpoints.remote import ref_prefix
+from engine.connection import connect_client
 from rehearsal import Answer, Failure, Request
-from rehearsal.request_view import look
+from rehearsal.request_view import parse_request
 from tests.crash.model import LEDGER as LEDGER_FILE
 from tests.crash.model import Ledger
 from tests.workflows.serving import serving
@@ -52,7 +52,7 @@ class Held:
 
     def __call__(self, request: Request) -> Answer:
         if request.get("tools") and self.is_held:
-            current = look(request).current
+            current = parse_request(request).current_todo
             if current and self.todo in current.text:
                 return Failure(503, "held")
         return LEDGER(request)
@@ -71,14 +71,14 @@ def start(remote: Path, **settings: object) -> dict[str, Any]:
 
 async def another(client: Client) -> Client:
     """A connection like this: each takes one worker of a task queue."""
-    return await connect(client.service_client.config.target_host)
+    return await connect_client(client.service_client.config.target_host)
 
 
 def commits(remote: Path, job: str) -> dict[str, str]:
     """The commits in the remote by the refs of a job."""
     listed = subprocess.run(
         ["git", "--git-dir", str(remote), "for-each-ref", "--format=%(refname) %(objectname)",
-         refs_of(job)],
+         ref_prefix(job)],
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     return dict(line.split() for line in listed.splitlines())
@@ -177,7 +177,7 @@ async def test_a_fork_begins_on_a_host_that_never_had_the_first_job(
         fork = {"job": first.id, "phase": 2}
         handle = await jobs.start({"fork": fork, "set": settings})
         status = await jobs.until(handle, phase=lambda phase: phase["purpose"] == "fork")
-        assert jobs.snapshot(handle, status["checkpoint"]).text("plan.md")
+        assert jobs.snapshot(handle, status["checkpoint"]).read_text("plan.md")
         await handle.terminate()
 
 

@@ -14,14 +14,14 @@ import pytest
 import yaml
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
-from activities.checkpoints import Root, diff
+from activities.checkpoints import Root, diff_files
 from activities.job.snapshot import Snapshot
 from activities.steps.close_job import NOT_IN_FILE
 from benchmarks.histories import chain, steps
 from cli.jobs import list_jobs, view_job
 from protocol.endings import JobResult
 from rehearsal import rehearse
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 from tests.workflows.tea import PAGE
@@ -94,7 +94,7 @@ async def test_folder_agrees_with_the_last_checkpoint(ended: Ended) -> None:
 
 
 async def test_phases_are_archived_in_pairs_and_alternate(temporal: Client, root: Root) -> None:
-    def mark(view: View) -> Sequence[Call]:
+    def mark(view: RequestView) -> Sequence[Call]:
         # A further list, once.
         return [plan("[x] Boil", "[x] Brew") if view.number > 3 else hand_over({}), DONE]
 
@@ -128,7 +128,7 @@ async def test_every_phase_begins_with_a_fresh_conversation_and_a_list(ended: En
             "user",
         ]
         earlier = ended.snapshot(before.id)
-        changed = {change.path for change in diff(earlier.files, snapshot.files)}
+        changed = {change.path for change in diff_files(earlier.files, snapshot.files)}
         page = f"archive/phase_{start['phase'] - 1:03d}"
         assert {f"{page}.md", f"{page}.yaml", "workspace_summary.md"} <= changed
         assert snapshot.files.entry("todos.yaml") is None
@@ -140,10 +140,10 @@ async def test_strategic_phases_are_oriented_by_summary_plan_instructions_and_ar
     status = await ended.status()
     third = ended.snapshot(status["checkpoints"][2]["id"])
     system, orientation = third.conversation.messages()
-    assert third.text("workspace.md").strip() in system["content"]
+    assert third.read_text("workspace.md").strip() in system["content"]
     for part in ("workspace_summary.md", "plan.md", "instructions.md"):
-        assert third.text(part).strip()[:200] in orientation["content"]
-    assert third.text("archive/phase_002.md").strip()[:200] in orientation["content"]
+        assert third.read_text(part).strip()[:200] in orientation["content"]
+    assert third.read_text("archive/phase_002.md").strip()[:200] in orientation["content"]
 
 
 async def test_history_carries_references_only(ended: Ended) -> None:
@@ -154,7 +154,7 @@ async def test_history_carries_references_only(ended: Ended) -> None:
     assert taken.median_events <= 8 + 1
     last = ended.snapshot((await ended.status())["checkpoint"])
     text = b"".join(event.SerializeToString() for run in runs for event in run)
-    assert last.text("workspace.md")[:60].encode() not in text
+    assert last.read_text("workspace.md")[:60].encode() not in text
 
 
 @pytest.fixture(scope="module")

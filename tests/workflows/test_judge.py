@@ -13,14 +13,14 @@ from protocol.limits import Budget
 from protocol.record import Judgement
 from protocol.start import JobLimits
 from rehearsal import Failure, Reply, Request
-from rehearsal.request_view import View, judges
+from rehearsal.request_view import RequestView, is_judge_request
 from rehearsal.wire import Answer
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, in_turn, job
 from workflows import budget
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 JUDGED: dict[str, Any] = {"judge": {"attempts": 2}}
 NO = Reply("FAIL\nTodo 1: output/tea.md says nothing of the water.")
 
@@ -88,15 +88,15 @@ async def test_a_bypass_holds_until_the_judge_too_lets_the_phase_end(
     # Refused by the verifier it asks, and so stands where it can be let through.
     ask = ("request_clarification", {"question": "What is wrong?", "default": "Nothing."})
 
-    def work(view: View) -> list[Call]:
-        if "tests" in view.refusal and not view.made:
+    def work(view: RequestView) -> list[Call]:
+        if "tests" in view.refusal and not view.calls:
             return [ask]
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
 
     short, keys = Short({"Work": work}, judge=answers), ["bad"]
 
     def model(request: Request) -> Answer:
-        is_judge = not request.get("tools") and judges(request)
+        is_judge = not request.get("tools") and is_judge_request(request)
         return Failure(401, "bad key") if is_judge and keys and keys.pop() else short(request)
 
     async with serving(temporal, root, model) as jobs:

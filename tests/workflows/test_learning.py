@@ -10,13 +10,13 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.learning.learning_pass import Lessons
-from activities.steps.store_traces import traces_of
-from activities.stores.engine import Store
-from config.learned_guards import Learned, LearnedGuards
-from config.schema.agent import Problem
+from activities.learning.learning_pass import LearningPass
+from activities.steps.store_traces import stored_traces
+from activities.stores.engine import RelationalStore
+from config.learned_guards import LearnedGuards, LearnedRevision
+from config.schema.agent import ConfigError
 from config.schema.guards import Guard, Match
-from rehearsal.request_view import View, failed
+from rehearsal.request_view import RequestView, is_error
 from tests.activities.traces.noting import store, trace
 from tests.workflows.habits import done, kept_by
 from tests.workflows.scheduled import fired
@@ -42,9 +42,9 @@ class Habit:
         closing = [close("output/tea.md", *self.delivered)]
         return Short({"Work": self.work, "Close": closing})(request)
 
-    def work(self, view: View) -> Sequence[Call]:
-        if view.made:
-            self.refused = sum(failed(made.result) for made in view.made)
+    def work(self, view: RequestView) -> Sequence[Call]:
+        if view.calls:
+            self.refused = sum(is_error(made.result) for made in view.calls)
             return [TEA, DONE]
         written = {"content": "a thought"}
         return [("write_file", {"path": f"scratch/{n}.md", **written}) for n in range(self.files)]
@@ -63,29 +63,29 @@ async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
         for _ in range(2):
             blocked = await done(jobs, set=hook(tmp_path / "rule.sh"))
             assert model.refused == 3
-        assert [row.type for row in traces_of(root, blocked)] == ["violation"] * 3
+        assert [row.type for row in stored_traces(root, blocked)] == ["violation"] * 3
         # The second was told what the first ran into.
         assert "write_file was refused" in model.first_message
-        assert [row.retrieved > 0 for row in traces_of(root, blocked)] == [False] * 3
+        assert [row.retrieved > 0 for row in stored_traces(root, blocked)] == [False] * 3
 
-        [line] = Lessons(root).learn()
+        [line] = LearningPass(root).learn()
         assert line.startswith(f"{NAME}: proposed (experiment)")
-        [now] = Lessons(root).standing()
+        [now] = LearningPass(root).guard_statuses()
         assert (now.figures.evaluations, now.figures.own, now.ready) == (0, 6, False)
 
         model.files = 20
         tried = await done(jobs)
         assert model.refused == 0
-        assert {row.stage for row in traces_of(root, tried)} == {"experiment"}
-        [now] = Lessons(root).standing()
+        assert {row.stage for row in stored_traces(root, tried)} == {"experiment"}
+        [now] = LearningPass(root).guard_statuses()
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
-        assert Lessons(root).learn() == []
-        assert "experiment -> active" in Lessons(root).promote(NAME)
+        assert LearningPass(root).learn() == []
+        assert "experiment -> active" in LearningPass(root).promote_guard(NAME)
 
         model.files = 2
         await done(jobs)
         assert model.refused == 2
-    [learned] = LearnedGuards(root.path).newest()
+    [learned] = LearnedGuards(root.path).newest_revisions()
     assert learned.guard
     assert "Write under output/." in learned.guard.message
 
@@ -97,19 +97,19 @@ async def test_a_guard_that_would_block_good_work_is_never_promoted(
     async with serving(temporal, root, model) as jobs:
         for _ in range(2):
             await done(jobs, set=hook(tmp_path / "rule.sh"))
-        [line] = Lessons(root).learn()
+        [line] = LearningPass(root).learn()
         assert line.startswith(f"{NAME}: proposed")
         # What it would refuse is what these jobs are accepted for.
         model.files, model.delivered = 14, [f"scratch/{n}.md" for n in range(14)]
         await done(jobs)
-    [now] = Lessons(root).standing()
+    [now] = LearningPass(root).guard_statuses()
     assert (now.figures.evaluations, now.figures.wrong) == (14, 14)
-    assert Lessons(root).learn() == []
-    with pytest.raises(Problem, match=r"not ready: 14 evaluations, 14 wrong \(100%\)"):
-        Lessons(root).promote(NAME)
+    assert LearningPass(root).learn() == []
+    with pytest.raises(ConfigError, match=r"not ready: 14 evaluations, 14 wrong \(100%\)"):
+        LearningPass(root).promote_guard(NAME)
     # Made active by hand, it comes back by itself.
-    LearnedGuards(root.path).put(now.learned.model_copy(update={"stage": "active"}))
-    [line] = Lessons(root).learn()
+    LearnedGuards(root.path).put_revision(now.learned.model_copy(update={"stage": "active"}))
+    [line] = LearningPass(root).learn()
     assert line.startswith(f"{NAME}: active -> experiment, went back by itself")
 
 
@@ -119,10 +119,10 @@ class Insisting:
     def __call__(self, request: Any) -> Any:
         return Short({"Work": self.work})(request)
 
-    def work(self, view: View) -> Sequence[Call]:
-        if not view.made or view.made[-1].tool == "request_clarification":
+    def work(self, view: RequestView) -> Sequence[Call]:
+        if not view.calls or view.calls[-1].tool == "request_clarification":
             return [TEA]
-        if failed(view.made[-1].result):
+        if is_error(view.calls[-1].result):
             return [("request_clarification", {"question": "May I?", "default": "No."})]
         return [DONE]
 
@@ -135,7 +135,9 @@ async def test_a_guard_goes_back_as_soon_as_people_let_its_refusals_pass(
         message="No.",
     )  # fmt: skip
     given: dict[str, Any] = {"stage": "active", "why": "by mistake", "agent": "generalist"}
-    LearnedGuards(root.path).put(Learned(name="no-tea", at=0, since=0, guard=guard, **given))
+    LearnedGuards(root.path).put_revision(
+        LearnedRevision(name="no-tea", at=0, since=0, guard=guard, **given)
+    )
 
     async with serving(temporal, root, Insisting()) as jobs:
 
@@ -150,7 +152,7 @@ async def test_a_guard_goes_back_as_soon_as_people_let_its_refusals_pass(
             await jobs.until(handle, status="waiting")
         await let_through(one)
         # Nobody ran a pass of learning.
-        [learned] = LearnedGuards(root.path).newest()
+        [learned] = LearnedGuards(root.path).newest_revisions()
         assert learned.stage == "experiment"
         assert learned.why.startswith("went back by itself: ")
         assert " 1 wrong" in learned.why
@@ -159,7 +161,7 @@ async def test_a_guard_goes_back_as_soon_as_people_let_its_refusals_pass(
         await jobs.until(other, guards=lambda told: told["refused"] == {"no-tea": 2})
         await jobs.until(other, status="waiting")
         await let_through(other)
-        assert {row.stage for row in traces_of(root, await done(jobs))} == {"experiment"}
+        assert {row.stage for row in stored_traces(root, await done(jobs))} == {"experiment"}
     assert len(LearnedGuards(root.path).revisions("no-tea")) == 2
 
 
@@ -174,16 +176,16 @@ async def test_a_job_ends_once_the_store_has_its_traces(
         monkeypatch.delenv("LONGHAUL_STORE_URL")
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
-    assert len(traces_of(root, handle.id)) == 2
+    assert len(stored_traces(root, handle.id)) == 2
 
 
 async def test_traces_are_stored_once_by_a_job_that_continues_as_new_between_them(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
-    def work(view: View) -> Sequence[Call]:
-        if len(view.made) == 6:
+    def work(view: RequestView) -> Sequence[Call]:
+        if len(view.calls) == 6:
             return [TEA, DONE]
-        return [("write_file", {"path": f"scratch/{len(view.made)}.md", "content": "a"})]
+        return [("write_file", {"path": f"scratch/{len(view.calls)}.md", "content": "a"})]
 
     rule = hook(tmp_path / "rule.sh")
     async with serving(temporal, root, Short({"Work": work})) as jobs:
@@ -191,15 +193,15 @@ async def test_traces_are_stored_once_by_a_job_that_continues_as_new_between_the
         cut = await done(jobs, set={**rule, "limits.history_events": 100})
 
     def of(job_id: str) -> list[tuple[str, str, int, int, str]]:
-        rows = [row for row in traces_of(root, job_id) if row.source == "hook"]
+        rows = [row for row in stored_traces(root, job_id) if row.source == "hook"]
         return [(row.type, row.path, row.phase, row.step, row.todo) for row in rows]
 
     assert [path for _, path, *_ in of(whole)] == [f"scratch/{n}.md" for n in range(6)]
     assert of(cut) == of(whole)
     # They were noted in several runs of the workflow, within one phase.
-    keys = [row.key for row in traces_of(root, cut)]
+    keys = [row.key for row in stored_traces(root, cut)]
     assert len({key.rpartition(".")[0] for key in keys}) > 1
-    assert len({key.rpartition(".")[0] for key in (r.key for r in traces_of(root, whole))}) == 1
+    assert len({key.rpartition(".")[0] for key in (r.key for r in stored_traces(root, whole))}) == 1
     assert len({phase for _, _, phase, *_ in of(cut)}) == 1
 
 
@@ -208,7 +210,7 @@ async def test_a_job_that_is_cancelled_leaves_its_traces(
 ) -> None:
     question: Call = ("request_clarification", {"question": "Black?", "default": "Yes."})
 
-    def work(view: View) -> Sequence[Call]:
+    def work(view: RequestView) -> Sequence[Call]:
         return [("write_file", {"path": "scratch/a.md", "content": "a"}), question]
 
     async with serving(temporal, root, Short({"Work": work})) as jobs:
@@ -217,13 +219,13 @@ async def test_a_job_that_is_cancelled_leaves_its_traces(
         await handle.cancel()
         with pytest.raises(WorkflowFailureError):
             await jobs.result(handle)
-    assert [row.path for row in traces_of(root, handle.id)] == ["scratch/a.md"]
+    assert [row.path for row in stored_traces(root, handle.id)] == ["scratch/a.md"]
 
 
 async def test_a_job_without_a_refusal_opens_no_store(temporal: Client, root: Root) -> None:
     async with serving(temporal, root, Short()) as jobs:
         await done(jobs)
-    assert not Store(root).is_begun
+    assert not RelationalStore(root).may_hold_data
 
 
 async def test_learning_runs_as_a_workflow(temporal: Client, root: Root) -> None:
@@ -242,5 +244,5 @@ async def test_a_schedule_learns_from_what_was_refused(temporal: Client, root: R
         _, result = await fired(jobs, "Learning", lambda done: bool(done["lines"]))
     [line] = result["lines"]
     assert line.startswith(f"{NAME}: proposed (experiment)")
-    [learned] = LearnedGuards(root.path).newest()
+    [learned] = LearnedGuards(root.path).newest_revisions()
     assert (learned.name, learned.stage) == (NAME, "experiment")

@@ -136,7 +136,7 @@ async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
         assert result["status"] == "completed"
         notices = (await handle.query("status"))["notices"]
         assert any("phase 2: no room" in notice for notice in notices)
-        archived = jobs.snapshot(handle, result["checkpoint"]).text("archive/phase_002.md")
+        archived = jobs.snapshot(handle, result["checkpoint"]).read_text("archive/phase_002.md")
         assert "The notes on the todos above." in archived or "No notes were made" in archived
 
 

@@ -19,7 +19,7 @@ async def test_a_job_works_with_reference_servers(temporal, root) -> None:
     told: list[str] = []
 
     def work(view):
-        told.extend(made.result for made in view.made[-1:])
+        told.extend(made.result for made in view.calls[-1:])
         calls = [
             ("fs__write_file", {"path": "output/tea.md", "content": "green"}),
             ("everything__echo", {"message": "tea"}),

@@ -29,7 +29,7 @@ class Calling:
         self.model = Short({"Work": self._work})
 
     def _work(self, view: Any) -> list[Call]:
-        made = [each.result for each in view.made if each.tool == self._call[0]]
+        made = [each.result for each in view.calls if each.tool == self._call[0]]
         if not made:
             return [self._call]
         self.told = made

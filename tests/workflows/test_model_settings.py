@@ -10,9 +10,9 @@ from temporalio.client import Client
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
-from activities.model.endpoint import connect
+from activities.model.endpoint import connect_endpoint
 from activities.steps.set_model import with_model_settings
-from activities.steps.store_traces import traces_of
+from activities.steps.store_traces import stored_traces
 from benchmarks.zero_cost import ZeroCost
 from config.loader import load_agent
 from engine.service import build_worker
@@ -76,7 +76,7 @@ async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Ro
     assert asked[-1] == "second"
     told = "model.name: first -> second; model.temperature: 0 -> null"
     assert f"the model is set: {told}" in " ".join(status["notices"])
-    traces = [one for one in traces_of(root, handle.id) if one.guard == "resume"]
+    traces = [one for one in stored_traces(root, handle.id) if one.guard == "resume"]
     assert [(one.type, one.source) for one in traces] == [("correction", "person")]
     assert told in traces[0].what_happened
 
@@ -121,8 +121,8 @@ class NeverDone(Handler):
     """Its streams just end."""
 
     def do_POST(self) -> None:
-        incoming = wire.parse(self.body())
-        assert isinstance(incoming, wire.Incoming)
+        incoming = wire.parse_body(self.body())
+        assert isinstance(incoming, wire.IncomingRequest)
         answer = FEW(incoming.request)
         assert isinstance(answer, Reply)
         if not incoming.streams:
@@ -139,7 +139,7 @@ async def test_streams_that_never_say_that_they_are_over_can_be_done_without(
 ) -> None:
     with served(NeverDone) as address:
         base = {"model.base_url": f"{address}/v1", "model.patience_seconds": 2}
-        activities = all_activities(root, connect=connect)
+        activities = all_activities(root, connect=connect_endpoint)
         async with build_worker(temporal, root=root, task_queue="ends", activities=activities):
             jobs = Jobs(temporal, root, "ends")
             handle = await jobs.start(named(**base))
@@ -163,7 +163,7 @@ async def test_a_job_goes_from_chat_to_responses_and_back(temporal: Client, root
 
     provider = Provider(Responses(model), chat=frozenset({"first"}))
     with ProviderServer(provider) as server:
-        activities = all_activities(root, connect=connect)
+        activities = all_activities(root, connect=connect_endpoint)
         async with build_worker(temporal, root=root, task_queue="to-fro", activities=activities):
             jobs = Jobs(temporal, root, "to-fro")
             handle = await jobs.start(named(**{"model.base_url": server.base_url}))

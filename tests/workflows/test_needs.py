@@ -10,13 +10,13 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.needs import lacking, needs
+from activities.projects.required_commands import failing_need, required_commands
 from config.loader import load_agent
 from protocol.project_start import ProjectStart
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, project
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 
 
@@ -58,7 +58,7 @@ def test_runners_of_settled_tests_are_needed_as_well(
     start: dict[str, Any], wanted: list[str]
 ) -> None:
     asked = ProjectStart.model_validate({"form": "features", "instructions": "x", **start})
-    assert needs(asked) == wanted
+    assert required_commands(asked) == wanted
 
 
 def test_each_agents_own_sandbox_is_tried(tmp_path: Path) -> None:
@@ -66,14 +66,14 @@ def test_each_agents_own_sandbox_is_tried(tmp_path: Path) -> None:
         {"form": "features", "instructions": "x", "needs": [f"ls {tmp_path}"]}
     )
     sees = load_agent("coder", {"shell.readable": [str(tmp_path)]})
-    assert lacking(asked, [sees]) == ""
-    assert "fails in the sandbox (exit code 2" in lacking(asked, [sees, load_agent("tester")])
+    assert failing_need(asked, [sees]) == ""
+    assert "fails in the sandbox (exit code 2" in failing_need(asked, [sees, load_agent("tester")])
 
 
 def test_a_folder_of_programs_has_to_be_readable() -> None:
     shell = load_agent("coder", {"shell.path": ["/opt/no-such/bin"]}).shell
-    with pytest.raises(sandbox.NoSandbox, match=r"shell\.path names: name the folder"):
-        sandbox.check(shell)
+    with pytest.raises(sandbox.SandboxUnavailable, match=r"shell\.path names: name the folder"):
+        sandbox.check_sandbox(shell)
 
 
 @pytest.mark.parametrize(

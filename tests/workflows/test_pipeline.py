@@ -10,8 +10,8 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.projects.repository import Repository, repository_path
-from activities.steps.store_traces import traces_of
+from activities.projects.repository import ProjectRepository, repository_path
+from activities.steps.store_traces import stored_traces
 from rehearsal import Failure
 from tests.activities.guards.hooks.scripts import hook
 from tests.workflows.serving import serving
@@ -34,8 +34,8 @@ STAGES = [
 ]
 
 
-def repository(root: Root, project_id: str) -> Repository:
-    return Repository(repository_path(root, project_id))
+def repository(root: Root, project_id: str) -> ProjectRepository:
+    return ProjectRepository(repository_path(root, project_id))
 
 
 async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path: Path) -> None:
@@ -68,10 +68,10 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         ]
 
         held = repository(root, handle.id)
-        assert held.file(result["commit"], "menu.md") == b"tea\n"
-        assert held.file(result["commit"], "checked.md") == b"fine\n"
-        assert held.file(str(held.git.references["refs/heads/state"].target), "project.md")
-        told = [row.what_happened for row in traces_of(root, handle.id)]
+        assert held.read_file(result["commit"], "menu.md") == b"tea\n"
+        assert held.read_file(result["commit"], "checked.md") == b"fine\n"
+        assert held.read_file(str(held.git.references["refs/heads/state"].target), "project.md")
+        told = [row.what_happened for row in stored_traces(root, handle.id)]
         assert told == [
             "handoff draft-generalist-1 from project to generalist was accepted",
             "handoff check-generalist-1 from generalist to generalist was accepted",
@@ -97,7 +97,7 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         [alone] = [line for line in status["notices"] if handle.id in line]
         made = jobs.snapshot(fork, status["checkpoint"])
         assert made.link is None
-        assert f"## Amended\n\n{alone}\n\nDraft the menu anew." in made.text("instructions.md")
+        assert f"## Amended\n\n{alone}\n\nDraft the menu anew." in made.read_text("instructions.md")
         assert ends.read_text().split() == ["SubagentStop"] * 2 + ["Stop"]
 
 
@@ -152,7 +152,7 @@ async def test_a_summary_counts_also_where_the_work_is_looked_into_twice(
     )
     async with serving(temporal, root, team) as jobs:
         with monkeypatch.context() as meanwhile:
-            meanwhile.setattr(Repository, "merge", full)
+            meanwhile.setattr(ProjectRepository, "merge", full)
             handle = await jobs.start(project("pipeline", stages=STAGES[:1]), kind="Project")
             await jobs.until(handle, waiting_for="storage")
         await handle.signal("resume", {})

@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.projects.repository import Repository, repository_path
+from activities.projects.repository import ProjectRepository, repository_path
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
@@ -63,10 +63,10 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     [run] = unit["evidence"]
     assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)
     assert run["asked_by"] == "brew-tester-1"
-    held = Repository(repository_path(root, "proved"))
+    held = ProjectRepository(repository_path(root, "proved"))
     # The tester's own test is merged, and nothing else of its copy.
-    assert held.file(result["commit"], "tests/test_more.py") == MORE.encode()
-    assert held.file(result["commit"], "tea.py") == GOOD["tea.py"].encode()
+    assert held.read_file(result["commit"], "tests/test_more.py") == MORE.encode()
+    assert held.read_file(result["commit"], "tea.py") == GOOD["tea.py"].encode()
     # A commit for each piece of work; whoever only writes a list makes none.
     story = [each.message for each in held.git.walk(result["commit"])]
     assert [told.partition("\n")[0] for told in story] == ["Brewed it", "Begin: Make a tea room."]

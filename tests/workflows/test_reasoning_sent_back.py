@@ -13,7 +13,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from rehearsal import Reply, wire
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from rehearsal.transport import EVENTS, JSON
 from tests.workflows.deviating import Deviating
 from tests.workflows.serving import serving
@@ -43,13 +43,13 @@ class Thinking(httpx2.AsyncBaseTransport):
     refused: int = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        incoming = wire.parse(await request.aread())
-        assert isinstance(incoming, wire.Incoming)
+        incoming = wire.parse_body(await request.aread())
+        assert isinstance(incoming, wire.IncomingRequest)
         self.requests.append(incoming.request)
         if problem := self._problem(incoming.request["messages"]):
             self.refused += 1
             return httpx2.Response(400, headers=JSON, content=wire.Failure(400, problem).body)
-        answer = wire.ask(self.model, incoming.request)
+        answer = wire.ask_model(self.model, incoming.request)
         assert isinstance(answer, wire.Reply), answer
         pieces, whole = self._thoughts(len(self.requests))
         key = _key(answer.content, [given for _, given in answer.calls])
@@ -104,7 +104,7 @@ def numbered() -> Short:
     return Short({"Work": _work})
 
 
-def _work(view: View) -> list[Call]:
+def _work(view: RequestView) -> list[Call]:
     write: Call = ("write_file", {"path": "output/tea.md", "content": f"{view.replies} cups"})
     done: Call = ("todo_complete", {"notes": f"made {view.replies}"})
     return [write, done] if view.replies >= 2 else [write]

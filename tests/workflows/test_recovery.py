@@ -12,12 +12,12 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root, open_checkpoints, sharded_tree
-from activities.checkpoints.journal import journal_of
-from activities.checkpoints.records import BLOB, Record
+from activities.checkpoints.journal import get_journal
+from activities.checkpoints.records import BLOB, JournalRecord
 from activities.job import conversation
-from config.learned_guards import Learned, LearnedGuards
+from config.learned_guards import LearnedGuards, LearnedRevision
 from rehearsal import Failure, Reply
-from rehearsal.request_view import look, text_of
+from rehearsal.request_view import message_text, parse_request
 from rehearsal.wire import Answer, Request
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
@@ -152,8 +152,8 @@ def damage(repository: Path, oid: str) -> None:
             with pack.open("r+b") as file:
                 file.seek(int(offset) + int(size) // 2)
                 file.write(b"\xff" * (int(size) // 2))
-    journal_of(repository).forget()
-    sharded_tree.forget()
+    get_journal(repository).reload()
+    sharded_tree.clear_cache()
 
 
 async def test_a_job_whose_file_is_damaged_goes_back_before_it(
@@ -164,9 +164,11 @@ async def test_a_job_whose_file_is_damaged_goes_back_before_it(
     read: list[str] = []
 
     def work(view: Any) -> Any:
-        if not view.made:
+        if not view.calls:
             if not read:
-                damage(root.repository("damaged"), Record.create(BLOB, text.encode()).id.hex())
+                damage(
+                    root.repository("damaged"), JournalRecord.create(BLOB, text.encode()).id.hex()
+                )
             read.append(text)
             return [("read_file", {"path": "big.md"})]
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
@@ -194,7 +196,7 @@ async def test_a_start_of_a_phase_that_is_lost_is_refused_or_waited_for(
     def hand(view: Any) -> Any:
         if not done:
             held = open_checkpoints(root, "started")
-            state = held.files(held.tree_of(held.tags()["phase/0001"])).entry("state.json")
+            state = held.files(held.tree_id(held.tags()["phase/0001"])).entry("state.json")
             assert state
             lost.append(state.id)
             damage(held.path, state.id)
@@ -233,7 +235,7 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
     temporal: Client, root: Root, newest: str
 ) -> None:
     """Whatever came of the newer reply, which is lost."""
-    LearnedGuards(root.path).put(Learned.model_validate(HOT))
+    LearnedGuards(root.path).put_revision(LearnedRevision.model_validate(HOT))
     said = ["It is cold.", "It is hot."][:: 1 if newest == "taken" else -1]
     writes: list[Call] = [("write_file", {"path": f"{n}.md", "content": n}) for n in "ab"]
     replies: list[Answer] = [
@@ -244,7 +246,7 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
     short, seen = Short(), list[Request]()
 
     def model(request: Request) -> Answer:
-        if replies and look(request).kind == "tactical":
+        if replies and parse_request(request).kind == "tactical":
             return replies.pop(0)
         seen.append(request)
         return short(request)
@@ -253,16 +255,18 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
         handle = await jobs.start(job())
         status = await jobs.until(handle, waiting_for="credentials")
         snapshot = jobs.snapshot(handle, status["checkpoint"])
-        answers = [raw for raw in snapshot.conversation.stored() if b'"role":"tool"' in raw]
+        answers = [
+            raw for raw in snapshot.conversation.stored_messages() if b'"role":"tool"' in raw
+        ]
         snapshot.checkpoints.pack()
-        damage(snapshot.checkpoints.path, Record.create(BLOB, answers[1]).id.hex())
-        conversation.held.forget()
+        damage(snapshot.checkpoints.path, JournalRecord.create(BLOB, answers[1]).id.hex())
+        conversation.wire_cache.clear()
         seen.clear()
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
         told = (await handle.query("status"))["notices"]
         written = [path.name for path in sorted(jobs.folder(handle).glob("[ab].md"))]
     assert [line for line in told if "is lost" in line]
-    shown = [text_of(message) for message in seen[0]["messages"] if message["role"] == "tool"]
+    shown = [message_text(message) for message in seen[0]["messages"] if message["role"] == "tool"]
     assert ["was not accepted" in text for text in shown] == [newest == "taken"] * 2
     assert written == ([] if newest == "taken" else ["a.md", "b.md"])

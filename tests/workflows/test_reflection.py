@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.stores.engine import Store
-from activities.stores.traces import of_job
+from activities.stores.engine import RelationalStore
+from activities.stores.traces import job_traces
 from rehearsal import Reply, Request
 from rehearsal.wire import Answer, Failure
 from tests.workflows.serving import serving
@@ -58,11 +58,11 @@ async def test_two_questions_and_the_next_attempt_knows(temporal: Client, root: 
         assert ASSUMPTION not in first
         # The wish to mend is kept out of the analysis, and goes by it.
         assert ASSUMPTION in second
-        kept = jobs.snapshot(handle, result["checkpoint"]).text("experiences.md")
+        kept = jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
         for told in ("No source is named.", ASSUMPTION, PREVENTION):
             assert told in kept
             assert told in str(next(r for r in model.after if r.get("tools"))["messages"][1])
-        rows = Store(root).run(lambda connection: of_job(connection, handle.id))
+        rows = RelationalStore(root).run(lambda connection: job_traces(connection, handle.id))
         assert [row.what_happened for row in rows if row.guard == "reflection"] == [ASSUMPTION]
 
 
@@ -74,7 +74,7 @@ async def test_what_failed_is_kept_word_for_word(temporal: Client, root: Root) -
     )
     async with serving(temporal, root, model) as jobs:
         result = await jobs.result(handle := await jobs.start(job()))
-        kept = jobs.snapshot(handle, result["checkpoint"]).text("experiences.md")
+        kept = jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
     asked = str(model.asked[0]["messages"][-1]["content"])
     assert finding in asked
     assert "- Failed: It prints `|  |  |`:\n  \n      expected: |    |\n  tea leaves" in kept
@@ -92,8 +92,8 @@ async def test_what_names_nothing_is_asked_for_once_more(temporal: Client, root:
         assert GENERIC in again
         # No assumption is known yet, so there is no part that seems to state one.
         assert "# The assumption that failed" not in again
-        assert ASSUMPTION in jobs.snapshot(handle, result["checkpoint"]).text("experiences.md")
-        rows = Store(root).run(lambda connection: of_job(connection, handle.id))
+        assert ASSUMPTION in jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
+        rows = RelationalStore(root).run(lambda connection: job_traces(connection, handle.id))
         assert [row.why for row in rows if row.guard == "generic reflection"]
 
 

@@ -14,8 +14,8 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import Repository, repository_path
-from activities.steps.store_traces import traces_of
+from activities.projects.repository import ProjectRepository, repository_path
+from activities.steps.store_traces import stored_traces
 from rehearsal import Hang, call
 from tests.soak import soak
 from tests.workflows.deviating import Deviating
@@ -49,10 +49,10 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
         assert back.files.entry("output/tea.md") is None
         # Why, and what is undone, survives the restore.
         assert "white tea" in str(back.conversation.messages()[1]["content"])
-        failed = yaml.safe_load(back.text(f"archive/phase_{number:03d}.yaml"))
+        failed = yaml.safe_load(back.read_text(f"archive/phase_{number:03d}.yaml"))
         assert failed["issue"] == "The plan missed white tea."
         assert failed["undone"] is True
-        assert yaml.safe_load(back.text("archive/phase_002.yaml"))["undone"] is True
+        assert yaml.safe_load(back.read_text("archive/phase_002.yaml"))["undone"] is True
 
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
@@ -60,8 +60,11 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
         status = await jobs.until(handle, phase=in_phase(number + 2))
         undone = jobs.snapshot(handle, start_of(status, number + 2))
         assert _own_files(undone) == _own_files(jobs.snapshot(handle, starts[3]))
-        assert "undone" not in yaml.safe_load(undone.text("archive/phase_002.yaml"))
-        assert yaml.safe_load(undone.text(f"archive/phase_{number + 1:03d}.yaml"))["undone"] is True
+        assert "undone" not in yaml.safe_load(undone.read_text("archive/phase_002.yaml"))
+        assert (
+            yaml.safe_load(undone.read_text(f"archive/phase_{number + 1:03d}.yaml"))["undone"]
+            is True
+        )
 
         result = await jobs.result(handle)
         assert result["status"] == "completed"
@@ -75,8 +78,8 @@ async def test_rewind_without_phase_keeps_the_work(temporal: Client, root: Root)
         await jobs.until(handle, waits_until=bool)
         await handle.signal("rewind", {"issue": "Too dry."})
         snapshot = await rewound(jobs, handle)
-        assert snapshot.text("plan.md")
-        archived = yaml.safe_load(snapshot.text("archive/phase_002.yaml"))
+        assert snapshot.read_text("plan.md")
+        archived = yaml.safe_load(snapshot.read_text("archive/phase_002.yaml"))
         assert archived["outcome"] == "rewound"
         assert "interrupted" in [todo["status"] for todo in archived["todos"]]
         assert (await jobs.result(handle))["rewinds"] == 1
@@ -95,7 +98,7 @@ async def test_rewind_can_keep_the_files(temporal: Client, root: Root) -> None:
         handle = await jobs.start(job())
         await jobs.until(handle, waits_until=bool)
         await handle.signal("rewind", {"issue": "Again.", "phase": 1, "restore_files": False})
-        assert (await rewound(jobs, handle)).text("plan.md")
+        assert (await rewound(jobs, handle)).read_text("plan.md")
         assert (await jobs.result(handle))["status"] == "completed"
 
 
@@ -107,7 +110,7 @@ async def test_agent_may_rewind_so_often_then_a_person_is_asked(
         handle = await jobs.start(job(set={"limits.rewinds": 2}))
         status = await jobs.until(handle, waiting_for="rewinds")
         assert status["rewinds"] == 2
-        rewound = [row for row in traces_of(root, handle.id) if row.type == "outcome"]
+        rewound = [row for row in stored_traces(root, handle.id) if row.type == "outcome"]
         assert {row.why for row in rewound} >= {"This cannot work."}
         await handle.signal("resume", {})
         status = await jobs.until(handle, rewinds=3, waiting_for="rewinds")
@@ -189,8 +192,8 @@ async def test_a_cancelled_project_is_reset_and_its_jobs_begin_anew_under_their_
         again = await reset(jobs, handle, handle.first_execution_run_id or "", 0)
         result = await jobs.result(again)
         assert (result["status"], result["jobs"]) == ("completed", 1), result
-        held = Repository(repository_path(root, handle.id))
-        assert held.file(result["commit"], "menu.md") == b"tea\n"
+        held = ProjectRepository(repository_path(root, handle.id))
+        assert held.read_file(result["commit"], "menu.md") == b"tea\n"
 
 
 def _own_files(snapshot: Any) -> dict[str, str]:

@@ -50,9 +50,9 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
         base = jobs.snapshot(handle, paused["checkpoints"][1]["id"])
         assert [item.status for item in start.state.scope] == ["open"]
         assert start.files.entry("output/tea.md") is None
-        assert start.text("plan.md") == base.text("plan.md")
+        assert start.read_text("plan.md") == base.read_text("plan.md")
         # The page of the phase itself, not the list that it started with.
-        archived = yaml.safe_load(start.text("archive/phase_002.yaml"))
+        archived = yaml.safe_load(start.read_text("archive/phase_002.yaml"))
         assert (archived["issue"], archived["outcome"], archived["undone"]) == (
             "Too dry.",
             "rewound",
@@ -61,10 +61,10 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
         assert archived["todos"][0]["status"] == "completed"
         assert archived["by"] == "ada@host"
         assert archived["remarks"] == [{"by": "bob@desk", "text": "Use a pot."}]
-        page = start.text("archive/phase_002.md")
+        page = start.read_text("archive/phase_002.md")
         assert "## Issue, from ada@host\n\nToo dry." in page
         assert "- bob@desk: Use a pot." in page
-        assert "Undone" in start.text("archive/phase_002.md")
+        assert "Undone" in start.read_text("archive/phase_002.md")
         assert "Too dry." in str(start.conversation.messages()[1]["content"])
         # What is spent stays spent, and no step is counted twice.
         assert status["usage"]["model_calls"] >= paused["usage"]["model_calls"] > 0
@@ -85,7 +85,7 @@ async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Roo
         kept = [entry.path for entry in before.files.walk("output")]
         assert kept
         assert [entry.path for entry in start.files.walk("output")] == kept
-        assert "undone" not in yaml.safe_load(start.text("archive/phase_002.yaml"))
+        assert "undone" not in yaml.safe_load(start.read_text("archive/phase_002.yaml"))
         await handle.signal("cancel", {})
 
 
@@ -159,8 +159,8 @@ async def test_a_second_pause_leaves_what_was_edited_since_the_first(
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for=None)
         taken = jobs.snapshot(handle, status["checkpoint"])
-        assert taken.bytes("output/mine.md") == b"by a person"
-        assert "A person adds this." in taken.text("plan.md")
+        assert taken.read_bytes("output/mine.md") == b"by a person"
+        assert "A person adds this." in taken.read_text("plan.md")
         await handle.signal("cancel", {})
 
 
@@ -172,6 +172,6 @@ async def test_a_rewind_of_a_paused_job_takes_in_what_was_edited(
         await handle.signal("rewind", {"issue": "See what I added to plan.md."})
         status = await jobs.until(handle, rewinds=1)
         start = jobs.snapshot(handle, start_of(status, 3))
-        assert start.bytes("output/mine.md") == b"by a person"
+        assert start.read_bytes("output/mine.md") == b"by a person"
         assert "A person adds this." in str(start.conversation.messages()[1]["content"])
         await handle.signal("cancel", {})

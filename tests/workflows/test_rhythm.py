@@ -265,7 +265,7 @@ async def test_no_todo_is_shown_as_done_by_an_end_of_another_kind(
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start({**START, "set": SHORT})
         result = await jobs.result(handle)
-        page = jobs.snapshot(handle, result["checkpoint"]).text("archive/phase_002.md")
+        page = jobs.snapshot(handle, result["checkpoint"]).read_text("archive/phase_002.md")
     assert "- [ ] 1. Call job_complete with the tea. (pending)" in page
 
 
@@ -325,7 +325,7 @@ async def test_an_agent_whose_work_is_one_list_begins_with_it(temporal: Client, 
         handle = await jobs.start({**START, "items": ["tea"], "set": SHORT})
         result = await jobs.result(handle)
         status = await handle.query("status")
-        plan_text = jobs.snapshot(handle, result["checkpoint"]).text("plan.md")
+        plan_text = jobs.snapshot(handle, result["checkpoint"]).read_text("plan.md")
     model.verify()
     assert "The job begins. Its instructions" in model.requests[0]["messages"][1]["content"]
     assert "tactical phase 1" in told(model.requests[0])

@@ -8,8 +8,8 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from activities.steps.store_traces import traces_of
-from rehearsal.request_view import View
+from activities.steps.store_traces import stored_traces
+from rehearsal.request_view import RequestView
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 
@@ -57,13 +57,15 @@ async def test_items_of_the_scope_heading_are_covered_in_order_and_people_are_to
         assert "todo 1 names no scope item; it counts for S2" in notices
         assert "todo 3 names no scope item; it counts for S3" in notices
         assert len(notices) == 2
-        noted = [row.what_happened for row in traces_of(root, handle.id) if row.guard == "scope"]
+        noted = [
+            row.what_happened for row in stored_traces(root, handle.id) if row.guard == "scope"
+        ]
         assert noted == notices
 
 
-def giving_up(*attempts: Call) -> Callable[[View], Sequence[Call]]:
+def giving_up(*attempts: Call) -> Callable[[RequestView], Sequence[Call]]:
     """Claims in turn; when all are refused, the panic button."""
-    return lambda view: [[*attempts, ("todo_rewind", {"issue": "No brewing."})][len(view.made)]]
+    return lambda view: [[*attempts, ("todo_rewind", {"issue": "No brewing."})][len(view.calls)]]
 
 
 async def test_a_box_that_vanishes_leaves_its_item_open_until_a_rewind_was_tried(
@@ -94,7 +96,7 @@ async def test_a_box_that_vanishes_leaves_its_item_open_until_a_rewind_was_tried
 async def test_items_are_added_and_dropped_in_strategic_phases(
     temporal: Client, root: Root
 ) -> None:
-    def mark(view: View) -> Sequence[Call]:
+    def mark(view: RequestView) -> Sequence[Call]:
         if view.number > 3:
             return [plan("[x] Boil", "[x] Brew"), DONE]
         return [
@@ -102,7 +104,7 @@ async def test_items_are_added_and_dropped_in_strategic_phases(
             ("add_item", {"text": "spoons"}),
             ("drop_item", {"id": "A2", "reason": "Nobody takes sugar."}),
             hand_over({"items": ["A1"]}),
-        ] * (not view.made) or [DONE]
+        ] * (not view.calls) or [DONE]
 
     work = [("add_item", {"text": "smuggled"}), DONE]
     async with serving(
@@ -145,9 +147,9 @@ async def test_a_todo_is_done_when_what_it_names_is_there(temporal: Client, root
     first = {"done_when": {"file_exists": "output/*.md"}}
     last = {"done_when": {"matches": {"path": "output/tea.md", "pattern": "^hot"}}}
 
-    def work(view: View) -> Sequence[Call]:
-        text = "hot tea" if view.current and view.current.id == 2 else "tea"
-        if "Not done yet" in view.refusal and not view.made:
+    def work(view: RequestView) -> Sequence[Call]:
+        text = "hot tea" if view.current_todo and view.current_todo.id == 2 else "tea"
+        if "Not done yet" in view.refusal and not view.calls:
             return [("write_file", {"path": "output/tea.md", "content": text})]
         return [DONE]
 

@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from activities.checkpoints import Root
 from activities.steps import close_job, recovery
 from rehearsal import Hang
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Request
 from tests.soak import soak
 from tests.workflows.holding import Held, gate_held, paused_at_gate
@@ -117,8 +117,8 @@ async def test_bad_signals_are_refused_visibly_and_disturb_nothing(jobs: Jobs) -
 async def test_many_signals_while_continuing_as_new_are_each_applied_once(
     temporal: Client, root: Root
 ) -> None:
-    def work(view: View) -> Sequence[Call]:
-        if (made := len(view.made)) < STEPS:
+    def work(view: RequestView) -> Sequence[Call]:
+        if (made := len(view.calls)) < STEPS:
             return [("write_file", {"path": f"{made}.md", "content": "tea"})]
         return [TEA, DONE]
 
@@ -307,13 +307,13 @@ async def _failed_tasks(handle: Any) -> int:
 async def test_what_comes_while_the_result_is_written_is_refused(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close, held = close_job.Closing._close, Held()
+    close, held = close_job.CloseJobActivity._close_job, Held()
 
     def _close(*arguments: Any) -> Any:
         held()
         return close(*arguments)
 
-    monkeypatch.setattr(close_job.Closing, "_close", _close)
+    monkeypatch.setattr(close_job.CloseJobActivity, "_close_job", _close)
     async with serving(temporal, root, Short()) as jobs:
         handle = await jobs.start(job())
         await held.until_begun()

@@ -19,7 +19,7 @@ from tests.soak import soak
 from tests.workflows.serving import serving
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "projects" / "features.yaml"
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 if WHY is None and shutil.which("python3", path=sandbox.PATH) is None:
     WHY = "the sandbox sees no python3"
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")

@@ -12,7 +12,7 @@ from temporalio.exceptions import CancelledError
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root
-from activities.runtime.failures import failure
+from activities.runtime.failures import typed_failure
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_start
 from engine.service import build_worker
@@ -27,7 +27,7 @@ from tests.workflows.serving import Jobs
 from tests.workflows.short import job
 from tests.workflows.team import project
 
-FULL = failure("Storage", "The workspaces root cannot be used: no space left on device.")
+FULL = typed_failure("Storage", "The workspaces root cannot be used: no space left on device.")
 
 
 async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fails(
@@ -43,7 +43,7 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
         async with heartbeats():
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
-        raise failure("Dependency", "The MCP server tea cannot be reached.")
+        raise typed_failure("Dependency", "The MCP server tea cannot be reached.")
 
     async with build_worker(temporal, task_queue="disturbed", activities=[prepare, cancel_start]):
         start = {"agent": "generalist", "instructions": "Make tea."}

@@ -9,8 +9,8 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.requirements import requirement_store as rows
-from activities.stores.engine import Store
-from rehearsal.request_view import View
+from activities.stores.engine import RelationalStore
+from rehearsal.request_view import RequestView
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
 
@@ -35,7 +35,9 @@ ADDING: list[Call] = [
 
 
 def stored(root: Root, job_id: str) -> list[str]:
-    return [row.text for row in Store(root).run(lambda c: rows.of_job(c, job_id))]
+    return [
+        row.text for row in RelationalStore(root).run(lambda c: rows.job_requirements(c, job_id))
+    ]
 
 
 async def test_a_job_goes_on_without_its_store_and_ends_once_it_has_everything(
@@ -62,12 +64,12 @@ async def test_a_rewind_takes_what_it_undid_out_of_the_store(temporal: Client, r
     question: Call = ("request_clarification", {"question": "Black?", "default": "Yes."})
     rewound: list[bool] = []
 
-    def work(view: View) -> Sequence[Call]:
+    def work(view: RequestView) -> Sequence[Call]:
         if rewound:
             return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
         return [[*ADDING, question][view.replies]]
 
-    def rethink(view: View) -> Sequence[Call]:
+    def rethink(view: RequestView) -> Sequence[Call]:
         seen.append(stored(root, "undone"))
         return [DONE]
 

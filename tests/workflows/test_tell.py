@@ -58,7 +58,7 @@ async def test_it_is_in_the_next_turn_and_in_force_until_the_end(
         status = await jobs.until(handle, rewinds=1)
         start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
         # The rewind took the files back, and not what was said.
-        assert start.text("instructions.md").endswith(f"\n## Amended\n\n- {LINE}\n")
+        assert start.read_text("instructions.md").endswith(f"\n## Amended\n\n- {LINE}\n")
         assert [remark.line for remark in start.state.remarks] == [LINE]
         await handle.signal("cancel", {})
     number = next(n for n, request in enumerate(model.requests) if LINE in told(request))
@@ -78,7 +78,7 @@ async def test_what_is_said_in_a_pause_is_kept_beside_what_a_person_edits(
         path.write_text("Make tea for two.\n")
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for=None)
-        text = jobs.snapshot(handle, status["checkpoint"]).text("instructions.md")
+        text = jobs.snapshot(handle, status["checkpoint"]).read_text("instructions.md")
         assert text == f"Make tea for two.\n\n## Amended\n\n- {LINE}\n"
         await handle.signal("cancel", {})
 

@@ -16,7 +16,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from activities.checkpoints import Root
 from engine.development import find_binary
 from rehearsal import call
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from tests.workflows.deviating import Deviating
 from tests.workflows.resting import Resting
 from tests.workflows.serving import Jobs, serving
@@ -43,8 +43,10 @@ async def command(jobs: Jobs, *words: str) -> str:
 async def resting(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
     """Served by a model that rests in the middle of each tactical phase: a command takes time."""
 
-    def is_there(view: View) -> bool:
-        return view.kind == "tactical" and view.current is not None and view.current.id == 2
+    def is_there(view: RequestView) -> bool:
+        return (
+            view.kind == "tactical" and view.current_todo is not None and view.current_todo.id == 2
+        )
 
     async with serving(temporal, root, Resting(is_there)) as found:
         yield found

@@ -16,16 +16,16 @@ from sqlalchemy import select
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.documents import contains_quote, extract
-from activities.projects.repository import Repository, repository_path
-from activities.requirements.graph import Query, open_graph
-from activities.requirements.requirement_store import of_job
-from activities.stores.engine import Store
+from activities.documents import contains_quote, extract_pages
+from activities.projects.repository import ProjectRepository, repository_path
+from activities.requirements.graph import GraphQuery, open_graph
+from activities.requirements.requirement_store import job_requirements
+from activities.stores.engine import RelationalStore
 from activities.stores.schema import REQUIREMENTS
 from cli.project_input import project_input
 from config.loader import load_agent
 from rehearsal import rehearse
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from tests.activities.requirements.graph.serving import Server
 from tests.activities.stores.filling import fill, requirement
 from tests.brief import BRIEFEST
@@ -54,18 +54,18 @@ def document(real: Callable[[str], bytes], tmp_path_factory: pytest.TempPathFact
     return path
 
 
-def rows_of(store: Store) -> dict[str, Any]:
+def rows_of(store: RelationalStore) -> dict[str, Any]:
     held = store.run(lambda connection: connection.execute(select(REQUIREMENTS)).all())
     return {f"{row.job}/{row.id}": row for row in held}
 
 
 def asked(root: Root, cypher: str) -> list[list[object]]:
     with open_graph(root, load_agent("validator").graph_schema) as graph:
-        return graph.read(Query(cypher))[0].rows
+        return graph.read(GraphQuery(cypher))[0].rows
 
 
 def pages_of(document: Path) -> dict[int, str]:
-    return {page.number: page.text for page in extract(document.name, document.read_bytes())}
+    return {page.number: page.text for page in extract_pages(document.name, document.read_bytes())}
 
 
 def decisions(jobs: Jobs, job_id: str) -> list[dict[str, str]]:
@@ -77,7 +77,7 @@ def decisions(jobs: Jobs, job_id: str) -> list[dict[str, str]]:
 @pytest.fixture
 def store(
     request: pytest.FixtureRequest, root: Root, url: str, monkeypatch: pytest.MonkeyPatch
-) -> Store:
+) -> RelationalStore:
     """Of what jobs find here, which have a server's graph where they have a server's store."""
     monkeypatch.setenv("LONGHAUL_STORE_URL", url)
     monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
@@ -85,13 +85,13 @@ def store(
         server: Server = request.getfixturevalue("graph_server")
         server.empty()
         monkeypatch.setenv("LONGHAUL_GRAPH_URL", server.url)
-    return Store(root, url)
+    return RelationalStore(root, url)
 
 
-def once_listed(view: View) -> bool:
+def once_listed(view: RequestView) -> bool:
     """Where all that was found, or decided, is in one file: at the todo after that."""
     after = "Check `output/requirements.", "Note in `notes/method.md`"
-    return view.current is not None and view.current.text.startswith(after)
+    return view.current_todo is not None and view.current_todo.text.startswith(after)
 
 
 async def until_listed(jobs: Jobs, start: dict[str, Any], count: int = 1) -> list[Any]:
@@ -116,7 +116,7 @@ async def until_listed(jobs: Jobs, start: dict[str, Any], count: int = 1) -> lis
     indirect=True,
 )
 async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
-    temporal: Client, root: Root, store: Store, document: Path
+    temporal: Client, root: Root, store: RelationalStore, document: Path
 ) -> None:
     async with serving(temporal, root, Resting(once_listed)) as jobs:
         given = {"documents": [str(document)]}
@@ -155,7 +155,7 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
     assert len(pages) == PAGES.stop - PAGES.start
     cited = [
         each
-        for made in store.run(lambda connection: of_job(connection, creator.id))
+        for made in store.run(lambda connection: job_requirements(connection, creator.id))
         for each in made.citations
     ]
     assert len(cited) >= len(found)
@@ -187,15 +187,15 @@ async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
         result = await jobs.result(handle)
     assert result["status"] == "completed", result
     assert [unit["status"] for unit in result["units"]] == ["completed", "completed"]
-    rows = rows_of(Store(root))
+    rows = rows_of(RelationalStore(root))
     assert len(rows) == 2
     assert {row.decided_by for row in rows.values()} == {f"{handle.id}.validate-validator-1"}
     accepted = sorted([ref] for ref, row in rows.items() if row.status == "accepted")
     assert asked(root, "MATCH (r:Requirement) RETURN r.id ORDER BY r.id") == accepted
-    product = Repository(repository_path(root, handle.id))
-    held = product.file(result["commit"], "decisions.json")
+    product = ProjectRepository(repository_path(root, handle.id))
+    held = product.read_file(result["commit"], "decisions.json")
     assert held is not None
     # Each stage has a report of its own, and the second does not replace the first.
     for report, said in (("summary.md", b"document"), ("decisions.md", b"taken")):
-        assert said in (product.file(result["commit"], report) or b"")
+        assert said in (product.read_file(result["commit"], report) or b"")
     assert sorted(entry["id"] for entry in json.loads(held)) == sorted(rows)

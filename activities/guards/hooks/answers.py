@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from protocol.errors import Interruption
 
-MOST_SAID = 4000
+MAX_REASON = 4000
 """Characters of a reason that reach the model."""
 UNREADABLE = re.compile(
     r"^\s*\{|hookSpecificOutput|permissionDecision"
@@ -19,18 +19,18 @@ UNREADABLE = re.compile(
 )
 """What an answer looks like that is no JSON; other text is for people."""
 FIRST_LINES = 3
-MOST_SHOWN = 300
+MAX_SHOWN = 300
 """Characters of those."""
-MOST_BRACES = 1000
+MAX_BRACES = 1000
 """Places at which an object is looked for."""
 
 
-Word = Literal["nothing", "allow", "ask", "deny"]
-STRICTEST_FIRST: tuple[Word, ...] = ("deny", "ask", "allow", "nothing")
+HookDecision = Literal["nothing", "allow", "ask", "deny"]
+STRICTEST_FIRST: tuple[HookDecision, ...] = ("deny", "ask", "allow", "nothing")
 
 
 @dataclass(frozen=True)
-class Ran:
+class HookRun:
     """How a hook's process ended."""
 
     code: int | None = None
@@ -42,10 +42,10 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HookAnswer:
     """What a hook says."""
 
-    word: Word
+    decision: HookDecision
     reason: str = ""
     updated: dict[str, Any] = field(default_factory=dict)
     context: str = ""
@@ -56,77 +56,77 @@ class HookFailed(Interruption):
     """The hook gave no answer that counts; says why."""
 
 
-def read_answer(ran: Ran) -> Answer:
+def read_answer(ran: HookRun) -> HookAnswer:
     """The answer. Raises HookFailed."""
     if ran.trouble:
         raise HookFailed(ran.trouble)
     if ran.code == 2:
-        return Answer("deny", _bounded(ran.err) or "no reason was given")
+        return HookAnswer("deny", _bound_text(ran.err) or "no reason was given")
     if ran.code != 0:
-        raise HookFailed(_ending(ran))
-    return _printed(ran.out)
+        raise HookFailed(_describe_exit(ran))
+    return _read_output(ran.out)
 
 
-def _printed(text: str) -> Answer:
+def _read_output(text: str) -> HookAnswer:
     """What is said by the objects in a text; the rest of it is for people.
 
     A profile's banner may stand before an answer, and a log within one. An object in the middle of
     a line may be quoted there: it can forbid, and permits nothing.
     """
     answers, rest = [], ""
-    for between, found, is_quoted in _objects(text.lstrip("\ufeff")):
+    for between, content, is_quoted in _find_objects(text.lstrip("\ufeff")):
         rest += between
-        if found is not None:
-            answer = _object(found)
-            answers.append(_of_quoted(answer) if is_quoted else answer)
+        if content is not None:
+            answer = _read_object(content)
+            answers.append(_restrict_quoted(answer) if is_quoted else answer)
     if UNREADABLE.search(rest):
         lines = " / ".join(line.strip() for line in text.strip().splitlines()[:FIRST_LINES])
-        raise HookFailed(f"no answer can be read in what it printed: {lines[:MOST_SHOWN]}")
-    return _together(answers)
+        raise HookFailed(f"no answer can be read in what it printed: {lines[:MAX_SHOWN]}")
+    return _merge_answers(answers)
 
 
-def _objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
+def _find_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
     """Text up to each object, the object, and whether it stands within a line; then the rest."""
     decoder, place, start = json.JSONDecoder(), 0, 0
-    for _ in range(MOST_BRACES):
+    for _ in range(MAX_BRACES):
         if (brace := text.find("{", place)) < 0:
             break
         try:
-            found, end = decoder.raw_decode(text, brace)
+            parsed, end = decoder.raw_decode(text, brace)
         except (ValueError, RecursionError):
             place = brace + 1
             continue
         before = text[text.rfind("\n", 0, brace) + 1 : brace]
-        yield text[start:brace], found, bool(before.strip())
+        yield text[start:brace], parsed, bool(before.strip())
         place = start = end
     yield text[start:], None, False
 
 
-def _of_quoted(answer: Answer) -> Answer:
-    return answer if answer.word in ("deny", "ask") else Answer("nothing")
+def _restrict_quoted(answer: HookAnswer) -> HookAnswer:
+    return answer if answer.decision in ("deny", "ask") else HookAnswer("nothing")
 
 
-def _object(said: dict[str, Any]) -> Answer:
+def _read_object(said: dict[str, Any]) -> HookAnswer:
     inner = said.get("hookSpecificOutput")
     if inner is not None and not isinstance(inner, dict):
         raise HookFailed(f"hookSpecificOutput is {inner!r:.60}, not an object")
-    return _together([_layer(said), _layer(inner or {})])
+    return _merge_answers([_read_layer(said), _read_layer(inner or {})])
 
 
-def _together(answers: list[Answer]) -> Answer:
+def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
     """The strictest of several, with what all of them add."""
-    found = {answer.word for answer in answers}
-    word: Word = next((word for word in STRICTEST_FIRST if word in found), "nothing")
-    return Answer(
+    decisions = {answer.decision for answer in answers}
+    word: HookDecision = next((word for word in STRICTEST_FIRST if word in decisions), "nothing")
+    return HookAnswer(
         word,
-        next((a.reason for a in answers if a.reason and a.word == word), "")
+        next((a.reason for a in answers if a.reason and a.decision == word), "")
         or next((a.reason for a in answers if a.reason), ""),
         {key: value for answer in answers for key, value in answer.updated.items()},
         "\n".join(answer.context for answer in answers if answer.context),
     )
 
 
-def _layer(said: dict[str, Any]) -> Answer:
+def _read_layer(said: dict[str, Any]) -> HookAnswer:
     """One of the two places in which the protocol's keys may stand."""
     decision = said.get("decision")
     if isinstance(decision, dict):
@@ -150,18 +150,18 @@ def _layer(said: dict[str, Any]) -> Answer:
     elif word == "nothing" and decision == "approve":
         word = "allow"
     reasons = (said.get(key) for key in ("permissionDecisionReason", "reason", "stopReason"))
-    reason = next((one for one in reasons if isinstance(one, str) and one), "")
+    reason = next((value for value in reasons if isinstance(value, str) and value), "")
     context = said.get("additionalContext")
-    return Answer(
+    return HookAnswer(
         word,
-        _bounded(reason),
+        _bound_text(reason),
         updated or {},
-        _bounded(context) if isinstance(context, str) else "",
+        _bound_text(context) if isinstance(context, str) else "",
     )
 
 
-def _ending(ran: Ran) -> str:
-    said = f": {_bounded(ran.err)[:300]}" if ran.err.strip() else ""
+def _describe_exit(ran: HookRun) -> str:
+    said = f": {_bound_text(ran.err)[:300]}" if ran.err.strip() else ""
     if ran.code is not None and ran.code < 0:
         return f"it was ended by signal {-ran.code}{said}"
     if ran.code in (126, 127):
@@ -169,5 +169,5 @@ def _ending(ran: Ran) -> str:
     return f"it ended with exit code {ran.code}, and only 0 and 2 are answers{said}"
 
 
-def _bounded(text: str) -> str:
-    return text.strip()[:MOST_SAID]
+def _bound_text(text: str) -> str:
+    return text.strip()[:MAX_REASON]

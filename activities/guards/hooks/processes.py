@@ -11,30 +11,32 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import IO
 
-from activities.guards.hooks.answers import Ran
-from activities.runtime.child_process import Printed
+from activities.guards.hooks.answers import HookRun
+from activities.runtime.child_process import OutputReader
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM")
 """Variables of the worker that every hook gets, and those that begin with LC_."""
-MOST_OUTPUT = 1_000_000
+MAX_OUTPUT = 1_000_000
 """Bytes: a longer answer is none."""
 TICK = 0.02
 
 
-def environment(names: Iterable[str], folder: str) -> dict[str, str]:
+def hook_environment(names: Iterable[str], folder: str) -> dict[str, str]:
     """What a hook's process finds in its environment.
 
     Args:
         names: Variables of the worker that the configuration passes on.
         folder: The workspace.
     """
-    kept = {*PASSED_ON, *names}
-    made = {k: v for k, v in os.environ.items() if k in kept or k.startswith("LC_")}
+    passed_names = {*PASSED_ON, *names}
+    variables = {k: v for k, v in os.environ.items() if k in passed_names or k.startswith("LC_")}
     # By which existing scripts find the files they look at.
-    return {**made, "CLAUDE_PROJECT_DIR": folder, "PWD": folder}
+    return {**variables, "CLAUDE_PROJECT_DIR": folder, "PWD": folder}
 
 
-def run(command: str, event: bytes, *, folder: str, seconds: float, variables: list[str]) -> Ran:
+def run_hook(
+    command: str, event: bytes, *, folder: str, seconds: float, variables: list[str]
+) -> HookRun:
     """Run a command with the event on its standard input. Whatever it does, this comes back.
 
     Nothing of its process group is left behind, however it ends.
@@ -46,14 +48,14 @@ def run(command: str, event: bytes, *, folder: str, seconds: float, variables: l
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,
-            env=environment(variables, folder),
+            env=hook_environment(variables, folder),
             start_new_session=True,
         )
     except OSError as error:
-        return Ran(trouble=f"it could not be started ({error})")
+        return HookRun(trouble=f"it could not be started ({error})")
     assert process.stdin and process.stdout and process.stderr
-    out, err = (Printed(pipe, MOST_OUTPUT) for pipe in (process.stdout, process.stderr))
-    writer = threading.Thread(target=_write, args=(process.stdin, event), daemon=True)
+    out, err = (OutputReader(pipe, MAX_OUTPUT) for pipe in (process.stdout, process.stderr))
+    writer = threading.Thread(target=_write_input, args=(process.stdin, event), daemon=True)
     writer.start()
     trouble = ""
     try:
@@ -61,8 +63,8 @@ def run(command: str, event: bytes, *, folder: str, seconds: float, variables: l
         while process.poll() is None and not trouble:
             if time.monotonic() >= end:
                 trouble = f"it did not end within {seconds:g} s"
-            elif out.size > MOST_OUTPUT:
-                trouble = f"it printed more than {MOST_OUTPUT:,} bytes"
+            elif out.size > MAX_OUTPUT:
+                trouble = f"it printed more than {MAX_OUTPUT:,} bytes"
             else:
                 time.sleep(TICK)
     finally:
@@ -72,14 +74,14 @@ def run(command: str, event: bytes, *, folder: str, seconds: float, variables: l
         process.wait()
         out.join()
         err.join()
-    if out.size > MOST_OUTPUT:
-        trouble = trouble or f"it printed more than {MOST_OUTPUT:,} bytes"
+    if out.size > MAX_OUTPUT:
+        trouble = trouble or f"it printed more than {MAX_OUTPUT:,} bytes"
     if trouble:
-        return Ran(err=err.text, trouble=trouble)
-    return Ran(process.returncode, out.text, err.text)
+        return HookRun(err=err.text, trouble=trouble)
+    return HookRun(process.returncode, out.text, err.text)
 
 
-def _write(stream: IO[bytes], data: bytes) -> None:
+def _write_input(stream: IO[bytes], data: bytes) -> None:
     # A hook need not read what it is told.
     with suppress(OSError, ValueError), stream:
         stream.write(data)

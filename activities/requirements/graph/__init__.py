@@ -1,8 +1,14 @@
 """The graph that jobs share: embedded by default, or Neo4j."""
 
-from activities.requirements.graph.interface import Graph, GraphAway, GraphRefused, Limits, Query
+from activities.requirements.graph.interface import (
+    Graph,
+    GraphLimits,
+    GraphQuery,
+    GraphQueryError,
+    GraphUnavailableError,
+)
 from activities.requirements.graph.selection import (
-    check_address,
+    check_graph_address,
     graph_folder,
     graph_url,
     open_graph,
@@ -10,11 +16,11 @@ from activities.requirements.graph.selection import (
 
 __all__ = [
     "Graph",
-    "GraphAway",
-    "GraphRefused",
-    "Limits",
-    "Query",
-    "check_address",
+    "GraphLimits",
+    "GraphQuery",
+    "GraphQueryError",
+    "GraphUnavailableError",
+    "check_graph_address",
     "graph_folder",
     "graph_url",
     "open_graph",

@@ -24,7 +24,7 @@ _POOL_MB = 256
 _GRACE_SECONDS = 2
 
 
-def _limit(memory_mb: int) -> None:
+def _limit_memory(memory_mb: int) -> None:
     memory = (_STORE_MB + memory_mb) * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # macOS knows this limit and refuses to set it.
@@ -32,13 +32,13 @@ def _limit(memory_mb: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def _leave_empty(name: str, folder: Path) -> None:
+def _register_empty_package(name: str, folder: Path) -> None:
     package = ModuleType(name)
     package.__path__ = [str(folder)]
     sys.modules[name] = package
 
 
-class _Open:
+class _OpenDatabase:
     """The database, open until the block ends."""
 
     def __init__(self, path: str, seconds: float, *, read_only: bool) -> None:
@@ -66,7 +66,7 @@ class _Open:
         self._connection = ladybug.Connection(self._database)
         self._connection.set_query_timeout(int(seconds * 1000))
 
-    def __enter__(self) -> "_Open":
+    def __enter__(self) -> "_OpenDatabase":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -74,16 +74,16 @@ class _Open:
         self._database.close()
 
     def run(self, cypher: str, parameters: dict[str, Any] | None = None) -> Any:
-        found = self._connection.execute(cypher, parameters or {})
-        return found[-1] if isinstance(found, list) else found
+        results = self._connection.execute(cypher, parameters or {})
+        return results[-1] if isinstance(results, list) else results
 
-    def tables(self) -> list[dict[str, Any]]:
-        made = []
+    def list_tables(self) -> list[dict[str, Any]]:
+        tables = []
         for row in self.run("CALL show_tables() RETURN name, type ORDER BY name").get_all():
             name, node = row[0], row[1] == "NODE"
             info = self.run(f"CALL table_info('{name}') RETURN name, type").get_all()
             ends = [] if node else self.run(f"CALL show_connection('{name}') RETURN *").get_all()
-            made.append(
+            tables.append(
                 {
                     "name": name,
                     "node": node,
@@ -91,29 +91,29 @@ class _Open:
                     "ends": sorted([end[0], end[1]] for end in ends),
                 }
             )
-        return made
+        return tables
 
 
-def _lacks(tables: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> bool:
+def _lacks_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) -> bool:
     """Whether a table, a property or a pair of ends is not there yet."""
     there = {table["name"]: table for table in tables}
     return any(
         table["name"] not in there
         or not set(table["properties"]) <= set(there[table["name"]]["properties"])
         or any(pair not in there[table["name"]]["ends"] for pair in table["ends"])
-        for table in wanted
+        for table in required
     )
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     path, seconds, writes = request["path"], request["seconds"], request["write"]
     for _ in range(2):
         if Path(path).exists():
-            with _Open(path, seconds, read_only=not writes) as database:
-                tables = database.tables()
-                if not _lacks(tables, request["wanted"]):
-                    return _rows(database, request) | {"tables": tables}
-        with _Open(path, seconds, read_only=False) as database:
+            with _OpenDatabase(path, seconds, read_only=not writes) as database:
+                tables = database.list_tables()
+                if not _lacks_tables(tables, request["wanted"]):
+                    return _run_queries(database, request) | {"tables": tables}
+        with _OpenDatabase(path, seconds, read_only=False) as database:
             # Whole or not at all, and much faster than one by one.
             database.run("BEGIN TRANSACTION")
             for statement in request["tables"]:
@@ -122,14 +122,14 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     return {"away": "its tables do not take what the schema declares"}
 
 
-def _rows(database: _Open, request: dict[str, Any]) -> dict[str, Any]:
-    found = []
+def _run_queries(database: _OpenDatabase, request: dict[str, Any]) -> dict[str, Any]:
+    results = []
     try:
         if request["write"]:
             database.run("BEGIN TRANSACTION")
         for cypher, parameters in request["queries"]:
             result = database.run(cypher, parameters)
-            found.append(_taken(result, request["rows"], request["bytes"]))
+            results.append(_read_rows(result, request["rows"], request["bytes"]))
             result.close()
         if request["write"]:
             database.run("COMMIT")
@@ -138,14 +138,14 @@ def _rows(database: _Open, request: dict[str, Any]) -> dict[str, Any]:
     # The engine's only error.
     except RuntimeError as error:
         return {"refused": str(error)}
-    return {"rows": found}
+    return {"rows": results}
 
 
-def _taken(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
+def _read_rows(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
     rows: list[list[object]] = []
     size, more = 0, False
     while result.has_next():
-        row = [_plain(value) for value in result.get_next()]
+        row = [_plain_value(value) for value in result.get_next()]
         size += len(json.dumps(row))
         if len(rows) == most or size > most_bytes:
             more = True
@@ -154,16 +154,20 @@ def _taken(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
     return {"columns": result.get_column_names(), "rows": rows, "more": more}
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     """The value as JSON has it; of the engine's own numbers of nodes and relations, nothing."""
     if isinstance(value, dict):
-        own = {k: v for k, v in value.items() if k not in ("_ID", "_SRC", "_DST", "_LABEL")}
+        properties = {k: v for k, v in value.items() if k not in ("_ID", "_SRC", "_DST", "_LABEL")}
         if "_LABEL" in value:
-            held = {key: _plain(own[key]) for key in sorted(own) if own[key] is not None}
-            return {"_label": value["_LABEL"], **held}
-        return {str(key): _plain(inner) for key, inner in own.items()}
+            values = {
+                key: _plain_value(properties[key])
+                for key in sorted(properties)
+                if properties[key] is not None
+            }
+            return {"_label": value["_LABEL"], **values}
+        return {str(key): _plain_value(inner) for key, inner in properties.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_plain_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (str, int, float)):
@@ -173,18 +177,18 @@ def _plain(value: object) -> object:
 
 def _main() -> None:
     request = json.load(sys.stdin)
-    _limit(request["memory_mb"])
+    _limit_memory(request["memory_mb"])
     here = Path(__file__).resolve().parent
     activities = here.parents[1]
-    _leave_empty("activities", activities)
-    _leave_empty("activities.checkpoints", activities / "checkpoints")
-    from activities.checkpoints.locks import locked  # noqa: PLC0415
+    _register_empty_package("activities", activities)
+    _register_empty_package("activities.checkpoints", activities / "checkpoints")
+    from activities.checkpoints.locks import file_lock  # noqa: PLC0415
 
     try:
-        with locked(Path(request["lock"]), seconds=request["wait_seconds"]):
+        with file_lock(Path(request["lock"]), seconds=request["wait_seconds"]):
             # For a parent that is gone or frozen: this process must not keep the lock.
             signal.alarm(math.ceil(request["seconds"]) + _GRACE_SECONDS)
-            answer = _answer(request)
+            answer = _answer_request(request)
     except TimeoutError:
         answer = {"away": f"others have been using it for {request['wait_seconds']:g} s"}
     except MemoryError:

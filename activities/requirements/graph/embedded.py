@@ -11,16 +11,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from activities.requirements.graph import statements
+from activities.requirements.graph import cypher
 from activities.requirements.graph.interface import (
-    GraphAway,
-    GraphRefused,
-    Limits,
-    Query,
-    Rows,
-    Table,
+    GraphLimits,
+    GraphQuery,
+    GraphQueryError,
+    GraphRows,
+    GraphTable,
+    GraphUnavailableError,
 )
-from activities.runtime.child_process import Child, run_child
+from activities.runtime.child_process import ChildResult, run_child
 from config.schema.graph import GraphSchema
 
 _CHILD = Path(__file__).resolve().with_name("child.py")
@@ -28,45 +28,49 @@ _GRACE_SECONDS = 3
 DATABASE = "graph.lbug"
 
 
-class Embedded:
+class EmbeddedGraph:
     """The database in `folder`, made when it is first used."""
 
     def __init__(
         self,
         folder: Path,
         schema: GraphSchema,
-        limits: Limits | None = None,
+        limits: GraphLimits | None = None,
         heartbeat: Callable[[], None] | None = None,
     ) -> None:
         """`heartbeat` is called about four times a second; what it raises ends the work."""
         self._folder = folder
         self._schema = schema
-        self._limits = limits or Limits()
+        self._limits = limits or GraphLimits()
         self._heartbeat = heartbeat
 
-    def read(self, *queries: Query) -> list[Rows]:
-        return self._run(queries, write=False)[0]
+    def read(self, *queries: GraphQuery) -> list[GraphRows]:
+        return self._run_queries(queries, write=False)[0]
 
-    def write(self, *queries: Query) -> list[Rows]:
-        return self._run(queries, write=True)[0]
+    def write(self, *queries: GraphQuery) -> list[GraphRows]:
+        return self._run_queries(queries, write=True)[0]
 
-    def schema(self) -> list[Table]:
-        return self._run((), write=False)[1]
+    def schema(self) -> list[GraphTable]:
+        return self._run_queries((), write=False)[1]
 
     def close(self) -> None:
         """Nothing stays open."""
 
-    def _run(self, queries: tuple[Query, ...], *, write: bool) -> tuple[list[Rows], list[Table]]:
+    def _run_queries(
+        self, queries: tuple[GraphQuery, ...], *, write: bool
+    ) -> tuple[list[GraphRows], list[GraphTable]]:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise GraphAway(f"The graph's folder {self._folder} cannot be made: {error}.") from None
+            raise GraphUnavailableError(
+                f"The graph's folder {self._folder} cannot be made: {error}."
+            ) from None
         limits = self._limits
         request = {
             "path": str(self._folder / DATABASE),
             "lock": str(self._folder / "lock"),
-            "tables": statements.tables(self._schema),
-            "wanted": self._wanted(),
+            "tables": cypher.table_statements(self._schema),
+            "wanted": self._required_tables(),
             "queries": [(query.cypher, query.parameters) for query in queries],
             "write": write,
             "wait_seconds": limits.wait_seconds,
@@ -77,29 +81,29 @@ class Embedded:
         }
         seconds = limits.wait_seconds + limits.seconds + _GRACE_SECONDS
         child = run_child(_CHILD, [], json.dumps(request).encode(), seconds, self._heartbeat)
-        answer = self._answer(child, write=write)
+        answer = self._parse_answer(child, write=write)
         return (
-            [Rows.model_validate(rows) for rows in answer["rows"]],
-            [Table.model_validate(table) for table in answer["tables"]],
+            [GraphRows.model_validate(rows) for rows in answer["rows"]],
+            [GraphTable.model_validate(table) for table in answer["tables"]],
         )
 
-    def _wanted(self) -> list[dict[str, object]]:
-        wanted: list[dict[str, object]] = []
+    def _required_tables(self) -> list[dict[str, object]]:
+        required: list[dict[str, object]] = []
         for name, node in self._schema.nodes.items():
-            wanted.append({"name": name, "properties": list(node.properties), "ends": []})
+            required.append({"name": name, "properties": list(node.properties), "ends": []})
         for name, relation in self._schema.relations.items():
-            held = {"properties": list(relation.properties), "ends": relation.ends}
-            wanted.append({"name": name, **held})
-        return wanted
+            members = {"properties": list(relation.properties), "ends": relation.ends}
+            required.append({"name": name, **members})
+        return required
 
-    def _answer(self, child: Child, *, write: bool) -> dict[str, list[object]]:
+    def _parse_answer(self, child: ChildResult, *, write: bool) -> dict[str, list[object]]:
         limits = self._limits
         if child.was_too_slow:
             problem = f"It took more than {limits.seconds:g} s and was stopped."
         elif child.was_too_big:
             problem = f"It needs more than {limits.memory_mb} MB of memory and was stopped."
-        elif child.crash:
-            problem = f"It crashed the database engine ({child.crash})."
+        elif child.crash_signal:
+            problem = f"It crashed the database engine ({child.crash_signal})."
         elif child.status != 0:
             raise RuntimeError(
                 f"the graph process failed with status {child.status}: {child.last_line}"
@@ -109,21 +113,30 @@ class Embedded:
             if "rows" in answer:
                 return answer
             if "away" in answer:
-                raise GraphAway(
+                raise GraphUnavailableError(
                     f"The graph in {self._folder} cannot be used: {answer['away']}. See that it is "
                     "readable and writable, or put it back from a backup."
                 )
             said = str(answer.get("refused", "std::bad_alloc"))
-            problem = next((told for sign, told in _SPENT.items() if said.startswith(sign)), "")
+            problem = next(
+                (
+                    description
+                    for sign, description in _RESOURCE_PROBLEMS.items()
+                    if said.startswith(sign)
+                ),
+                "",
+            )
             if not problem:
-                raise GraphRefused(said)
+                raise GraphQueryError(said)
         if write:
             # Our own few statements: the machine was at fault, and they may be sent again.
-            raise GraphAway(f"The graph in {self._folder} did not take a write: {problem}")
-        raise GraphRefused(problem)
+            raise GraphUnavailableError(
+                f"The graph in {self._folder} did not take a write: {problem}"
+            )
+        raise GraphQueryError(problem)
 
 
-_SPENT = {
+_RESOURCE_PROBLEMS = {
     "Interrupted": "It took too long and was stopped.",
     "std::bad_alloc": "It needs too much memory and was stopped.",
     "Buffer manager exception": "It needs too much memory and was stopped.",

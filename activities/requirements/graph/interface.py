@@ -10,16 +10,16 @@ from pydantic import BaseModel, Field
 from protocol.errors import Refusal, Unavailable
 
 
-class GraphRefused(Refusal):
+class GraphQueryError(Refusal):
     """The engine does not take the query, or it needs too much; the message is the engine's."""
 
 
-class GraphAway(Unavailable):
+class GraphUnavailableError(Unavailable):
     """The graph was not reached and nothing was done; the message says what to do."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class GraphLimits:
     """What one read or write may take."""
 
     wait_seconds: float = 30
@@ -34,12 +34,12 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Query:
+class GraphQuery:
     cypher: str
     parameters: dict[str, object] = field(default_factory=dict)
 
 
-class Rows(BaseModel):
+class GraphRows(BaseModel):
     """The rows of one statement; nodes and relations are mappings with their kind in `_label`."""
 
     columns: list[str]
@@ -48,7 +48,7 @@ class Rows(BaseModel):
     """Whether there were more than the limits let through."""
 
 
-class Table(BaseModel):
+class GraphTable(BaseModel):
     """A kind as the database has it, with the types of its own."""
 
     name: str
@@ -60,18 +60,18 @@ class Table(BaseModel):
 class Graph(Protocol):
     """A graph that jobs share. What the schema declares is made when it is first used.
 
-    Every method raises GraphRefused and GraphAway.
+    Every method raises GraphQueryError and GraphUnavailableError.
     """
 
-    def read(self, *queries: Query) -> list[Rows]:
+    def read(self, *queries: GraphQuery) -> list[GraphRows]:
         """The rows of each; nothing can be changed."""
         ...
 
-    def write(self, *queries: Query) -> list[Rows]:
+    def write(self, *queries: GraphQuery) -> list[GraphRows]:
         """All of them in one transaction: done wholly or not at all."""
         ...
 
-    def schema(self) -> list[Table]:
+    def schema(self) -> list[GraphTable]:
         """What the database holds, by name."""
         ...
 

@@ -10,27 +10,27 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 @lru_cache(maxsize=1000)
-def normalised(text: str) -> str:
+def normalise_name(text: str) -> str:
     """Lower case words without accents, one space between; `InvoiceHeader` is two words."""
     folded = unicodedata.normalize("NFKD", _HUMP.sub(" ", text).casefold())
     bare = "".join(char for char in folded if not unicodedata.combining(char))
     return " ".join(re.findall(r"[^\W_]+", bare))
 
 
-def likeness(one: str, other: str) -> float:
+def name_likeness(first: str, second: str) -> float:
     """Between normalised names: 1 for the same, 0 for nothing in common."""
-    if one == other:
-        return 1.0 if one else 0.0
-    words = _shared(frozenset(one.split()), frozenset(other.split()))
-    return max(words, _shared(_runs(one), _runs(other)))
+    if first == second:
+        return 1.0 if first else 0.0
+    words = _dice_coefficient(frozenset(first.split()), frozenset(second.split()))
+    return max(words, _dice_coefficient(_character_runs(first), _character_runs(second)))
 
 
-def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+def _dice_coefficient(first: frozenset[str], second: frozenset[str]) -> float:
     # Dice's coefficient.
-    return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
+    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
 
 
 @lru_cache(maxsize=1000)
-def _runs(text: str) -> frozenset[str]:
+def _character_runs(text: str) -> frozenset[str]:
     padded = f"  {text} "
-    return frozenset(padded[at : at + 3] for at in range(len(padded) - 2))
+    return frozenset(padded[start : start + 3] for start in range(len(padded) - 2))

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from activities.requirements.graph import statements
+from activities.requirements.graph import cypher
 from activities.requirements.graph.interface import (
-    GraphAway,
-    GraphRefused,
-    Limits,
-    Query,
-    Rows,
-    Table,
+    GraphLimits,
+    GraphQuery,
+    GraphQueryError,
+    GraphRows,
+    GraphTable,
+    GraphUnavailableError,
 )
 from config.schema.graph import GraphSchema
 
@@ -42,7 +42,7 @@ _NOT_OURS = (
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """Where the server is. The password is in no text made of it."""
 
     uri: str
@@ -51,20 +51,24 @@ class Address:
     database: str | None
 
     @classmethod
-    def parse(cls, url: str) -> Address:
-        """Raises GraphAway: it is none; the message shows nothing of a password."""
+    def parse(cls, url: str) -> ServerAddress:
+        """Raises GraphUnavailableError: it is none; the message shows nothing of a password."""
         try:
             parts = urlsplit(url)
             port = f":{parts.port}" if parts.port else ""
         except ValueError:
-            raise GraphAway(f"LONGHAUL_GRAPH_URL is no address; it has the form {_FORM}.") from None
+            raise GraphUnavailableError(
+                f"LONGHAUL_GRAPH_URL is no address; it has the form {_FORM}."
+            ) from None
         if parts.scheme not in _SCHEMES:
-            raise GraphAway(
+            raise GraphUnavailableError(
                 f"LONGHAUL_GRAPH_URL begins with {parts.scheme or 'nothing'!r}; it has the form "
                 f"{_FORM}, and {', '.join(_SCHEMES)} are taken."
             )
         if not parts.hostname:
-            raise GraphAway(f"LONGHAUL_GRAPH_URL names no host; it has the form {_FORM}.")
+            raise GraphUnavailableError(
+                f"LONGHAUL_GRAPH_URL names no host; it has the form {_FORM}."
+            )
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         return cls(
             uri=f"{parts.scheme}://{host}{port}",
@@ -74,108 +78,117 @@ class Address:
         )
 
 
-def driver() -> Any:
-    """The driver's module. Raises GraphAway: it is not installed."""
+def load_driver() -> Any:
+    """The driver's module. Raises GraphUnavailableError: it is not installed."""
     try:
         return importlib.import_module("neo4j")
     except ImportError:
-        raise GraphAway(
+        raise GraphUnavailableError(
             "LONGHAUL_GRAPH_URL names a Neo4j server, but its driver is not installed on this "
             "worker: run .venv/bin/python -m pip install '.[neo4j]' in the checkout, or unset "
             "the variable."
         ) from None
 
 
-class Neo4j:
+class Neo4jGraph:
     """The server at `url`; connected when it is first used.
 
     Raises:
-        GraphAway: on construction, when the driver is not installed or the address is wrong.
+        GraphUnavailableError: on construction, when the driver is not installed or the address is
+        wrong.
     """
 
     def __init__(
         self,
         url: str,
         schema: GraphSchema,
-        limits: Limits | None = None,
+        limits: GraphLimits | None = None,
         heartbeat: Callable[[], None] | None = None,
     ) -> None:
         """`heartbeat` is called about four times a second; what it raises ends the work."""
-        self._address = Address.parse(url)
+        self._address = ServerAddress.parse(url)
         self._schema = schema
-        self._limits = limits or Limits()
+        self._limits = limits or GraphLimits()
         self._heartbeat = heartbeat
-        self._neo4j = driver()
+        self._neo4j = load_driver()
         self._loop = asyncio.Runner()
         self._driver: Any = None
         self._constrained = False
 
-    def read(self, *queries: Query) -> list[Rows]:
-        return self._run(queries, write=False)
+    def read(self, *queries: GraphQuery) -> list[GraphRows]:
+        return self._run_queries(queries, write=False)
 
-    def write(self, *queries: Query) -> list[Rows]:
+    def write(self, *queries: GraphQuery) -> list[GraphRows]:
         if not self._constrained:
             # A change of the schema may not share a transaction with one of the data.
-            for text in statements.constraints(self._schema):
-                self._run((Query(text),), write=True)
+            for text in cypher.constraint_statements(self._schema):
+                self._run_queries((GraphQuery(text),), write=True)
             self._constrained = True
-        return self._run(queries, write=True)
+        return self._run_queries(queries, write=True)
 
-    def schema(self) -> list[Table]:
+    def schema(self) -> list[GraphTable]:
         # The functions are Cypher's: Neo4j's own procedures for this are in no other server.
-        nodes, properties, relations, held = self.read(
-            Query("MATCH (n) RETURN DISTINCT labels(n)"),
-            Query("MATCH (n) UNWIND labels(n) AS label UNWIND keys(n) AS key "
+        nodes, properties, relations, relation_properties = self.read(
+            GraphQuery("MATCH (n) RETURN DISTINCT labels(n)"),
+            GraphQuery("MATCH (n) UNWIND labels(n) AS label UNWIND keys(n) AS key "
                   "RETURN DISTINCT label, key, valueType(n[key])"),
-            Query("MATCH (a)-[r]->(b) RETURN DISTINCT type(r), labels(a), labels(b)"),
-            Query("MATCH ()-[r]->() UNWIND keys(r) AS key "
+            GraphQuery("MATCH (a)-[r]->(b) RETURN DISTINCT type(r), labels(a), labels(b)"),
+            GraphQuery("MATCH ()-[r]->() UNWIND keys(r) AS key "
                   "RETURN DISTINCT type(r), key, valueType(r[key])"),
         )  # fmt: skip
-        return tables_of(nodes.rows, properties.rows, relations.rows, held.rows)
+        return build_tables(nodes.rows, properties.rows, relations.rows, relation_properties.rows)
 
     def close(self) -> None:
         if self._driver:
             self._loop.run(self._driver.close())
         self._loop.close()
 
-    def _run(self, queries: tuple[Query, ...], *, write: bool) -> list[Rows]:
+    def _run_queries(self, queries: tuple[GraphQuery, ...], *, write: bool) -> list[GraphRows]:
         errors = self._neo4j.exceptions
         try:
-            return self._loop.run(self._within(self._transaction(queries, write=write)))
+            return self._loop.run(
+                self._run_within_limit(self._run_transaction(queries, write=write))
+            )
         except TimeoutError:
-            if not write and self._answers():
-                raise GraphRefused(
+            if not write and self._is_answering():
+                raise GraphQueryError(
                     f"It took more than {self._limits.seconds:g} s and was stopped."
                 ) from None
-            raise self._away("it does not answer") from None
+            raise self._unavailable_error("it does not answer") from None
         except errors.Neo4jError as error:
-            code, told = str(error.code), str(error.message)[:1000]
+            code, message = str(error.code), str(error.message)[:1000]
             if "OutOfMemory" in code and not write:
-                raise GraphRefused(told) from None
+                raise GraphQueryError(message) from None
             if code.startswith(_NOT_OURS):
-                raise self._away(told) from None
-            raise GraphRefused(told) from None
+                raise self._unavailable_error(message) from None
+            raise GraphQueryError(message) from None
         except (errors.DriverError, OSError) as error:
-            raise self._away(str(error)) from None
+            raise self._unavailable_error(str(error)) from None
 
-    def _away(self, told: str) -> GraphAway:
-        line = told.partition("\n")[0][:300].rstrip(".:")
-        return GraphAway(
+    def _unavailable_error(self, message: str) -> GraphUnavailableError:
+        line = message.partition("\n")[0][:300].rstrip(".:")
+        return GraphUnavailableError(
             f"The graph at {self._address.uri} cannot be used: {line}. See that the server runs "
             "and that LONGHAUL_GRAPH_URL has its address, user, password and database."
         )
 
-    def _answers(self) -> bool:
+    def _is_answering(self) -> bool:
         """Whether it was the query that took long, and not the server that stands still."""
         errors = self._neo4j.exceptions
         try:
             with suppress(errors.Neo4jError):
-                self._loop.run(self._within(self._transaction((Query("RETURN 1"),), write=False)))
+                self._loop.run(
+                    self._run_within_limit(
+                        self._run_transaction((GraphQuery("RETURN 1"),), write=False)
+                    )
+                )
         except (TimeoutError, OSError, errors.DriverError):
             return False
         return True
 
-    async def _within(self, work: Coroutine[Any, Any, list[Rows]]) -> list[Rows]:
+    async def _run_within_limit(
+        self, work: Coroutine[Any, Any, list[GraphRows]]
+    ) -> list[GraphRows]:
         """Raises TimeoutError: the server did not heed the time limit."""
         async with asyncio.timeout(_CONNECT_SECONDS + self._limits.seconds + _GRACE_SECONDS):
             task = asyncio.ensure_future(work)
@@ -190,7 +203,9 @@ class Neo4j:
                     await asyncio.wait([task])
             return task.result()
 
-    async def _transaction(self, queries: tuple[Query, ...], *, write: bool) -> list[Rows]:
+    async def _run_transaction(
+        self, queries: tuple[GraphQuery, ...], *, write: bool
+    ) -> list[GraphRows]:
         address, neo4j = self._address, self._neo4j
         if self._driver is None:
             self._driver = neo4j.AsyncGraphDatabase.driver(
@@ -205,92 +220,97 @@ class Neo4j:
             session,
             await session.begin_transaction(timeout=self._limits.seconds) as transaction,
         ):
-            found = [await self._taken(transaction, query) for query in queries]
+            results = [await self._read_rows(transaction, query) for query in queries]
             # Whatever a reading query did on a server that lets it: undone.
             await (transaction.commit() if write else transaction.rollback())
-            return found
+            return results
 
-    async def _taken(self, transaction: Any, query: Query) -> Rows:
+    async def _read_rows(self, transaction: Any, query: GraphQuery) -> GraphRows:
         result = await transaction.run(query.cypher, query.parameters)
         columns, size = list(result.keys()), 0
         rows: list[list[object]] = []
         async for record in result:
-            row = [self._plain(value) for value in record.values()]
+            row = [self._plain_value(value) for value in record.values()]
             size += len(json.dumps(row))
             if len(rows) == self._limits.rows or size > self._limits.bytes:
-                return Rows(columns=columns, rows=rows, more=True)
+                return GraphRows(columns=columns, rows=rows, more=True)
             rows.append(row)
-        return Rows(columns=columns, rows=rows)
+        return GraphRows(columns=columns, rows=rows)
 
-    def _plain(self, value: object) -> object:
+    def _plain_value(self, value: object) -> object:
         graph = self._neo4j.graph
         if isinstance(value, graph.Node):
             labels = sorted(value.labels)
-            return {"_label": labels[0] if len(labels) == 1 else labels, **self._held(value)}
+            return {
+                "_label": labels[0] if len(labels) == 1 else labels,
+                **self._plain_properties(value),
+            }
         if isinstance(value, graph.Relationship):
-            return {"_label": value.type, **self._held(value)}
+            return {"_label": value.type, **self._plain_properties(value)}
         if isinstance(value, graph.Path):
             return {
-                "_NODES": [self._plain(node) for node in value.nodes],
-                "_RELS": [self._plain(relation) for relation in value.relationships],
+                "_NODES": [self._plain_value(node) for node in value.nodes],
+                "_RELS": [self._plain_value(relation) for relation in value.relationships],
             }
         if isinstance(value, dict):
-            return {str(key): self._plain(inner) for key, inner in value.items()}
+            return {str(key): self._plain_value(inner) for key, inner in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self._plain(item) for item in value]
+            return [self._plain_value(item) for item in value]
         if value is None or isinstance(value, (str, int)):
             return value
         if isinstance(value, float) and abs(value) < float("inf"):
             return value
         return value.hex() if isinstance(value, (bytes, bytearray)) else str(value)
 
-    def _held(self, entity: Any) -> dict[str, object]:
-        return {key: self._plain(entity[key]) for key in sorted(entity.keys())}
+    def _plain_properties(self, entity: Any) -> dict[str, object]:
+        return {key: self._plain_value(entity[key]) for key in sorted(entity.keys())}
 
 
 _TYPES = {"STRING": "STRING", "INTEGER": "INT64", "FLOAT": "DOUBLE", "BOOLEAN": "BOOL"}
 
 
-def _type(told: str) -> str:
+def _ladybug_type(server_type: str) -> str:
     """The server's word for a type as ladybug has it."""
-    name = told.removesuffix(" NOT NULL")
+    name = server_type.removesuffix(" NOT NULL")
     if name.startswith(("LIST<STRING", "LIST<ANY")):
         return "STRING[]"
     return _TYPES.get(name, name)
 
 
-def tables_of(
+def build_tables(
     nodes: list[list[Any]],
     properties: list[list[Any]],
     relations: list[list[Any]],
-    held: list[list[Any]],
-) -> list[Table]:
+    relation_properties: list[list[Any]],
+) -> list[GraphTable]:
     """What the server holds, as tables with ladybug's names of types.
 
     Args:
         nodes: Labels; a row for each combination.
         properties: Label, property, type.
         relations: Type, labels of its start, labels of its end.
-        held: Type of relation, property, type.
+        relation_properties: Type of relation, property, type.
     """
-    found: dict[tuple[str, bool], dict[str, set[str]]] = {}
+    types_by_kind: dict[tuple[str, bool], dict[str, set[str]]] = {}
     pairs: dict[str, set[tuple[str, str]]] = {}
     for (labels,) in nodes:
-        found |= {(label, True): {} for label in labels}
+        types_by_kind |= {(label, True): {} for label in labels}
     for kind, starts, stops in relations:
-        found[kind, False] = {}
+        types_by_kind[kind, False] = {}
         joined = ("+".join(sorted(starts)), "+".join(sorted(stops)))
         pairs.setdefault(kind, set()).add(joined)
-    for is_node, rows in ((True, properties), (False, held)):
-        for name, key, told in rows:
+    for is_node, rows in ((True, properties), (False, relation_properties)):
+        for name, key, server_type in rows:
             # Others write meanwhile: it may be of a kind that was not there before.
-            found.setdefault((name, is_node), {}).setdefault(key, set()).add(_type(told))
+            types_by_kind.setdefault((name, is_node), {}).setdefault(key, set()).add(
+                _ladybug_type(server_type)
+            )
     return [
-        Table(
+        GraphTable(
             name=name,
             node=is_node,
             ends=[] if is_node else sorted(pairs.get(name, ())),
             properties={key: " or ".join(sorted(types[key])) for key in sorted(types)},
         )
-        for (name, is_node), types in sorted(found.items())
+        for (name, is_node), types in sorted(types_by_kind.items())
     ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 8000
-DEEPEST = 50
+MAX_QUERY_CHARACTERS = 8000
+MAX_BRACKET_DEPTH = 50
 _FIRST = ("MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN")
 _REFUSED = frozenset(
     {
@@ -23,10 +23,10 @@ _REFUSED = frozenset(
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 
 
-def refusal(query: str, parameters: dict[str, object]) -> str:
+def refusal_reason(query: str, parameters: dict[str, object]) -> str:
     """Why this query is not run; empty when it is."""
-    if len(query) > LONGEST:
-        return f"The query has {len(query):,} characters; the most is {LONGEST:,}."
+    if len(query) > MAX_QUERY_CHARACTERS:
+        return f"The query has {len(query):,} characters; the most is {MAX_QUERY_CHARACTERS:,}."
     if "\\" in query:
         return "The query has a backslash. Pass text that needs one in parameters, as $name."
     bare = _QUOTED.sub(" '' ", query)
@@ -36,8 +36,11 @@ def refusal(query: str, parameters: dict[str, object]) -> str:
         return "The query has a comment. Leave comments out."
     if ";" in bare.rstrip().removesuffix(";"):
         return "Send one statement at a time."
-    if _depth(bare) > DEEPEST:
-        return f"The query nests brackets deeper than {DEEPEST}. Write it in steps, with WITH."
+    if _bracket_depth(bare) > MAX_BRACKET_DEPTH:
+        return (
+            f"The query nests brackets deeper than {MAX_BRACKET_DEPTH}. Write it in "
+            "steps, with WITH."
+        )
     words = re.findall(r"[^\W\d]\w*", bare)
     if not words or words[0].upper() not in _FIRST:
         return f"Only reading is allowed here: begin with {', '.join(_FIRST)}."
@@ -54,12 +57,12 @@ def refusal(query: str, parameters: dict[str, object]) -> str:
     return ""
 
 
-def ordered(query: str) -> bool:
+def has_order(query: str) -> bool:
     """Whether the query says in which order its rows come."""
     return bool(re.search(r"\bORDER\s+BY\b", _QUOTED.sub(" ", query), re.IGNORECASE))
 
 
-def _depth(text: str) -> int:
+def _bracket_depth(text: str) -> int:
     deepest = depth = 0
     for sign in text:
         if sign in "([{":

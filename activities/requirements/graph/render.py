@@ -5,70 +5,75 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from activities.requirements.graph.interface import Rows
+from activities.requirements.graph.interface import GraphRows
 from config.schema.graph import GraphSchema, Property
 
 SHOWN_ROWS = 200
 SHOWN_CHARACTERS = 15_000
 
 
-def table(found: Rows, *, keep_order: bool) -> str:
+def render_rows(result: GraphRows, *, keep_order: bool) -> str:
     """The rows, one JSON list a line."""
-    lines = [json.dumps(row, ensure_ascii=False) for row in found.rows]
+    lines = [json.dumps(row, ensure_ascii=False) for row in result.rows]
     if not keep_order:
         lines.sort()
-    kept: list[str] = []
+    shown_lines: list[str] = []
     size = 0
     for line in lines[:SHOWN_ROWS]:
         size += len(line)
-        if size > SHOWN_CHARACTERS and kept:
+        if size > SHOWN_CHARACTERS and shown_lines:
             break
-        kept.append(line)
-    count = f"{len(lines):,}{' or more' if found.more else ''} rows"
-    head = f"{count}; columns {json.dumps(found.columns, ensure_ascii=False)}"
-    if len(kept) < len(lines) or found.more:
-        kept.append(f"[TRUNCATED to {len(kept)} rows; use ORDER BY with SKIP and LIMIT]")
-    return "\n".join([head, *kept])
+        shown_lines.append(line)
+    count = f"{len(lines):,}{' or more' if result.more else ''} rows"
+    head = f"{count}; columns {json.dumps(result.columns, ensure_ascii=False)}"
+    if len(shown_lines) < len(lines) or result.more:
+        shown_lines.append(
+            f"[TRUNCATED to {len(shown_lines)} rows; use ORDER BY with SKIP and LIMIT]"
+        )
+    return "\n".join([head, *shown_lines])
 
 
-def texts(row: list[object]) -> list[str]:
+def row_names(row: list[object]) -> list[str]:
     """The names in a row of keys, names and lists of names; at least an empty one."""
     return [
-        str(name) for held in row if held for name in (held if isinstance(held, list) else [held])
+        str(name)
+        for value in row
+        if value
+        for name in (value if isinstance(value, list) else [value])
     ] or [""]
 
 
-def named(kind: str, row: list[object]) -> str:
+def render_node(kind: str, row: list[object]) -> str:
     """A node by its key, with its other names."""
-    first, *others = texts(row)
-    told = f" ({'; '.join(name[:120] for name in others[:4])})" if others else ""
-    return f"{kind} {first}{told}"
+    first, *others = row_names(row)
+    aliases = f" ({'; '.join(name[:120] for name in others[:4])})" if others else ""
+    return f"{kind} {first}{aliases}"
 
 
-def shown(entity: object) -> str:
+def render_properties(entity: object) -> str:
     """The properties of a node or relation, long ones cut."""
     if not isinstance(entity, dict):
         return str(entity)
-    held = {k: v[:400] if isinstance(v, str) else v for k, v in entity.items() if k != "_label"}
-    return json.dumps(held, ensure_ascii=False)
+    visible = {k: v[:400] if isinstance(v, str) else v for k, v in entity.items() if k != "_label"}
+    return json.dumps(visible, ensure_ascii=False)
 
 
-def properties(declared: Mapping[str, Property]) -> list[str]:
+def describe_properties(declared: Mapping[str, Property]) -> list[str]:
     """Properties of the schema, a line each."""
     lines = []
-    for name, held in declared.items():
-        told = [held.type, *(["required"] if held.required else [])]
-        if held.values:
-            told.append("one of " + ", ".join(held.values))
-        if held.minimum is not None or held.maximum is not None:
-            told.append(f"{held.minimum} to {held.maximum}")
+    for name, prop in declared.items():
+        facts = [prop.type, *(["required"] if prop.required else [])]
+        if prop.values:
+            facts.append("one of " + ", ".join(prop.values))
+        if prop.minimum is not None or prop.maximum is not None:
+            facts.append(f"{prop.minimum} to {prop.maximum}")
         lines.append(
-            f"  {name}: {', '.join(told)}" + (f". {held.description}" * bool(held.description))
+            f"  {name}: {', '.join(facts)}" + (f". {prop.description}" * bool(prop.description))
         )
     return lines
 
 
-def hint(schema: GraphSchema) -> str:
+def schema_hint(schema: GraphSchema) -> str:
     """The kinds there are, for who asked for one that there is not."""
     nodes = "; ".join(f"{n}({', '.join(k.properties)})" for n, k in schema.nodes.items())
     return (

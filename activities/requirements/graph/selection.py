@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from activities.checkpoints import Root
-from activities.requirements.graph.embedded import Embedded
-from activities.requirements.graph.interface import Graph, Limits
-from activities.requirements.graph.neo4j import Address, Neo4j, driver
+from activities.requirements.graph.embedded import EmbeddedGraph
+from activities.requirements.graph.interface import Graph, GraphLimits
+from activities.requirements.graph.neo4j import Neo4jGraph, ServerAddress, load_driver
 from config.schema.graph import GraphSchema
 
 
@@ -24,15 +24,15 @@ def graph_folder(root: Path) -> Path:
     return root / ".longhaul" / "graph"
 
 
-def check_address() -> None:
+def check_graph_address() -> None:
     """Look at the address that the environment gives, if it does, and ask nobody.
 
     Raises:
-        GraphAway: it is none, or its driver is not installed.
+        GraphUnavailableError: it is none, or its driver is not installed.
     """
     if url := graph_url():
-        Address.parse(url)
-        driver()
+        ServerAddress.parse(url)
+        load_driver()
 
 
 @contextmanager
@@ -40,18 +40,18 @@ def open_graph(
     root: Root,
     schema: GraphSchema,
     heartbeat: Callable[[], None] | None = None,
-    limits: Limits | None = None,
+    limits: GraphLimits | None = None,
 ) -> Iterator[Graph]:
     """The graph of the workspaces root, or the one at LONGHAUL_GRAPH_URL.
 
     Raises:
-        GraphAway: it cannot be reached, or the address or the driver is wrong.
+        GraphUnavailableError: it cannot be reached, or the address or the driver is wrong.
     """
     url = graph_url()
     graph: Graph = (
-        Neo4j(url, schema, limits, heartbeat)
+        Neo4jGraph(url, schema, limits, heartbeat)
         if url
-        else Embedded(graph_folder(root.path), schema, limits, heartbeat)
+        else EmbeddedGraph(graph_folder(root.path), schema, limits, heartbeat)
     )
     try:
         yield graph

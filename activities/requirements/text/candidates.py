@@ -12,8 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from activities.documents.pages import Page
 from activities.documents.quotes import MIN_QUOTE
-from activities.requirements.text.indicators import Hit, LanguageCode, Modality, Phrases, shipped
-from activities.requirements.text.sentences import Sentence, citable, sentences
+from activities.requirements.text.indicators import (
+    LanguageCode,
+    Modality,
+    PhraseHit,
+    PhraseMatcher,
+    shipped_phrases,
+)
+from activities.requirements.text.sentences import Sentence, citable_text, split_sentences
 
 MAX_TEXT = 600
 Force = Literal["must", "should", "may", "must not"]
@@ -78,67 +84,73 @@ class _Demand:
     words: tuple[str, ...]
 
 
-def identify(pages: Iterable[Page]) -> list[Candidate]:
+def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
     """The candidates of the document, in its order; the same pages always give the same ones.
 
     A list item without a demand of its own takes that of the sentence before the list, when that
     ends with a colon. Headings, code blocks and running headers are no candidates.
     """
-    phrases = shipped()
-    found: list[Candidate] = []
+    phrases = shipped_phrases()
+    candidates: list[Candidate] = []
     inherited: _Demand | None = None
     lead: str | None = None
-    for sentence in sentences(pages, phrases.abbreviations, phrases.words):
-        hits = phrases.find(sentence.whole)
-        own = demand = _demand(sentence.whole, hits, phrases)
-        begins_list = sentence.whole.endswith(":")
-        if begins_list or not sentence.item:
+    for sentence in split_sentences(pages, phrases.abbreviations, phrases.words):
+        hits = phrases.find(sentence.full_text)
+        own_demand = demand = _find_demand(sentence.full_text, hits, phrases)
+        begins_list = sentence.full_text.endswith(":")
+        if begins_list or not sentence.is_item:
             inherited, lead = None, None
-        elif own is None and sentence.first:
+        elif own_demand is None and sentence.begins_block:
             demand = inherited
-        text = citable(sentence.text, MAX_TEXT)
-        if demand is not None and not sentence.heading and _is_a_sentence(text):
-            made = _candidate(len(found) + 1, sentence, text, demand, hits)
-            found.append(made.model_copy(update={"lead": lead, "inherited": own is None}))
-            lead = made.id if begins_list else lead
+        text = citable_text(sentence.text, MAX_TEXT)
+        if demand is not None and not sentence.is_heading and _is_a_sentence(text):
+            candidate = _build_candidate(len(candidates) + 1, sentence, text, demand, hits)
+            candidates.append(
+                candidate.model_copy(update={"lead": lead, "inherited": own_demand is None})
+            )
+            lead = candidate.id if begins_list else lead
         if begins_list:
-            inherited = _inherited(own)
-    return found
+            inherited = _inheritable_demand(own_demand)
+    return candidates
 
 
 def force_of(text: str) -> Force | None:
     """The force of a statement by its words; None where it has no word that binds or permits."""
-    phrases = shipped()
-    demand = _demand(text, phrases.find(text), phrases)
+    phrases = shipped_phrases()
+    demand = _find_demand(text, phrases.find(text), phrases)
     return FORCES[demand.modality] if demand else None
 
 
-def _demand(text: str, hits: list[Hit], phrases: Phrases) -> _Demand | None:
+def _find_demand(text: str, hits: list[PhraseHit], phrases: PhraseMatcher) -> _Demand | None:
     demands = [hit for hit in hits if hit.modality is not None]
     if not demands:
         return None
     languages = {hit.language for hit in demands}
     language = phrases.language_of(text) if len(languages) > 1 else demands[0].language
-    own = [hit for hit in demands if hit.language == language]
-    chosen = min(own, key=lambda hit: (_RANK[hit.modality or "permission"], -hit.confidence))
+    same_language = [hit for hit in demands if hit.language == language]
+    chosen = min(
+        same_language, key=lambda hit: (_RANK[hit.modality or "permission"], -hit.confidence)
+    )
     assert language is not None and chosen.modality is not None
-    return _Demand(language, chosen.modality, chosen.confidence, tuple(hit.words for hit in own))
+    return _Demand(
+        language, chosen.modality, chosen.confidence, tuple(hit.words for hit in same_language)
+    )
 
 
-def _inherited(demand: _Demand | None) -> _Demand | None:
+def _inheritable_demand(demand: _Demand | None) -> _Demand | None:
     # "It may contain the following:" asks for nothing, and every list of a manual begins so.
     if demand is None or demand.modality == "permission":
         return None
     return replace(demand, confidence=demand.confidence * _INHERITED)
 
 
-def _candidate(
-    number: int, sentence: Sentence, text: str, demand: _Demand, hits: list[Hit]
+def _build_candidate(
+    number: int, sentence: Sentence, text: str, demand: _Demand, hits: list[PhraseHit]
 ) -> Candidate:
     regulations = sorted({hit.regulation for hit in hits if hit.regulation is not None})
     terms = [hit.words for hit in hits if hit.regulation is not None]
     confidence = demand.confidence + 0.04 * len(regulations)
-    if sentence.whole.endswith("?"):
+    if sentence.full_text.endswith("?"):
         confidence -= 0.3
     if len(text.split()) < 5:
         confidence -= 0.2
@@ -149,7 +161,7 @@ def _candidate(
         page=sentence.page,
         section=sentence.section,
         text=text,
-        rest=citable(sentence.rest, MAX_TEXT),
+        rest=citable_text(sentence.rest, MAX_TEXT),
         language=demand.language,
         modality=demand.modality,
         indicators=list(dict.fromkeys([*demand.words, *terms])),

@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 import re2
 from pydantic import ConfigDict, Field
 
-from config.files import read_model
 from config.loader import SHIPPED
+from config.yaml_files import read_model
 from protocol.state import Data
 
 LanguageCode = Literal["en", "de"]
@@ -22,11 +22,11 @@ Modality = Literal["obligation", "prohibition", "permission", "recommendation"]
 _Confidence = Annotated[float, Field(gt=0, le=1)]
 
 
-class _Frozen(Data):
+class _FrozenData(Data):
     model_config = ConfigDict(frozen=True)
 
 
-class Language(_Frozen):
+class LanguageIndicators(_FrozenData):
     words: frozenset[str] = Field(description="Frequent words, to recognise the language by.")
     abbreviations: frozenset[str] = Field(description="After these a full stop ends nothing.")
     exclusions: list[str] = Field(description="Phrases taken out before any other is sought.")
@@ -35,18 +35,18 @@ class Language(_Frozen):
     )
 
 
-class Regulation(_Frozen):
+class RegulationTerms(_FrozenData):
     names: list[str] = Field(description="What the regulation and its parts are called.")
     terms: list[str] = Field(description="What it is about.")
 
 
-class Indicators(_Frozen):
-    languages: dict[LanguageCode, Language] = Field(description="Phrases by language.")
-    regulations: dict[str, Regulation] = Field(description="Phrases by regulation.")
+class Indicators(_FrozenData):
+    languages: dict[LanguageCode, LanguageIndicators] = Field(description="Phrases by language.")
+    regulations: dict[str, RegulationTerms] = Field(description="Phrases by regulation.")
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class PhraseHit:
     """A phrase found: its words as they stand, from `start` to `end` of the text."""
 
     start: int
@@ -67,7 +67,7 @@ class _Phrase:
     confidence: float = 0.0
 
 
-class Phrases:
+class PhraseMatcher:
     """All phrases, compiled. `data` is what they were made of."""
 
     def __init__(self, data: Indicators) -> None:
@@ -75,32 +75,37 @@ class Phrases:
         self.abbreviations = frozenset().union(*(x.abbreviations for x in data.languages.values()))
         self.words = frozenset().union(*(x.words for x in data.languages.values()))
         excluded = [x for language in data.languages.values() for x in language.exclusions]
-        self._excluded = [re2.compile(_pattern(phrase)) for phrase in excluded]
-        self._phrases = list(_phrases(data))
-        self._compiled = [re2.compile(_pattern(phrase.phrase)) for phrase in self._phrases]
+        self._excluded = [re2.compile(_phrase_pattern(phrase)) for phrase in excluded]
+        self._phrases = list(_list_phrases(data))
+        self._compiled = [re2.compile(_phrase_pattern(phrase.phrase)) for phrase in self._phrases]
         self._all = re2.Set.SearchSet()
         for phrase in [*(phrase.phrase for phrase in self._phrases), *excluded]:
-            self._all.Add(_sieve(phrase))
+            self._all.Add(_sieve_pattern(phrase))
         self._all.Compile()
 
-    def find(self, text: str) -> list[Hit]:
+    def find(self, text: str) -> list[PhraseHit]:
         """The phrases in the text by place; of phrases within one another only the longest."""
-        found = sorted(self._all.Match(text) or [])
-        own = len(self._phrases)
-        for number in found:
-            if number >= own:
-                text = _blank(self._excluded[number - own], text)
-        hits = [hit for number in found if number < own for hit in self._hits(number, text)]
+        matched = sorted(self._all.Match(text) or [])
+        phrase_count = len(self._phrases)
+        for number in matched:
+            if number >= phrase_count:
+                text = _blank_matches(self._excluded[number - phrase_count], text)
+        hits = [
+            hit
+            for number in matched
+            if number < phrase_count
+            for hit in self._phrase_hits(number, text)
+        ]
         hits.sort(key=lambda hit: (hit.start, -hit.end))
-        return list(_uncovered(hits))
+        return list(_drop_covered(hits))
 
-    def _hits(self, number: int, text: str) -> list[Hit]:
+    def _phrase_hits(self, number: int, text: str) -> list[PhraseHit]:
         phrase = self._phrases[number]
         return [
-            Hit(
+            PhraseHit(
                 start=match.start(1),
                 end=match.end(1),
-                words=_shown(match[1], phrase.phrase),
+                words=_matched_words(match[1], phrase.phrase),
                 language=phrase.language,
                 modality=phrase.modality,
                 regulation=phrase.regulation,
@@ -120,12 +125,12 @@ class Phrases:
 
 
 @cache
-def shipped() -> Phrases:
-    """The phrases of the shipped file. Raises Problem if it is malformed."""
-    return Phrases(read_model(SHIPPED / "requirements" / "indicators.yaml", Indicators))
+def shipped_phrases() -> PhraseMatcher:
+    """The phrases of the shipped file. Raises ConfigError if it is malformed."""
+    return PhraseMatcher(read_model(SHIPPED / "requirements" / "indicators.yaml", Indicators))
 
 
-def _phrases(data: Indicators) -> list[_Phrase]:
+def _list_phrases(data: Indicators) -> list[_Phrase]:
     return [
         *(
             _Phrase(phrase, code, modality, None, confidence)
@@ -146,22 +151,22 @@ _NOTATION = {"*": r"\pL*", "+": r"[a-zäöüß]{3,}", "...": r"\PL(?:[^;:!?]*?\P
 _SIEVE = {"*": r"\S*", "+": r"\S+", "": r"\s+"}
 
 
-def _pattern(phrase: str) -> str:
+def _phrase_pattern(phrase: str) -> str:
     """The phrase as an expression whose first group is its words."""
     case = "" if phrase.startswith("=") else "(?i)"
     # The engine's \b knows ASCII letters only.
-    return rf"{case}(?:^|[^\pL\pN_])({_body(phrase, _NOTATION)})(?:$|[^\pL\pN_])"
+    return rf"{case}(?:^|[^\pL\pN_])({_pattern_body(phrase, _NOTATION)})(?:$|[^\pL\pN_])"
 
 
-def _sieve(phrase: str) -> str:
+def _sieve_pattern(phrase: str) -> str:
     """A coarser expression that matches wherever the phrase does: its words before the first gap.
 
     All sieves together make one small automaton, which tells in a single pass which of the
     phrases are worth a look."""
-    return f"(?i){_body(phrase.split('...', maxsplit=1)[0].rstrip(), _SIEVE)}"
+    return f"(?i){_pattern_body(phrase.split('...', maxsplit=1)[0].rstrip(), _SIEVE)}"
 
 
-def _body(phrase: str, notation: dict[str, str]) -> str:
+def _pattern_body(phrase: str, notation: dict[str, str]) -> str:
     parts = re.split(r"(\s*\.\.\.\s*|\s+|[*+()|])", phrase.removeprefix("="))
     known = notation | _GROUPS
     return "".join(
@@ -169,26 +174,26 @@ def _body(phrase: str, notation: dict[str, str]) -> str:
     )
 
 
-def _shown(found: str, phrase: str) -> str:
-    words = found.split()
+def _matched_words(matched: str, phrase: str) -> str:
+    words = matched.split()
     return f"{words[0]} \u2026 {words[-1]}" if "..." in phrase else " ".join(words)
 
 
-def _blank(pattern: "re2._Regexp", text: str) -> str:
-    parts, at = [], 0
+def _blank_matches(pattern: "re2._Regexp", text: str) -> str:
+    parts, position = [], 0
     for match in pattern.finditer(text):
         start, end = match.span(1)
-        parts += [text[at:start], " " * (end - start)]
-        at = end
-    return "".join([*parts, text[at:]])
+        parts += [text[position:start], " " * (end - start)]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
-def _uncovered(hits: Iterable[Hit]) -> Iterator[Hit]:
+def _drop_covered(hits: Iterable[PhraseHit]) -> Iterator[PhraseHit]:
     """Of hits by start, the longer first, those that lie within no longer one of their own kind.
 
     Each is held only against the one that reaches furthest, as a text may be all hits.
     """
-    furthest: dict[tuple[bool, str | None], Hit] = {}
+    furthest: dict[tuple[bool, str | None], PhraseHit] = {}
     for hit in hits:
         kind = (hit.modality is None, hit.regulation)
         far = furthest.get(kind)

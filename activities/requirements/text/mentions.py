@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from activities.documents import Page
-from activities.requirements.text.indicators import shipped
+from activities.requirements.text.indicators import shipped_phrases
 
-Sort = Literal["regulation", "abbreviation", "defined term", "name", "term"]
-MOST_CHARACTERS = 80
+MentionKind = Literal["regulation", "abbreviation", "defined term", "name", "term"]
+MAX_TERM_CHARACTERS = 80
 _ABBREVIATION = re.compile(r"\b[A-ZÄÖÜ][A-ZÄÖÜ0-9]{1,9}\b")
 _QUOTED = re.compile(r"[\"“„»]([^\"“”„«»\n]{3,60})[\"”“«]")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ][\w-]+(?:[ \t][A-ZÄÖÜ][\w-]+)+\b", re.MULTILINE)
@@ -25,36 +25,36 @@ class Mention:
     """A term, how often it stands, and the numbers of the first pages it stands on."""
 
     text: str
-    sort: Sort
+    kind: MentionKind
     count: int
     pages: tuple[int, ...]
 
 
-def mentions(pages: Iterable[Page]) -> list[Mention]:
+def find_mentions(pages: Iterable[Page]) -> list[Mention]:
     """The terms of a document, those that stand most often first; the same pages, the same list.
 
     Regulations come from the shipped indicators. The rest goes by form: abbreviations, words in
     quotation marks, capitalised words in a row, and capitalised words that come up twice.
     """
     counts: Counter[str] = Counter()
-    sorts: dict[str, Sort] = {}
+    sorts: dict[str, MentionKind] = {}
     where: dict[str, dict[int, None]] = {}
     for page in pages:
-        for sort, text in _found(page.text):
-            term = " ".join(text.split())[:MOST_CHARACTERS]
+        for sort, text in _find_terms(page.text):
+            term = " ".join(text.split())[:MAX_TERM_CHARACTERS]
             counts[term] += 1
             sorts.setdefault(term, sort)
             where.setdefault(term, {})[page.number] = None
-    kept = [
+    selected = [
         Mention(term, sorts[term], count, tuple(where[term])[:10])
         for term, count in counts.items()
         if count > 1 or sorts[term] != "term"
     ]
-    return sorted(kept, key=lambda mention: (-mention.count, mention.text))
+    return sorted(selected, key=lambda mention: (-mention.count, mention.text))
 
 
-def _found(text: str) -> Iterable[tuple[Sort, str]]:
-    phrases = shipped()
+def _find_terms(text: str) -> Iterable[tuple[MentionKind, str]]:
+    phrases = shipped_phrases()
     for line in text.splitlines():
         for hit in phrases.find(line):
             if hit.regulation:
@@ -63,9 +63,9 @@ def _found(text: str) -> Iterable[tuple[Sort, str]]:
         capitals = sum(word[:1].isupper() for word in words)
         if len(words) > 1 and capitals > _HEADING_SHARE * len(words):
             continue  # a heading: its capitals say nothing
-        yield from (("abbreviation", found) for found in _ABBREVIATION.findall(line))
-        yield from (("defined term", found) for found in _QUOTED.findall(line))
+        yield from (("abbreviation", term) for term in _ABBREVIATION.findall(line))
+        yield from (("defined term", term) for term in _QUOTED.findall(line))
         named = _NAME.findall(line)
-        yield from (("name", found) for found in named)
+        yield from (("name", term) for term in named)
         inside = " ".join(named)
-        yield from (("term", found) for found in _NOUN.findall(line) if found not in inside)
+        yield from (("term", term) for term in _NOUN.findall(line) if term not in inside)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from activities.requirements.text.indicators import Modality, shipped
+from activities.requirements.text.indicators import Modality, shipped_phrases
 
 _WEIGHT: dict[Modality, float] = {
     "prohibition": 0.8,
@@ -36,9 +36,9 @@ class Relevance:
     signs: list[str]
 
 
-def relevance(text: str) -> Relevance:
+def judge_relevance(text: str) -> Relevance:
     """Judge a statement by its language of obligation, the regulations it names, and its form."""
-    hits = shipped().find(text)
+    hits = shipped_phrases().find(text)
     demands = [hit for hit in hits if hit.modality]
     score, signs = NO_DEMAND, ["no word that obliges, forbids, recommends or permits"]
     if demands:

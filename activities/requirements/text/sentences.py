@@ -50,7 +50,7 @@ _MONTH = re.compile(
     r"\s*(?:Jan|Feb|Mär|Mar|Apr|Mai|May|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|Tag|Kalendertag|"
     r"Werktag|Jahrhundert)"
 )
-MOST_LINES = 400
+MAX_LINES_WITH_FOOT = 400
 """Of a page that may have a foot; a text without pages has more."""
 _JOINING = {"and", "or", "of", "to", "the", "und", "oder", "der", "die", "das", "von"}
 _FIRST = ("1", "a", "A", "i")
@@ -60,17 +60,17 @@ _OPEN_WORD = re.compile(r"\s*\S*[-\u2010\u00ad]$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or list item. `text` stands on the page; `whole` goes on over the page end.
+    """A sentence or list item. `text` stands on the page; `full_text` goes on over the page end.
 
-    `item` says that it is in a list item or numbered clause, `first` that its block begins with
-    it."""
+    `is_item` says that it is in a list item or numbered clause, `begins_block` that its block
+    begins with it."""
 
     page: int
     text: str
-    whole: str
-    item: bool = False
-    first: bool = True
-    heading: bool = False
+    full_text: str
+    is_item: bool = False
+    begins_block: bool = True
+    is_heading: bool = False
     section: str = ""
     """Number, else title, of the section it stands in, as the document gives it."""
     rest: str = ""
@@ -80,12 +80,12 @@ class Sentence:
 @dataclass(slots=True)
 class _Block:
     lines: list[str] = field(default_factory=list)
-    item: bool = False
-    heading: bool = False
+    is_item: bool = False
+    is_heading: bool = False
     section: str = ""
 
 
-def sentences(
+def split_sentences(
     pages: Iterable[Page], abbreviations: frozenset[str], words: frozenset[str]
 ) -> list[Sentence]:
     """All sentences in order. What repeats at the top or foot of pages is given once.
@@ -95,71 +95,75 @@ def sentences(
     (frequent ones, in small letters) help to see that a page ends in the middle of a sentence.
     """
     there = list(pages)
-    furniture = _furniture(there)
+    furniture = _repeated_shapes(there)
     shown: set[str] = set()
     result: list[Sentence] = []
     last = -1
     section = ""
     # What the file itself says of its sections is better than what looks like a heading.
-    titles = {_title(title) for page in there for title in page.sections}
+    titles = {_title_words(title) for page in there for title in page.sections}
     for page in there:
-        running, lines = _without_furniture(page, furniture)
-        body, notes = _without_notes(lines)
-        new = [line for line in running if _shape(line) not in shown]
-        shown.update(map(_shape, new))
-        found: list[Sentence] = []
+        running, lines = _split_running_lines(page, furniture)
+        body, notes = _split_footnotes(lines)
+        new = [line for line in running if _line_shape(line) not in shown]
+        shown.update(map(_line_shape, new))
+        page_sentences: list[Sentence] = []
         place = 0
-        for block in _blocks(body):
+        for block in _split_blocks(body):
             if block.lines and page.sections:
                 place = max(place, page.text.find(block.lines[0], place))
                 section = section_at(page, place) or section
             elif not titles:
                 section = block.section or section
-            if _title(" ".join(block.lines)) in titles:
+            if _title_words(" ".join(block.lines)) in titles:
                 # The heading itself, or its entry in a table of contents.
-                block.heading = True
-            found += _split(page.number, block, abbreviations, section)
-        if last >= 0 and found and _goes_on(result[last], found[0], words):
-            whole = fold(f"{result[last].whole}\n{found[0].text}")
-            rest = result[last].rest or found[0].text
-            result[last] = replace(result[last], whole=whole, rest=rest)
-            del found[0]
+                block.is_heading = True
+            page_sentences += _split_block(page.number, block, abbreviations, section)
+        if (
+            last >= 0
+            and page_sentences
+            and _continues_sentence(result[last], page_sentences[0], words)
+        ):
+            full_text = fold(f"{result[last].full_text}\n{page_sentences[0].text}")
+            rest = result[last].rest or page_sentences[0].text
+            result[last] = replace(result[last], full_text=full_text, rest=rest)
+            del page_sentences[0]
         # Not after the body, where it would part a list from the sentence before it.
         position = max(last, 0)
         result[position:position] = [
-            Sentence(page.number, line.strip(), line, heading=bool(_RUNNING_TITLE.match(line)))
+            Sentence(page.number, line.strip(), line, is_heading=bool(_RUNNING_TITLE.match(line)))
             for line in new
         ]
-        result += found
+        result += page_sentences
         last = len(result) - 1
-        for block in (block for note in notes for block in _blocks(note)):
-            result += _split(page.number, block, abbreviations, section)
+        for block in (block for note in notes for block in _split_blocks(note)):
+            result += _split_block(page.number, block, abbreviations, section)
     return result
 
 
-def _furniture(pages: list[Page]) -> set[str]:
+def _repeated_shapes(pages: list[Page]) -> set[str]:
     """Shapes of the lines that stand at the top or foot of many pages, or of many in a row."""
-    seen: dict[str, list[int]] = {}
+    pages_by_shape: dict[str, list[int]] = {}
     for place, page in enumerate(pages):
-        for shape in {_shape(line) for line in _edges(page.text)}:
-            seen.setdefault(shape, []).append(place)
+        for shape in {_line_shape(line) for line in _edge_lines(page.text)}:
+            pages_by_shape.setdefault(shape, []).append(place)
     return {
         shape
-        for shape, places in seen.items()
+        for shape, places in pages_by_shape.items()
         if len(places) >= max(3, (places[-1] - places[0] + 1) * 0.4)
     }
 
 
-def _edges(text: str) -> list[str]:
+def _edge_lines(text: str) -> list[str]:
     lines = [line for line in text.split("\n") if line.strip()]
     return lines[:3] + lines[3:][-3:]
 
 
-def _shape(line: str) -> str:
+def _line_shape(line: str) -> str:
     return " ".join(re.sub(r"\d+", "#", line).split())
 
 
-def _without_furniture(page: Page, furniture: set[str]) -> tuple[list[str], list[str]]:
+def _split_running_lines(page: Page, furniture: set[str]) -> tuple[list[str], list[str]]:
     """The running lines at both ends of a page, and the lines between them."""
     lines = page.text.split("\n")
     running: list[str] = []
@@ -174,7 +178,7 @@ def _without_furniture(page: Page, furniture: set[str]) -> tuple[list[str], list
             if _PAGE_LINE.fullmatch(lines[end]):
                 numbered = True
                 lines.pop(end)
-            elif _shape(lines[end]) in furniture or (
+            elif _line_shape(lines[end]) in furniture or (
                 end and _is_foot(lines, numbered or lines[-1].split()[-1] in labels)
             ):
                 running.append(lines.pop(end))
@@ -194,22 +198,26 @@ def _is_foot(lines: list[str], numbered: bool) -> bool:
     )
 
 
-def _without_notes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
+def _split_footnotes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     """The text of a page, and the footnotes below it, each with its lines.
 
     A line that begins with a number is a footnote's where the text above has that number as a
     mark, right behind a word or its full stop, and the notes go on with the next number.
     """
-    if len(lines) > MOST_LINES:
+    if len(lines) > MAX_LINES_WITH_FOOT:
         return lines, []
     for start in range(len(lines) // 3, len(lines)):
-        found = _NOTE.match(lines[start])
-        if not found or start == 0 or not _has_mark("\n".join(lines[:start]), found[1]):
+        first_note = _NOTE.match(lines[start])
+        if (
+            not first_note
+            or start == 0
+            or not _has_note_mark("\n".join(lines[:start]), first_note[1])
+        ):
             continue
         notes: list[list[str]] = []
         for line in lines[start:]:
             begins = _NOTE.match(line)
-            if begins and int(begins[1]) == int(found[1]) + len(notes):
+            if begins and int(begins[1]) == int(first_note[1]) + len(notes):
                 notes.append([line[begins.end() :]])
             else:
                 notes[-1].append(line)
@@ -217,11 +225,11 @@ def _without_notes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     return lines, []
 
 
-def _has_mark(text: str, number: str) -> bool:
+def _has_note_mark(text: str, number: str) -> bool:
     return bool(re.search(rf"[^\W\d_][.,;:)\"'\u201d\u2019]{{0,3}}{number}(?!\w|[.,]\d)", text))
 
 
-def _blocks(lines: list[str]) -> Iterator[_Block]:
+def _split_blocks(lines: list[str]) -> Iterator[_Block]:
     """Paragraphs, items, headings and table cells; code between fences is left out."""
     lengths = sorted(len(line) for line in lines if line.strip())
     width = lengths[len(lengths) * 9 // 10] if lengths else 0
@@ -232,7 +240,7 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
         after = lines[number + 1] if number + 1 < len(lines) else ""
         number += 1
         if fence := _FENCE.match(line):
-            closed = _closing(lines, number, fence[1])
+            closed = _fence_end(lines, number, fence[1])
             yield block
             block = _Block()
             number = closed or number
@@ -241,22 +249,22 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
             block = _Block()
         elif _CELLS.search(line):
             yield block
-            yield from (_Block([cell], item=True) for cell in _CELLS.split(line) if cell.strip())
+            yield from (_Block([cell], is_item=True) for cell in _CELLS.split(line) if cell.strip())
             block = _Block()
         elif _HEADING.match(line) or _is_heading(line, after, block, width):
             yield block
-            yield _Block([line], heading=_is_title(line), section=_section(line))
+            yield _Block([line], is_heading=_is_title(line), section=_section_number(line))
             block = _Block()
         elif _begins_item(line, block) or _begins_clause(line, block):
             yield block
             clause = _CLAUSE.match(line) or line.lstrip().startswith("§")
-            block = _Block([line], item=True, section=_section(line) if clause else "")
+            block = _Block([line], is_item=True, section=_section_number(line) if clause else "")
         else:
             block.lines.append(line)
     yield block
 
 
-def _closing(lines: list[str], start: int, fence: str) -> int | None:
+def _fence_end(lines: list[str], start: int, fence: str) -> int | None:
     for number in range(start, len(lines)):
         if lines[number].lstrip().startswith(fence):
             return number + 1
@@ -271,40 +279,40 @@ def _is_title(line: str) -> bool:
     return bool(_HEADING.match(line) or _SECTION.match(line)) or capitals > 0.6 * len(words)
 
 
-def _section(line: str) -> str:
+def _section_number(line: str) -> str:
     """The number in front of a heading or clause; of a marked heading without one its title."""
-    if found := _SECTION.match(line):
-        return " ".join(found[1].split())
+    if match := _SECTION.match(line):
+        return " ".join(match[1].split())
     return line.strip("# \t")[:200] if _HEADING.match(line) else ""
 
 
 def _begins_item(line: str, block: _Block) -> bool:
     """Whether a mark or number in front is a list's, and not what a line was broken before."""
-    found = _ITEM.match(line)
-    if not found:
+    match = _ITEM.match(line)
+    if not match:
         return False
-    mark = found[0].strip(" \t().")
-    return not mark.isalnum() or mark in _FIRST or block.item or _is_ended(block)
+    mark = match[0].strip(" \t().")
+    return not mark.isalnum() or mark in _FIRST or block.is_item or _is_ended(block)
 
 
 def _begins_clause(line: str, block: _Block) -> bool:
     """Whether the number in front is a clause's, and not just what the line begins with."""
     if not _CLAUSE.match(line):
         return False
-    before, after = (_number(text) for text in (block.section, _section(line)))
+    before, after = (_parse_section_number(text) for text in (block.section, _section_number(line)))
     return _is_ended(block) or after in ([*before[:-1], before[-1] + 1], [*before, 1])
 
 
-def _title(heading: str) -> str:
+def _title_words(heading: str) -> str:
     """The words of a heading or title, without the mark or number before them."""
     start = 0
     for marker in (_HEADING, _ITEM, _SECTION):
-        if found := marker.match(heading, start):
-            start = found.end()
+        if match := marker.match(heading, start):
+            start = match.end()
     return " ".join(heading[start:].strip(".: \t").casefold().split())
 
 
-def _number(section: str) -> list[int]:
+def _parse_section_number(section: str) -> list[int]:
     parts = section.split(".")
     return [int(part) for part in parts] if all(map(str.isdecimal, parts)) else [0]
 
@@ -333,14 +341,14 @@ def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
     )
 
 
-def _split(
+def _split_block(
     page: int, block: _Block, abbreviations: frozenset[str], section: str
 ) -> Iterator[Sentence]:
     text = "\n".join(block.lines)
     start = 0
     for marker in (_QUOTE_MARK, _HEADING, _CLAUSE, _ITEM, _NOTE_MARK):
-        if found := marker.match(text, start):
-            start = found.end()
+        if match := marker.match(text, start):
+            start = match.end()
     first = True
     ends = [end for end in _END.finditer(text, start) if _is_end(text, end, abbreviations)]
     for stop, following in [
@@ -350,7 +358,7 @@ def _split(
         folded = fold(text[start:stop])
         start = following
         if folded:
-            yield Sentence(page, folded, folded, block.item, first, block.heading, section)
+            yield Sentence(page, folded, folded, block.is_item, first, block.is_heading, section)
             first = False
 
 
@@ -367,8 +375,8 @@ def _is_end(text: str, stop: re.Match[str], abbreviations: frozenset[str]) -> bo
     return not (token in abbreviations or re.fullmatch(r"(?:\w\.)*\w", token))
 
 
-def _goes_on(last: Sentence, first: Sentence, words: frozenset[str]) -> bool:
-    if last.heading or last.text[-1] in ".!?:;" or first.heading or first.item:
+def _continues_sentence(last: Sentence, first: Sentence, words: frozenset[str]) -> bool:
+    if last.is_heading or last.text[-1] in ".!?:;" or first.is_heading or first.is_item:
         return False
     starter = _STARTER.match(first.text)
     if starter is not None and starter[1].islower():
@@ -376,7 +384,7 @@ def _goes_on(last: Sentence, first: Sentence, words: frozenset[str]) -> bool:
     return last.text[-1] in ",-" or last.text.split()[-1].lower() in words
 
 
-def citable(text: str, limit: int) -> str:
+def citable_text(text: str, limit: int) -> str:
     """The text, or as many of its first words as the limit allows; no half word at the end."""
     if len(text) > limit:
         text = text[: limit + 1].rsplit(" ", 1)[0]

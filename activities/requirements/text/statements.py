@@ -8,49 +8,49 @@ from dataclasses import dataclass
 
 from activities.checkpoints.cache import Cache
 from activities.documents import FoldedPage, Page
-from activities.requirements.text.candidates import Candidate, identify
-from activities.requirements.text.indicators import shipped
-from activities.requirements.text.sentences import Sentence, sentences
+from activities.requirements.text.candidates import Candidate, identify_candidates
+from activities.requirements.text.indicators import shipped_phrases
+from activities.requirements.text.sentences import Sentence, split_sentences
 
-MOST_KEPT = 50_000
+MAX_CACHED_SENTENCES = 50_000
 """Sentences, of all documents together: some thirty megabytes."""
 
 
 @dataclass(frozen=True)
-class Statements:
+class DocumentStatements:
     """What the text of a document says, page by page."""
 
     candidates: tuple[Candidate, ...]
     sentences: dict[int, list[Sentence]]
     """By page."""
 
-    def section(self, page: Page, passage: str) -> str:
+    def section_of_passage(self, page: Page, passage: str) -> str:
         """The section that a passage of the page stands in; empty if the document names none."""
         there = self.sentences.get(page.number, [])
         folded = FoldedPage(page.text)
-        for place in folded.spans(passage):
+        for place in folded.find_spans(passage):
             for sentence in there:
-                if any(span.touches(place) for span in folded.spans(sentence.text)):
+                if any(span.touches(place) for span in folded.find_spans(sentence.text)):
                     return sentence.section
         return there[0].section if there else ""
 
 
-_kept: Cache[str, Statements] = Cache(
-    MOST_KEPT, lambda kept: sum(map(len, kept.sentences.values()))
+_cache: Cache[str, DocumentStatements] = Cache(
+    MAX_CACHED_SENTENCES, lambda statements: sum(map(len, statements.sentences.values()))
 )
 
 
-def statements_of(pages: Sequence[Page]) -> Statements:
+def statements_of(pages: Sequence[Page]) -> DocumentStatements:
     """What these pages say. Those that could not be read say nothing."""
     there = [page for page in pages if not page.unread]
     digest = hashlib.sha1(usedforsecurity=False)
     for page in there:
         digest.update(f"{page.number}\n{page.sections}\n{page.text}\0".encode(errors="replace"))
     key = digest.hexdigest()
-    if (known := _kept.get(key)) is not None:
+    if (known := _cache.get(key)) is not None:
         return known
-    phrases = shipped()
+    phrases = shipped_phrases()
     by_page: dict[int, list[Sentence]] = {}
-    for sentence in sentences(there, phrases.abbreviations, phrases.words):
+    for sentence in split_sentences(there, phrases.abbreviations, phrases.words):
         by_page.setdefault(sentence.page, []).append(sentence)
-    return _kept.keep(key, Statements(tuple(identify(there)), by_page))
+    return _cache.put(key, DocumentStatements(tuple(identify_candidates(there)), by_page))

@@ -11,24 +11,38 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.requirements.graph import Graph, GraphAway, GraphRefused, Limits, Query, open_graph
-from activities.requirements.graph.name_likeness import likeness, normalised
-from activities.requirements.graph.read_only import ordered, refusal
-from activities.requirements.graph.render import hint, named, properties, shown, table, texts
-from activities.requirements.graph.statements import get_node
-from activities.requirements.graph.violations import violations
+from activities.requirements.graph import (
+    Graph,
+    GraphLimits,
+    GraphQuery,
+    GraphQueryError,
+    GraphUnavailableError,
+    open_graph,
+)
+from activities.requirements.graph.cypher import get_node
+from activities.requirements.graph.name_likeness import name_likeness, normalise_name
+from activities.requirements.graph.read_only import has_order, refusal_reason
+from activities.requirements.graph.render import (
+    describe_properties,
+    render_node,
+    render_properties,
+    render_rows,
+    row_names,
+    schema_hint,
+)
+from activities.requirements.graph.schema_check import find_violations
 from activities.toolkit.context import ToolContext
-from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from config.schema.graph import NodeKind
 
 SECONDS = 90
 SHOWN_RELATIONS = 100
-COMPARED = Limits.rows
+MAX_COMPARED = GraphLimits.rows
 """Nodes of a kind; a statement gives no more rows."""
 CLOSEST = 5
-LIKE = 0.35
-_QUERY = Limits(seconds=10)
+MIN_LIKENESS = 0.35
+_QUERY = GraphLimits(seconds=10)
 Properties = dict[str, str | float | int | bool | list[str] | None]
 Kind = Annotated[str, Field(description="A node of the schema, such as BusinessObject.")]
 Key = Annotated[str, Field(min_length=1, max_length=2000, description="Value of its key.")]
@@ -47,30 +61,36 @@ def execute_cypher_query(
     Clauses that write are refused: create_requirement_node and create_fulfillment_relationship
     write. Rows without ORDER BY are sorted. At most 10 seconds and 200 rows: use LIMIT.
     """
-    given: dict[str, object] = dict(parameters or {})
-    if why := refusal(query, given):
+    values: dict[str, object] = dict(parameters or {})
+    if why := refusal_reason(query, values):
         raise ToolError(why)
-    with _graph(context, _QUERY) as graph:
+    with _graph_session(context, _QUERY) as graph:
         try:
-            found = graph.read(Query(query, given))[0]
-        except GraphRefused as error:
-            raise ToolError(f"{error} {hint(context.config.graph_schema)}") from None
-    return table(found, keep_order=ordered(query))
+            result = graph.read(GraphQuery(query, values))[0]
+        except GraphQueryError as error:
+            raise ToolError(f"{error} {schema_hint(context.config.graph_schema)}") from None
+    return render_rows(result, keep_order=has_order(query))
 
 
 @tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
 def get_database_schema(context: ToolContext) -> str:
     """Show what nodes and relations the graph has, with their properties."""
     schema = context.config.graph_schema
-    with _graph(context) as graph:
+    with _graph_session(context) as graph:
         tables = graph.schema()
     lines = ["Nodes:"]
     for name, node in schema.nodes.items():
-        lines += [f"{name} (key {node.key}): {node.description}", *properties(node.properties)]
+        lines += [
+            f"{name} (key {node.key}): {node.description}",
+            *describe_properties(node.properties),
+        ]
     lines.append("Relations:")
     for name, relation in schema.relations.items():
         ends = ", ".join(f"({start})->({end})" for start, end in relation.ends)
-        lines += [f"{name} {ends}: {relation.description}", *properties(relation.properties)]
+        lines += [
+            f"{name} {ends}: {relation.description}",
+            *describe_properties(relation.properties),
+        ]
     others = [t.name for t in tables if t.name not in {*schema.nodes, *schema.relations}]
     if others:
         lines.append(f"Also in the graph, made by others: {', '.join(others)}")
@@ -87,37 +107,41 @@ def resolve_entity(
 
     First by its exact key or name, then by common words and runs of letters.
     """
-    node = known(context, kind)
+    node = node_kind(context, kind)
     names = [node.key, *(name for name in node.known_by if name != node.key)]
     columns = ", ".join(f"n.`{name}`" for name in names)
     single = [name for name in names if node.properties[name].type == "text"]
     same = " OR ".join(f"lower(n.`{name}`) = lower($text)" for name in single)
     match = f"MATCH (n:`{kind}`)"
     end = f"RETURN {columns} ORDER BY n.`{node.key}` LIMIT"
-    with _graph(context) as graph:
+    with _graph_session(context) as graph:
         exact, everything = graph.read(
-            Query(f"{match} WHERE {same} {end} {CLOSEST}", {"text": text}),
-            Query(f"{match} {end} {COMPARED}"),
+            GraphQuery(f"{match} WHERE {same} {end} {CLOSEST}", {"text": text}),
+            GraphQuery(f"{match} {end} {MAX_COMPARED}"),
         )
     # An exact name may also be one of a list, which the first query does not look into.
     same_rows = exact.rows or [
         row
         for row in everything.rows
-        if text.casefold() in (name.casefold() for name in texts(row))
+        if text.casefold() in (name.casefold() for name in row_names(row))
     ]
     if same_rows:
-        return "\n".join(f"exact: {named(kind, row)}" for row in same_rows[:CLOSEST])
-    wanted = normalised(text)
+        return "\n".join(f"exact: {render_node(kind, row)}" for row in same_rows[:CLOSEST])
+    normalised_text = normalise_name(text)
     scored = sorted(
-        (-max(likeness(wanted, normalised(name)) for name in texts(row)), str(row[0]), row)
+        (
+            -max(name_likeness(normalised_text, normalise_name(name)) for name in row_names(row)),
+            str(row[0]),
+            row,
+        )
         for row in everything.rows
     )
-    close = [(-score, row) for score, _, row in scored[:CLOSEST] if -score >= LIKE]
-    whole = not everything.more and len(everything.rows) < COMPARED
-    note = "" if whole else f"\nOnly the first {len(everything.rows):,} were compared."
+    close = [(-score, row) for score, _, row in scored[:CLOSEST] if -score >= MIN_LIKENESS]
+    is_complete = not everything.more and len(everything.rows) < MAX_COMPARED
+    note = "" if is_complete else f"\nOnly the first {len(everything.rows):,} were compared."
     if not close:
         return f"No {kind} is like {text!r}; {len(everything.rows):,} compared.{note}"
-    lines = [f"{score:.2f}: {named(kind, row)}" for score, row in close]
+    lines = [f"{score:.2f}: {render_node(kind, row)}" for score, row in close]
     return "\n".join([f"No {kind} is called exactly that. The closest:", *lines]) + note
 
 
@@ -125,9 +149,9 @@ def resolve_entity(
 def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
     """Show a node of the graph and what it is related to, in both directions."""
     schema = context.config.graph_schema
-    own = known(context, kind).key
+    key_name = node_kind(context, kind).key
     parts: list[tuple[str, str, bool]] = []
-    queries: list[Query] = [get_node(schema, kind, key)]
+    queries: list[GraphQuery] = [get_node(schema, kind, key)]
     for name, relation in schema.relations.items():
         for start, end in relation.ends:
             for outward, here, there in ((True, start, end), (False, end, start)):
@@ -137,21 +161,21 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
                 other = f"m.`{schema.nodes[there].key}`"
                 parts.append((name, there, outward))
                 queries.append(
-                    Query(
-                        f"MATCH (n:`{kind}` {{`{own}`: $key}}){arrow}(m:`{there}`) "
+                    GraphQuery(
+                        f"MATCH (n:`{kind}` {{`{key_name}`: $key}}){arrow}(m:`{there}`) "
                         f"RETURN {other}, r ORDER BY {other} LIMIT {SHOWN_RELATIONS + 1}",
                         {"key": key},
                     )
                 )
-    with _graph(context) as graph:
-        found, *related = graph.read(*queries)
-    if not found.rows:
+    with _graph_session(context) as graph:
+        node_rows, *related = graph.read(*queries)
+    if not node_rows.rows:
         raise ToolError(f"There is no {kind} {key} in the graph. Look for it with resolve_entity.")
-    lines = [shown(found.rows[0][0])]
+    lines = [render_properties(node_rows.rows[0][0])]
     for (name, there, outward), rows in zip(parts, related, strict=True):
-        for other_key, held in rows.rows[:SHOWN_RELATIONS]:
+        for other_key, values in rows.rows[:SHOWN_RELATIONS]:
             arrow = f"-{name}->" if outward else f"<-{name}-"
-            lines.append(f"{arrow} {there} {other_key} {shown(held)}")
+            lines.append(f"{arrow} {there} {other_key} {render_properties(values)}")
         if len(rows.rows) > SHOWN_RELATIONS:
             lines.append(f"… more {name} with {there}; ask for them with execute_cypher_query")
     return "\n".join(lines if len(lines) > 1 else [*lines, "It is related to nothing."])
@@ -161,24 +185,26 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
 def count_graph_statistics(context: ToolContext) -> str:
     """Count the nodes and relations of the graph, by kind and by their listed values."""
     schema = context.config.graph_schema
-    told: list[str] = []
-    queries: list[Query] = []
+    titles: list[str] = []
+    queries: list[GraphQuery] = []
     for name, node in schema.nodes.items():
-        told.append(name)
-        queries.append(Query(f"MATCH (n:`{name}`) RETURN count(*)"))
+        titles.append(name)
+        queries.append(GraphQuery(f"MATCH (n:`{name}`) RETURN count(*)"))
         for field in (f for f, declared in node.properties.items() if declared.values):
-            told.append(f"  {name} by {field}")
-            queries.append(Query(
+            titles.append(f"  {name} by {field}")
+            queries.append(GraphQuery(
                 f"MATCH (n:`{name}`) WHERE n.`{field}` IS NOT NULL WITH n.`{field}` AS value, "
                 "count(*) AS c RETURN value, c ORDER BY value"))  # fmt: skip
     for name, relation in schema.relations.items():
         for start, end in relation.ends:
-            told.append(f"({start})-{name}->({end})")
-            queries.append(Query(f"MATCH (:`{start}`)-[r:`{name}`]->(:`{end}`) RETURN count(*)"))
-    with _graph(context) as graph:
+            titles.append(f"({start})-{name}->({end})")
+            queries.append(
+                GraphQuery(f"MATCH (:`{start}`)-[r:`{name}`]->(:`{end}`) RETURN count(*)")
+            )
+    with _graph_session(context) as graph:
         answers = graph.read(*queries)
     lines = []
-    for title, rows in zip(told, answers, strict=True):
+    for title, rows in zip(titles, answers, strict=True):
         if not title.startswith(" "):
             lines.append(f"{title}: {rows.rows[0][0]:,}")
         elif rows.rows:
@@ -191,26 +217,26 @@ def count_graph_statistics(context: ToolContext) -> str:
 @tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
 def validate_schema_compliance(context: ToolContext) -> str:
     """Check what the graph holds against its schema, and list what does not comply."""
-    with _graph(context) as graph:
-        found = violations(graph, context.config.graph_schema)
-    if not found:
+    with _graph_session(context) as graph:
+        problems = find_violations(graph, context.config.graph_schema)
+    if not problems:
         return "The graph complies with its schema."
-    return "\n".join([f"{len(found)} violations:", *found])
+    return "\n".join([f"{len(problems)} violations:", *problems])
 
 
 @contextmanager
-def _graph(context: ToolContext, limits: Limits | None = None) -> Iterator[Graph]:
+def _graph_session(context: ToolContext, limits: GraphLimits | None = None) -> Iterator[Graph]:
     schema = context.config.graph_schema
     try:
         with open_graph(context.root, schema, context.heartbeat, limits) as graph:
             yield graph
-    except GraphAway as error:
-        raise Unreached(str(error)) from None
-    except GraphRefused as error:
+    except GraphUnavailableError as error:
+        raise DependencyUnavailable(str(error)) from None
+    except GraphQueryError as error:
         raise ToolError(f"The graph refused it: {error}") from None
 
 
-def known(context: ToolContext, kind: str) -> NodeKind:
+def node_kind(context: ToolContext, kind: str) -> NodeKind:
     """The kind of that name; a ToolError names those there are."""
     nodes = context.config.graph_schema.nodes
     if kind not in nodes:

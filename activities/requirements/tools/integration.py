@@ -11,11 +11,17 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from activities.requirements.graph.writes import NODE, RELATION, REQUIREMENT, full_id, stored
-from activities.requirements.tools.graph import Key, Kind, Properties, known
-from activities.stores.engine import Store
-from activities.stores.errors import StoreAway, StoreRefuses
-from activities.stores.outbox import Writer, write
+from activities.requirements.graph.writes import (
+    NODE,
+    RELATION,
+    REQUIREMENT,
+    full_requirement_id,
+    stored_properties,
+)
+from activities.requirements.tools.graph import Key, Kind, Properties, node_kind
+from activities.stores.engine import RelationalStore
+from activities.stores.errors import StoreRefusedError, StoreUnavailableError
+from activities.stores.outbox import StoreWriter, write_or_defer
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
@@ -51,15 +57,17 @@ def create_requirement_node(
 
     Calling it again with the same id changes the node and makes no second one.
     """
-    named = full_id(context.job, id)
-    values = _given(properties) | {"id": named, "text": text}
+    named = full_requirement_id(context.job, id)
+    values = _property_values(properties) | {"id": named, "text": text}
     unread = False
     try:
-        values |= stored(Store(context.root), named)
-    except StoreAway:
+        values |= stored_properties(RelationalStore(context.root), named)
+    except StoreUnavailableError:
         unread = True
-    _check(REQUIREMENT, known(context, REQUIREMENT).problems(values))
-    done = _write(context, NODE, named, f"Requirement {named}", values=values, unread=unread)
+    _check_values(REQUIREMENT, node_kind(context, REQUIREMENT).find_problems(values))
+    done = _write_or_defer(
+        context, NODE, named, f"Requirement {named}", values=values, unread=unread
+    )
     if values["text"].split() == text.split():
         return done
     return f"{done}\nIts text is that of the store: {values['text']}"
@@ -86,8 +94,8 @@ def create_fulfillment_relationship(
     the target with resolve_entity before you make one.
     """
     schema = context.config.graph_schema
-    known(context, REQUIREMENT)
-    node = known(context, target_kind)
+    node_kind(context, REQUIREMENT)
+    node = node_kind(context, target_kind)
     declared = schema.relations.get(relation)
     if declared is None or (REQUIREMENT, target_kind) not in declared.ends:
         fit = [
@@ -98,16 +106,18 @@ def create_fulfillment_relationship(
             f"{relation} does not lead from Requirement to {target_kind}; "
             + (f"these do: {', '.join(fit)}." if fit else "no relation of the schema does.")
         )
-    values = _given(properties)
-    _check(relation, declared.problems(values))
-    start = full_id(context.job, requirement)
-    end = full_id(context.job, target) if target_kind == REQUIREMENT else target
-    made = None if target_name is None else _target(node, target_kind, end, target_name)
-    if made is not None and JOB in node.properties:
-        made[JOB] = context.job
+    values = _property_values(properties)
+    _check_values(relation, declared.find_problems(values))
+    start = full_requirement_id(context.job, requirement)
+    end = full_requirement_id(context.job, target) if target_kind == REQUIREMENT else target
+    new_target = (
+        None if target_name is None else _target_values(node, target_kind, end, target_name)
+    )
+    if new_target is not None and JOB in node.properties:
+        new_target[JOB] = context.job
     if JOB in declared.properties:
         values[JOB] = context.job
-    return _write(
+    return _write_or_defer(
         context,
         RELATION,
         start,
@@ -117,37 +127,37 @@ def create_fulfillment_relationship(
         target=end,
         relation=relation,
         values=values,
-        made=made,
+        made=new_target,
     )
 
 
-def _write(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:
+def _write_or_defer(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:
     """Make the write, or keep it for later; what of it the model is told."""
-    entry = DeferredWrite(kind=kind, key=context.key, at=context.at, about=about, data=data)
+    entry = DeferredWrite(kind=kind, key=context.key, at=context.time_ms, about=about, data=data)
     try:
-        remarks = write(Writer.for_call(context), entry)
-    except StoreRefuses as refusal:
+        remarks = write_or_defer(StoreWriter.for_call(context), entry)
+    except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
     waits = any(each is entry for each in context.state.deferred_writes)
-    told = "comes into the graph when it answers" if waits else "is in the graph"
-    return "\n".join([f"{what} {told}.", *remarks])
+    outcome = "comes into the graph when it answers" if waits else "is in the graph"
+    return "\n".join([f"{what} {outcome}.", *remarks])
 
 
-def _given(properties: Properties | None) -> dict[str, Any]:
-    given = {name: value for name, value in (properties or {}).items() if value is not None}
-    if JOB in given:
+def _property_values(properties: Properties | None) -> dict[str, Any]:
+    values = {name: value for name, value in (properties or {}).items() if value is not None}
+    if JOB in values:
         raise ToolError(f"{JOB} is filled in by the system: leave it out.")
-    return given
+    return values
 
 
-def _check(name: str, problems: list[str]) -> None:
+def _check_values(name: str, problems: list[str]) -> None:
     if problems:
         raise ToolError(f"{name}: {'; '.join(problems[:5])}.")
 
 
-def _target(node: NodeKind, kind: str, key: str, name: str) -> dict[str, Any]:
+def _target_values(node: NodeKind, kind: str, key: str, name: str) -> dict[str, Any]:
     named = next((each for each in node.known_by if node.properties[each].type == "text"), None)
     if named is None or named == node.key:
         raise ToolError(f"{kind} has no name beside its key: leave target_name out.")
-    _check(kind, node.problems({node.key: key, named: name}))
+    _check_values(kind, node.find_problems({node.key: key, named: name}))
     return {named: name}

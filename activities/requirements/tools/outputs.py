@@ -12,21 +12,21 @@ from typing import Any
 
 from activities.checkpoints import Files
 from activities.documents import Page, name_unread_pages
-from activities.job.activity_context import began
-from activities.requirements import claims, folder, listing
+from activities.job.activity_context import attempt_started_ms
+from activities.requirements import candidate_list, claims, workspace_files
 from activities.requirements.coverage import Coverage, measure_coverage
 from activities.requirements.export import as_pages
-from activities.requirements.graph.interface import GraphAway, GraphRefused
-from activities.requirements.graph.neighbours import Place, places
+from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
+from activities.requirements.graph.neighbours import Relations, requirement_relations
 from activities.requirements.requirement import Requirement
-from activities.requirements.set_aside import Rule, read_rules
+from activities.requirements.set_aside_rules import SetAsideRule, read_rules
 from activities.requirements.text.candidates import Candidate
-from activities.requirements.tools.validation import integrates
-from activities.stores.errors import StoreAway
-from activities.stores.outbox import Writer, flush
+from activities.requirements.tools.validation import integrates_graph
+from activities.stores.errors import StoreUnavailableError
+from activities.stores.outbox import StoreWriter, flush_deferred
 from activities.text.plain import as_json
 from activities.toolkit.context import ToolContext
-from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from activities.tools.documents import inputs_in, reading_in
 
@@ -34,38 +34,38 @@ REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
 UNCOVERED = "candidates/uncovered.md"
 DECISIONS = "output/decisions.json"
-MOST_DOCUMENTS = 30
-MOST_PAGES = 60
-MOST_NAMED = 60
+MAX_DOCUMENTS = 30
+MAX_PAGES = 60
+MAX_NAMED = 60
 
 
 @dataclass(frozen=True)
-class Survey:
+class RequirementSurvey:
     """What the requirements of a workspace are, and how far they cover its documents."""
 
-    found: list[Requirement]
+    requirements: list[Requirement]
     broken: list[str]
     """What is wrong with each `final.json` that cannot be used."""
     coverage: Coverage
-    rules: list[Rule]
+    rules: list[SetAsideRule]
     badly_read: dict[str, str]
     """Documents whose text is not what their pages show, each with what is wrong."""
 
 
-def survey(files: Files, job: str, heartbeat: Callable[[], None]) -> Survey:
+def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -> RequirementSurvey:
     """Read the requirements, and hold them against the text of the documents.
 
     Raises:
-        Unusable: the rules by which sentences are set aside cannot be read.
+        InvalidWorkspaceFile: the rules by which sentences are set aside cannot be read.
     """
-    found: list[Requirement] = []
+    requirements: list[Requirement] = []
     broken: list[str] = []
-    listed = folder.listed(files)
+    listed = workspace_files.list_final_files(files)
     for name in sorted(listed, key=lambda name: (len(name), name)):
         heartbeat()
         try:
-            found.append(folder.read(files, listed[name][0], name, job))
-        except folder.Unusable as problem:
+            requirements.append(workspace_files.read_requirement(files, listed[name][0], name, job))
+        except workspace_files.InvalidWorkspaceFile as problem:
             broken.append(f"{problem}.")
     documents: dict[str, list[Page]] = {}
     badly_read: dict[str, str] = {}
@@ -76,15 +76,15 @@ def survey(files: Files, job: str, heartbeat: Callable[[], None]) -> Survey:
             badly_read[path] = str(error)
             continue
         documents[path] = reading.pages
-        why = " ".join(reading.quality.warnings) if reading.quality.badly else ""
+        why = " ".join(reading.quality.warnings) if reading.quality.is_unreliable else ""
         if why := why or name_unread_pages(reading.pages).strip():
             badly_read[path] = why
     rules = read_rules(files)
-    out_of_scope = {rule.document for rule in rules if rule.is_whole}
-    return Survey(
-        found,
+    out_of_scope = {rule.document for rule in rules if rule.takes_whole_document}
+    return RequirementSurvey(
+        requirements,
         broken,
-        measure_coverage(documents, found, rules, heartbeat),
+        measure_coverage(documents, requirements, rules, heartbeat),
         rules,
         {path: why for path, why in badly_read.items() if path not in out_of_scope},
     )
@@ -101,23 +101,25 @@ def collect_requirements(context: ToolContext) -> str:
     what is wrong with a `final.json` that was left out. Call it again when something has changed.
     """
     try:
-        now = survey(context.files, context.job, context.heartbeat)
-    except folder.Unusable as problem:
+        now = survey_requirements(context.files, context.job, context.heartbeat)
+    except workspace_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}.") from None
     for path, text in {
-        REQUIREMENTS: as_json([each.content for each in now.found]),
-        PAGES: as_pages(now.found, _set_aside(now)),
-        UNCOVERED: _uncovered(now.coverage),
+        REQUIREMENTS: as_json([each.content for each in now.requirements]),
+        PAGES: as_pages(now.requirements, _set_aside(now)),
+        UNCOVERED: _uncovered_page(now.coverage),
     }.items():
         context.files = context.files.write(path, text.encode())
-    lines = [f"Wrote {_counted(len(now.found), 'requirement')} to {REQUIREMENTS} and {PAGES}."]
+    lines = [
+        f"Wrote {_count_noun(len(now.requirements), 'requirement')} to {REQUIREMENTS} and {PAGES}."
+    ]
     if now.broken:
-        lines += ["Left out, to be mended:", *_some(now.broken)]
-    if now.found:
-        lines.append(f"By force: {_tally(each.force for each in now.found)}.")
-        lines.append(f"By type: {_tally(each.type for each in now.found)}.")
-        lines += ["Pages cited:", *_some(_pages(now.found), MOST_DOCUMENTS)]
-    return "\n".join([*lines, *_covered(now)])
+        lines += ["Left out, to be mended:", *_first_entries(now.broken)]
+    if now.requirements:
+        lines.append(f"By force: {_tally_names(each.force for each in now.requirements)}.")
+        lines.append(f"By type: {_tally_names(each.type for each in now.requirements)}.")
+        lines += ["Pages cited:", *_first_entries(_cited_pages(now.requirements), MAX_DOCUMENTS)]
+    return "\n".join([*lines, *_coverage_lines(now)])
 
 
 @tool("validation", effect="outside", local=False, seconds=180)
@@ -129,68 +131,75 @@ def collect_decisions(context: ToolContext) -> str:
     to nothing, what is in the graph and not accepted, and what is not decided. Call it again when
     something has changed.
     """
-    writer = Writer.for_call(context)
-    own = (context.job, *context.before)
+    writer = StoreWriter.for_call(context)
+    own_jobs = (context.job, *context.earlier_jobs)
     try:
-        remarks = flush(writer, "relational")
-        now = began()
-        made, held, free = writer.store.read(lambda store: claims.decided(store, own, now))
-    except StoreAway as error:
-        raise Unreached(str(error)) from None
-    accepted = [each.ref for each in made if each.status == "accepted"]
-    known: dict[str, Place] | None = None
+        remarks = flush_deferred(writer, "relational")
+        now = attempt_started_ms()
+        decisions, undecided, free = writer.store.read(
+            lambda store: claims.list_decided(store, own_jobs, now)
+        )
+    except StoreUnavailableError as error:
+        raise DependencyUnavailable(str(error)) from None
+    accepted = [each.ref for each in decisions if each.status == "accepted"]
+    known: dict[str, Relations] | None = None
     try:
-        if integrates(context):
-            remarks += flush(writer, "graph")
-            every = [each.ref for each in made]
-            known = places(context.root, context.config.graph_schema, every, context.heartbeat)
-    except (StoreAway, GraphAway) as error:
+        if integrates_graph(context):
+            remarks += flush_deferred(writer, "graph")
+            every = [each.ref for each in decisions]
+            known = requirement_relations(
+                context.root, context.config.graph_schema, every, context.heartbeat
+            )
+    except (StoreUnavailableError, GraphUnavailableError) as error:
         remarks.append(f"What is in the graph is not told, since it does not answer: {error}")
-    except GraphRefused as error:
+    except GraphQueryError as error:
         raise ToolError(f"The graph refused it: {error}") from None
-    content = [_entry(each, known) for each in made]
+    content = [_decision_entry(each, known) for each in decisions]
     context.files = context.files.write(DECISIONS, as_json(content).encode())
-    lines = [f"Wrote {_counted(len(made), 'decision')} to {DECISIONS}."]
-    if made:
-        lines.append(f"By verdict: {_tally(each.status for each in made)}.")
+    lines = [f"Wrote {_count_noun(len(decisions), 'decision')} to {DECISIONS}."]
+    if decisions:
+        lines.append(f"By verdict: {_tally_names(each.status for each in decisions)}.")
     if known is not None:
-        lines += _named("Accepted and not in the graph", [r for r in accepted if r not in known])
+        lines += _name_line(
+            "Accepted and not in the graph", [r for r in accepted if r not in known]
+        )
         alone = [r for r in accepted if r in known and not known[r]]
-        lines += _named("In the graph and related to nothing", alone)
-        over = [each.ref for each in made if each.status != "accepted" and each.ref in known]
-        lines += _named("Not accepted and still in the graph; decide on them again", over)
-    lines += _named("Taken and not decided", held)
+        lines += _name_line("In the graph and related to nothing", alone)
+        over = [each.ref for each in decisions if each.status != "accepted" and each.ref in known]
+        lines += _name_line("Not accepted and still in the graph; decide on them again", over)
+    lines += _name_line("Taken and not decided", undecided)
     lines.append(f"Drafts left to take: {free:,}.")
     return "\n".join([*lines, *remarks])
 
 
-def _pages(found: list[Requirement]) -> list[str]:
+def _cited_pages(requirements: list[Requirement]) -> list[str]:
     cited: dict[str, set[int]] = {}
-    for citation in (each for made in found for each in made.citations):
+    for citation in (each for requirement in requirements for each in requirement.citations):
         cited.setdefault(citation.document, set()).add(citation.page)
     return [
-        f"- {document}: {', '.join(_some(list(map(str, sorted(pages))), MOST_PAGES))}"
+        f"- {document}: {', '.join(_first_entries(list(map(str, sorted(pages))), MAX_PAGES))}"
         for document, pages in sorted(cited.items())
     ]
 
 
-def _covered(now: Survey) -> list[str]:
+def _coverage_lines(now: RequirementSurvey) -> list[str]:
     """How far the text is covered, in lines."""
     coverage = now.coverage
-    aside = sum(coverage.aside.values())
-    what = f"{_counted(coverage.total, 'sentence')} that say must, must not or should"
-    if coverage.open:
+    aside = sum(coverage.set_aside.values())
+    what = f"{_count_noun(coverage.total, 'sentence')} that say must, must not or should"
+    if coverage.uncovered:
         lines = [
-            f"Not covered: {len(coverage.open):,} of {what} are neither cited nor set aside. "
+            f"Not covered: {len(coverage.uncovered):,} of {what} are neither cited nor set aside. "
             f"All of them, in {UNCOVERED}:",
-            *_some([_told(*each) for each in coverage.open]),
+            *_first_entries([_candidate_line(*each) for each in coverage.uncovered]),
         ]
     else:
         lines = [f"Covered: of {what} {coverage.cited:,} are cited and {aside:,} set aside."]
     lines += _set_aside(now)
-    if coverage.weaker:
+    if coverage.weaker_uncovered:
         lines.append(
-            f"No citation touches {_counted(coverage.weaker, 'other candidate')}: permissions, and "
+            f"No citation touches {_count_noun(coverage.weaker_uncovered, 'other candidate')}: "
+            "permissions, and "
             "items of lists without a word of obligation."
         )
     lines += [
@@ -200,25 +209,29 @@ def _covered(now: Survey) -> list[str]:
     return lines
 
 
-def _set_aside(now: Survey) -> list[str]:
+def _set_aside(now: RequirementSurvey) -> list[str]:
     """A line for each rule that sets sentences aside."""
     return [
         f"Set aside {count:,}: {now.rules[place].description}"
-        for place, count in sorted(now.coverage.aside.items())
+        for place, count in sorted(now.coverage.set_aside.items())
     ]
 
 
-def _uncovered(coverage: Coverage) -> str:
+def _uncovered_page(coverage: Coverage) -> str:
     lines = ["# Sentences that nothing covers", ""]
-    lines += [_told(document, each, None) for document, each in coverage.open] or ["None."]
+    lines += [_candidate_line(document, each, None) for document, each in coverage.uncovered] or [
+        "None."
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _told(document: str, candidate: Candidate, most: int | None = 60) -> str:
-    return f"- {document}: {listing.describe_candidate(candidate, most)}"
+def _candidate_line(document: str, candidate: Candidate, most: int | None = 60) -> str:
+    return f"- {document}: {candidate_list.describe_candidate(candidate, most)}"
 
 
-def _entry(each: claims.Decided, known: dict[str, Place] | None) -> dict[str, Any]:
+def _decision_entry(
+    each: claims.DecidedRequirement, known: dict[str, Relations] | None
+) -> dict[str, Any]:
     said = {
         "id": each.ref,
         "decision": each.status,
@@ -231,18 +244,18 @@ def _entry(each: claims.Decided, known: dict[str, Place] | None) -> dict[str, An
     return said | {"in_graph": each.ref in known, "related": known.get(each.ref, [])}
 
 
-def _named(what: str, names: list[str]) -> list[str]:
-    return [f"{what}: {', '.join(_some(names))}."] if names else []
+def _name_line(what: str, names: list[str]) -> list[str]:
+    return [f"{what}: {', '.join(_first_entries(names))}."] if names else []
 
 
-def _some(entries: list[str], most: int = MOST_NAMED) -> list[str]:
+def _first_entries(entries: list[str], most: int = MAX_NAMED) -> list[str]:
     more = len(entries) - most
     return [*entries[:most], f"and {more:,} more"] if more > 0 else entries
 
 
-def _tally(names: Iterable[str]) -> str:
+def _tally_names(names: Iterable[str]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(Counter(names).items()))
 
 
-def _counted(number: int, noun: str) -> str:
+def _count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

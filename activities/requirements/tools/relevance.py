@@ -6,13 +6,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.requirements.text.mentions import mentions
-from activities.requirements.text.relevance import relevance
+from activities.requirements.text.mentions import find_mentions
+from activities.requirements.text.relevance import judge_relevance
 from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import tool
 from activities.tools.documents import DocumentPath, document_pages
 
-LISTED = 60
+MAX_LISTED = 60
 
 
 @tool("requirements", effect="reads", phases=("tactical",))
@@ -25,12 +25,12 @@ def assess_relevance(
     By its language of obligation (English and German), the regulations it speaks of and its form:
     an indication, not a verdict. Below the agent's threshold it is called not relevant.
     """
-    found = relevance(text)
+    result = judge_relevance(text)
     threshold = context.config.settings.relevance_threshold
-    verdict = "relevant" if found.score >= threshold else "not relevant"
+    verdict = "relevant" if result.score >= threshold else "not relevant"
     return (
-        f"Relevance {found.score:.2f} by its wording, {verdict} (threshold {threshold:g}): "
-        + "; ".join(found.signs)
+        f"Relevance {result.score:.2f} by its wording, {verdict} (threshold {threshold:g}): "
+        + "; ".join(result.signs)
     )
 
 
@@ -40,14 +40,14 @@ def extract_entity_mentions(context: ToolContext, path: DocumentPath) -> str:
 
     Each with how often and on which pages it stands; those that stand most often come first.
     """
-    found = mentions(document_pages(context, path))
-    if not found:
+    terms = find_mentions(document_pages(context, path))
+    if not terms:
         return f"No terms in {path}."
     lines = [
-        f"{mention.text} · {mention.sort} · {mention.count} · "
+        f"{mention.text} · {mention.kind} · {mention.count} · "
         f"p.{', '.join(map(str, mention.pages))}"
-        for mention in found[:LISTED]
+        for mention in terms[:MAX_LISTED]
     ]
-    if len(found) > LISTED:
-        lines.append(f"[TRUNCATED {len(found) - LISTED} more that stand less often]")
-    return "\n".join([f"{len(found)} terms in {path}:", *lines])
+    if len(terms) > MAX_LISTED:
+        lines.append(f"[TRUNCATED {len(terms) - MAX_LISTED} more that stand less often]")
+    return "\n".join([f"{len(terms)} terms in {path}:", *lines])

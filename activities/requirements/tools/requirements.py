@@ -7,35 +7,41 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.documents import name_unread_pages
-from activities.requirements import folder, listing
+from activities.requirements import candidate_list, workspace_files
 from activities.requirements.requirement import (
     MAX_CITATIONS,
     Citation,
-    Kind,
     Requirement,
+    RequirementKind,
 )
-from activities.requirements.set_aside import PATH, Rule, page_range, put_rules, read_rules
-from activities.requirements.store_sync import bring_up
+from activities.requirements.set_aside_rules import (
+    PATH,
+    SetAsideRule,
+    page_range,
+    put_rules,
+    read_rules,
+)
+from activities.requirements.store_sync import fill_or_defer
 from activities.requirements.text.candidates import Force, force_of
 from activities.requirements.text.statements import statements_of
 from activities.requirements.tools.citations import (
-    Quoted,
+    QuotedPassage,
     find_passage,
     record_citation,
     render_citation,
 )
-from activities.stores.outbox import Writer
+from activities.stores.outbox import StoreWriter
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.tools.documents import DocumentPath, document_of, document_pages
 
-LISTED = 120
+MAX_LISTED = 120
 LISTED_TEXT = 110
-MOST_REFUSED = 5
+MAX_REFUSED = 5
 """Quotes whose refusal is told in full."""
 Quotes = Annotated[
-    list[Quoted] | None,
+    list[QuotedPassage] | None,
     Field(
         max_length=MAX_CITATIONS,
         description="Passages to cite, each with path, page and quote; all or none are recorded.",
@@ -61,20 +67,25 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     threshold = context.config.settings.confidence_threshold
     pages = document_pages(context, path)
     every = list(statements_of(pages).candidates)
-    found = [c for c in every if c.confidence >= threshold]
+    likely = [c for c in every if c.confidence >= threshold]
     try:
-        context.files = listing.put(context.files, path, every, threshold)
-    except folder.Unusable as problem:
+        context.files = candidate_list.put_candidates(context.files, path, every, threshold)
+    except workspace_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}. Mend it, or move it away and identify again.") from None
-    weak = len(every) - len(found)
+    weak = len(every) - len(likely)
     further = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
     further += name_unread_pages(pages)
-    if not found:
+    if not likely:
         return f"No candidates in {path}.{further}"
-    lines = [listing.describe_candidate(candidate, LISTED_TEXT) for candidate in found[:LISTED]]
-    if len(found) > LISTED:
-        lines.append(f"[TRUNCATED {len(found) - LISTED} more in {listing.MARKDOWN}]")
-    head = f"{len(found)} candidates in {path}, all in {listing.MARKDOWN}.{further}"
+    lines = [
+        candidate_list.describe_candidate(candidate, LISTED_TEXT)
+        for candidate in likely[:MAX_LISTED]
+    ]
+    if len(likely) > MAX_LISTED:
+        lines.append(
+            f"[TRUNCATED {len(likely) - MAX_LISTED} more in {candidate_list.MARKDOWN_PATH}]"
+        )
+    head = f"{len(likely)} candidates in {path}, all in {candidate_list.MARKDOWN_PATH}.{further}"
     return "\n".join([head, *lines])
 
 
@@ -89,7 +100,7 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
 def add_requirement(
     context: ToolContext,
     text: Annotated[str, Field(min_length=10, max_length=4000, description="One statement.")],
-    type: Kind,
+    type: RequirementKind,
     reasoning: Annotated[str, Field(min_length=1, max_length=4000)],
     confidence: Annotated[float, Field(ge=0, le=1)],
     quotes: Quotes = None,
@@ -108,11 +119,13 @@ def add_requirement(
     content from `final.json`: what is edited or deleted there follows with the next call, or when
     the job completes.
     """
-    cited = _cite(context, quotes, citations)
-    present = context.files.children("requirements") if _exists(context, "requirements") else []
-    number = 1 + max((_number(entry.path) for entry in present), default=0)
+    cited = _record_citations(context, quotes, citations)
+    present = (
+        context.files.children("requirements") if _path_exists(context, "requirements") else []
+    )
+    number = 1 + max((_folder_number(entry.path) for entry in present), default=0)
     said = force_of(cited[0].quote)
-    made = Requirement(
+    requirement = Requirement(
         id=f"REQ-{number:03d}",
         text=text,
         force=force or said or "must",
@@ -123,12 +136,12 @@ def add_requirement(
         confidence=confidence,
         candidate=candidate,
     )
-    path = folder.path_of(made.id)
-    context.files = context.files.write(path, made.final_json.encode())
-    remarks = bring_up(Writer.for_call(context))
+    path = workspace_files.final_path(requirement.id)
+    context.files = context.files.write(path, requirement.final_json.encode())
+    remarks = fill_or_defer(StoreWriter.for_call(context))
     if force and said and force != said:
         remarks = [f"Its force is {force}, and its passage says {said}.", *remarks]
-    written = f"{made.id} ({made.force}) written to {path}"
+    written = f"{requirement.id} ({requirement.force}) written to {path}"
     return "\n".join([f"{written}; {'; '.join(map(render_citation, cited))}", *remarks])
 
 
@@ -150,23 +163,23 @@ def add_citation(
 
     As with add_requirement, all of them are recorded or none.
     """
-    known = folder.listed(context.files)
+    known = workspace_files.list_final_files(context.files)
     if requirement not in known:
         raise ToolError(f"There is no requirement {requirement} in this workspace.")
     path, _ = known[requirement]
     try:
-        made = folder.read(context.files, path, requirement, context.job)
-    except folder.Unusable as problem:
+        record = workspace_files.read_requirement(context.files, path, requirement, context.job)
+    except workspace_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}. Mend it first.") from None
-    cited = _cite(context, quotes, citations)
-    have = {(each.document, each.page, each.quote) for each in made.citations}
+    cited = _record_citations(context, quotes, citations)
+    have = {(each.document, each.page, each.quote) for each in record.citations}
     if double := [each for each in cited if (each.document, each.page, each.quote) in have]:
         raise ToolError(f"{requirement} cites that already: {render_citation(double[0])}")
-    if len(made.citations) + len(cited) > MAX_CITATIONS:
+    if len(record.citations) + len(cited) > MAX_CITATIONS:
         raise ToolError(f"{requirement} would have more than {MAX_CITATIONS} citations.")
-    made.citations = [*made.citations, *cited]
-    context.files = context.files.write(path, made.final_json.encode())
-    remarks = bring_up(Writer.for_call(context))
+    record.citations = [*record.citations, *cited]
+    context.files = context.files.write(path, record.final_json.encode())
+    remarks = fill_or_defer(StoreWriter.for_call(context))
     return "\n".join(
         [f"{requirement} cites also {'; '.join(map(render_citation, cited))}", *remarks]
     )
@@ -202,9 +215,9 @@ def set_sentences_aside(
     of scope. Each rule is told in the results. A sentence that is cited counts as cited.
     """
     path = document_of(context, path)
-    if covered_by and covered_by not in folder.listed(context.files):
+    if covered_by and covered_by not in workspace_files.list_final_files(context.files):
         raise ToolError(f"covered_by: there is no requirement {covered_by} in this workspace.")
-    rule = Rule(
+    rule = SetAsideRule(
         document=path,
         reason=reason,
         covered_by=covered_by,
@@ -228,23 +241,23 @@ def set_sentences_aside(
     every = statements_of(document_pages(context, path)).candidates
     if unknown := set(rule.ids) - {each.id for each in every}:
         raise ToolError(f"{path} has no candidate {', '.join(sorted(unknown)[:5])}.")
-    taken = [each for each in every if each.binds and rule.takes(path, each)]
-    if not taken and not rule.is_whole:
+    matching = [each for each in every if each.binds and rule.sets_aside(path, each)]
+    if not matching and not rule.takes_whole_document:
         raise ToolError(f"No sentence of {path} with words of obligation fits that.")
     if rule in rules:
         raise ToolError("That rule is there already.")
     context.files = put_rules(context.files, [*rules, rule])
-    lines = [listing.describe_candidate(each, LISTED_TEXT) for each in taken[:10]]
-    more = [f"and {len(taken) - 10:,} more"] if len(taken) > 10 else []
-    count = f"{len(taken):,} sentence{'' if len(taken) == 1 else 's'}"
+    lines = [candidate_list.describe_candidate(each, LISTED_TEXT) for each in matching[:10]]
+    more = [f"and {len(matching) - 10:,} more"] if len(matching) > 10 else []
+    count = f"{len(matching):,} sentence{'' if len(matching) == 1 else 's'}"
     return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
 
 
-def _cite(
-    context: ToolContext, quotes: list[Quoted] | None, citations: list[str] | None
+def _record_citations(
+    context: ToolContext, quotes: list[QuotedPassage] | None, citations: list[str] | None
 ) -> list[Citation]:
     """The citations named and those of the quotes, which are recorded once all are found."""
-    cited = [_citation(context, name) for name in citations or []]
+    cited = [_read_citation(context, name) for name in citations or []]
     passages, refused = [], []
     for number, quoted in enumerate(quotes or [], 1):
         try:
@@ -252,8 +265,8 @@ def _cite(
         except ToolError as error:
             refused.append(f"Quote {number}: {error}")
     if refused:
-        more = len(refused) - MOST_REFUSED
-        told_of = [*refused[:MOST_REFUSED], *([f"and {more} more"] if more > 0 else [])]
+        more = len(refused) - MAX_REFUSED
+        told_of = [*refused[:MAX_REFUSED], *([f"and {more} more"] if more > 0 else [])]
         raise ToolError("\n".join(["Nothing was written.", *told_of]))
     cited += [record_citation(context, passage) for passage in passages]
     if not cited:
@@ -261,17 +274,17 @@ def _cite(
     return cited
 
 
-def _citation(context: ToolContext, name: str) -> Citation:
+def _read_citation(context: ToolContext, name: str) -> Citation:
     path = f"citations/{name}.json"
-    if "/" in name or not _exists(context, path):
+    if "/" in name or not _path_exists(context, path):
         raise ToolError(f"There is no citation {name}. Give its words in quotes instead.")
     return Citation.model_validate_json(context.files.read(path))
 
 
-def _exists(context: ToolContext, path: str) -> bool:
+def _path_exists(context: ToolContext, path: str) -> bool:
     return context.files.entry(path) is not None
 
 
-def _number(path: str) -> int:
+def _folder_number(path: str) -> int:
     digits = path.rpartition("_")[2]
     return int(digits) if digits.isdecimal() else 0

@@ -9,16 +9,16 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.checkpoints import Files
-from activities.requirements import folder
 from activities.requirements import requirement_store as rows
-from activities.search import EmbeddingsFailed, embedder
-from activities.search.likeness import likeness
-from activities.stores.engine import Store
-from activities.stores.errors import StoreAway
+from activities.requirements import workspace_files
+from activities.search import EmbeddingsFailed, choose_embedder
+from activities.search.text_likeness import compute_likeness
+from activities.stores.engine import RelationalStore
+from activities.stores.errors import StoreUnavailableError
 from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import tool
 
-LISTED = 20
+MAX_LISTED = 20
 TEXT = 300
 
 
@@ -38,47 +38,49 @@ def find_similar_requirements(
     """
     settings = context.config.settings
     least = settings.similar_threshold if threshold is None else threshold
-    candidates = list(_own(context.files))
+    candidates = list(_workspace_requirements(context.files))
     remark = ""
     try:
-        stored = Store(context.root).read(rows.known)
+        stored = RelationalStore(context.root).read(rows.known_requirements)
         candidates += [
             (each.ref, each.status, each.text)
             for each in stored
             # What this job is to judge is no other one.
             if each.ref.rpartition("/")[0] != context.job and each.taken_by != context.job
         ]
-    except StoreAway as error:
+    except StoreUnavailableError as error:
         remark = f"\nOnly this workspace was searched: {error}"
     said = [said for _, _, said in candidates]
     try:
-        by = embedder(context.config.embeddings) if context.config.embeddings else None
-        alike = likeness(text, said, context.heartbeat, by, rarity=True)
+        by = choose_embedder(context.config.embeddings) if context.config.embeddings else None
+        alike = compute_likeness(text, said, context.heartbeat, by, rarity=True)
     except EmbeddingsFailed as error:
         remark += f"\nCompared by words alone: {error}"
-        by, alike = None, likeness(text, said, context.heartbeat, rarity=True)
-    found = sorted(
+        by, alike = None, compute_likeness(text, said, context.heartbeat, rarity=True)
+    matches = sorted(
         ((value, *entry) for value, entry in zip(alike, candidates, strict=True) if value >= least),
         key=lambda entry: (-entry[0], entry[1]),
     )
     lines = [
         f"{value:.2f} · {'duplicate' if value >= settings.duplicate_threshold else 'similar'} · "
         f"{ref} · {status} · {' '.join(said.split())[:TEXT]}"
-        for value, ref, status, said in found[:LISTED]
+        for value, ref, status, said in matches[:MAX_LISTED]
     ]
-    if by is None and len(found) < len(candidates):
+    if by is None and len(matches) < len(candidates):
         # Unsaid, "0 of 9" would pass for: nothing else says this.
         remark += "\nOne that says it in other words may not be among them: threshold=0 shows more."
-    if len(found) > LISTED:
-        lines.append(f"[TRUNCATED {len(found) - LISTED} more; raise the threshold]")
+    if len(matches) > MAX_LISTED:
+        lines.append(f"[TRUNCATED {len(matches) - MAX_LISTED} more; raise the threshold]")
     how = "by their words" if by is None else "by what they mean"
-    head = f"{len(found)} of {len(candidates)} requirements are alike {how} (threshold {least:.2f})"
+    head = (
+        f"{len(matches)} of {len(candidates)} requirements are alike {how} (threshold {least:.2f})"
+    )
     return "\n".join([head + (":" if lines else "."), *lines]) + remark
 
 
-def _own(files: Files) -> Iterator[tuple[str, str, str]]:
+def _workspace_requirements(files: Files) -> Iterator[tuple[str, str, str]]:
     """Id, status and text of the workspace's requirements; those that cannot be read are none."""
-    for name, (path, _) in folder.listed(files).items():
+    for name, (path, _) in workspace_files.list_final_files(files).items():
         try:
             said = json.loads(files.read(path))
             yield name, str(said["status"]), str(said["text"])

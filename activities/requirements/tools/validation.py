@@ -7,16 +7,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.job.activity_context import began
+from activities.job.activity_context import attempt_started_ms
 from activities.requirements import claims
-from activities.requirements.graph.writes import REMOVAL, holds
-from activities.requirements.requirement import Requirement, Verdict
+from activities.requirements.graph.writes import REMOVAL, is_in_graph
+from activities.requirements.requirement import Requirement, RequirementVerdict
 from activities.requirements.store_sync import DECIDED
-from activities.stores.errors import StoreAway, StoreRefuses
-from activities.stores.outbox import Writer, flush, write
+from activities.stores.errors import StoreRefusedError, StoreUnavailableError
+from activities.stores.outbox import StoreWriter, flush_deferred, write_or_defer
+from activities.toolkit.agent_tools import has_tool
 from activities.toolkit.context import ToolContext
-from activities.toolkit.equipment import has_tool
-from activities.toolkit.errors import ToolError, Unreached
+from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from protocol.state import DeferredWrite
 
@@ -30,28 +30,32 @@ def take_requirement(context: ToolContext) -> str:
     It stays with this job until decide_requirement: another call answers with the same one again.
     What is taken and not decided goes back when the job ends, or after a day without a call.
     """
-    writer = Writer.for_call(context)
+    writer = StoreWriter.for_call(context)
     try:
-        remarks = flush(writer, "relational")
+        remarks = flush_deferred(writer, "relational")
         hours = context.config.settings.take_hours
-        now = began()
-        taken = writer.store.run(
-            lambda connection: claims.take(connection, writer.call, now, hours, context.before)
+        now = attempt_started_ms()
+        requirement = writer.store.run(
+            lambda connection: claims.take_draft(
+                connection, writer.call, now, hours, context.earlier_jobs
+            )
         )
-    except StoreRefuses as refusal:
+    except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
-    except StoreAway as error:
+    except StoreUnavailableError as error:
         # Without a requirement there is nothing to do but wait.
-        raise Unreached(str(error)) from None
-    told = _told(taken) if taken else "No draft requirement is left to take."
-    return "\n".join([*remarks, told])
+        raise DependencyUnavailable(str(error)) from None
+    text = (
+        _requirement_text(requirement) if requirement else "No draft requirement is left to take."
+    )
+    return "\n".join([*remarks, text])
 
 
 @tool("validation", effect="outside", phases=("tactical",), local=False, seconds=180)
 def decide_requirement(
     context: ToolContext,
     id: Annotated[str, Field(max_length=2000, description="As take_requirement names it.")],
-    status: Verdict,
+    status: RequirementVerdict,
     reasons: Annotated[str, Field(min_length=1, max_length=4000)],
     duplicate_of: Annotated[
         str | None, Field(max_length=2000, description="Name of the other, if a duplicate.")
@@ -69,64 +73,67 @@ def decide_requirement(
     if duplicate_of == id:
         raise ToolError(f"duplicate_of: {id} cannot be a duplicate of itself.")
     data = {"ref": id, "status": status, "reasons": reasons, "duplicate_of": duplicate_of}
-    entry = DeferredWrite(kind=DECIDED, key=context.key, at=context.at, about=id, data=data)
-    writer = Writer.for_call(context)
+    entry = DeferredWrite(kind=DECIDED, key=context.key, at=context.time_ms, about=id, data=data)
+    writer = StoreWriter.for_call(context)
     try:
         # Afterwards nobody would see that it is missing: it is no draft any more. What is named
         # without its job is none of the store's, as that says itself.
-        concerns = "/" in id and integrates(context)
-        if status == "accepted" and concerns and not holds(writer, id):
+        concerns = "/" in id and integrates_graph(context)
+        if status == "accepted" and concerns and not is_in_graph(writer, id):
             # What it may not decide on is not for it to put there.
-            with suppress(StoreAway):
-                writer.store.read(lambda connection: claims.check(connection, writer.call, id))
+            with suppress(StoreUnavailableError):
+                writer.store.read(
+                    lambda connection: claims.check_undecided(connection, writer.call, id)
+                )
             raise ToolError(
                 f"{id} is not in the graph yet. Put it there with {INTEGRATE}, then accept it."
             )
-        remarks = write(writer, entry)
-    except StoreRefuses as refusal:
+        remarks = write_or_defer(writer, entry)
+    except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
     if status != "accepted" and concerns:
-        remarks += _taken_out(writer, entry)
+        remarks += _remove_from_graph(writer, entry)
     return "\n".join([f"{id} is {status}.", *remarks])
 
 
-def _taken_out(writer: Writer, decision: DeferredWrite) -> list[str]:
+def _remove_from_graph(writer: StoreWriter, decision: DeferredWrite) -> list[str]:
     """Take what does not hold out of the graph; remarks for the model."""
     if any(each is decision for each in writer.state.deferred_writes):
         # The store may refuse it yet, such as when another job holds the requirement.
         return ["If it is in the graph it stays there: decide again when the store answers."]
     entry = DeferredWrite(kind=REMOVAL, key=decision.key, at=decision.at, about=decision.about)
     try:
-        if not holds(writer, decision.about):
+        if not is_in_graph(writer, decision.about):
             return []
-        remarks = write(writer, entry)
-    except StoreRefuses as refusal:
+        remarks = write_or_defer(writer, entry)
+    except StoreRefusedError as refusal:
         return [f"It may still be in the graph: {refusal}"]
     waits = any(each is entry for each in writer.state.deferred_writes)
-    told = "It comes out of the graph when that answers." if waits else "It is out of the graph."
-    return [told, *remarks]
+    outcome = "It comes out of the graph when that answers." if waits else "It is out of the graph."
+    return [outcome, *remarks]
 
 
-def integrates(context: ToolContext) -> bool:
+def integrates_graph(context: ToolContext) -> bool:
     """Whether what the agent accepts is for it to put into the graph."""
     return has_tool(context.config, INTEGRATE)
 
 
-def _told(taken: Requirement) -> str:
+def _requirement_text(requirement: Requirement) -> str:
     cited = [
         f"- {citation.id}: {citation.document}, page {citation.page}"
         + (f" ({citation.url}, read {citation.accessed})" if citation.url else "")
         + f": {citation.quote}"
-        for citation in taken.citations
+        for citation in requirement.citations
     ]
     return "\n".join(
         [
-            f"{taken.ref} ({taken.type}, confidence {taken.confidence:g}, from {taken.source})",
-            f"Force: {taken.force}",
-            f"Text: {taken.text}",
-            f"Reasoning: {taken.reasoning}",
+            f"{requirement.ref} ({requirement.type}, confidence "
+            f"{requirement.confidence:g}, from {requirement.source})",
+            f"Force: {requirement.force}",
+            f"Text: {requirement.text}",
+            f"Reasoning: {requirement.reasoning}",
             "Citations:",
             *cited,
-            f'Decide on it with decide_requirement(id="{taken.ref}", status, reasons).',
+            f'Decide on it with decide_requirement(id="{requirement.ref}", status, reasons).',
         ]
     )

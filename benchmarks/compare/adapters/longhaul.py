@@ -14,7 +14,7 @@ from activities.job.snapshot import Snapshot
 from benchmarks.compare.task import KEY, Outcome, Task, failed
 from benchmarks.compare.temporal import QUEUE, WORKFLOW, history
 from benchmarks.drift import closed
-from engine.development import server
+from engine.development import development_server
 from engine.service import build_worker
 
 
@@ -29,7 +29,7 @@ async def run(task: Task) -> Outcome:
     }
     activities = all_activities(root, connect=lambda _: client)
     async with (
-        server(ui=False) as running,
+        development_server(ui=False) as running,
         build_worker(running.client, root=root, task_queue=QUEUE, activities=activities),
     ):
         handle = await running.client.start_workflow(
@@ -50,6 +50,6 @@ async def run(task: Task) -> Outcome:
     store = open_checkpoints(root, WORKFLOW)
     store.pack()
     files = Snapshot.load(store, checkpoint).files
-    made = {one.path: files.content(one).decode() for one in files.walk("output")}
+    made = {one.path: files.read_entry(one).decode() for one in files.walk("output")}
     size = sum(file.stat().st_size for file in store.path.rglob("*") if file.is_file())
     return Outcome(ended, error, recorded, size, runs, made)

@@ -7,7 +7,7 @@ import pygit2
 import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.objects import Store
+from activities.checkpoints.objects import ObjectStore
 
 
 @pytest.fixture
@@ -16,11 +16,11 @@ def checkpoints(root: Root) -> Checkpoints:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def store(tmp_path_factory: pytest.TempPathFactory) -> ObjectStore:
     """One repository for a module's tests: they only add objects."""
     path = tmp_path_factory.mktemp("repo")
     pygit2.init_repository(str(path), bare=True)
-    return Store(path)
+    return ObjectStore(path)
 
 
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -1,11 +1,11 @@
 import pytest
 
 from activities.checkpoints import FileMissing, Files, FilesError, PathRefused
-from activities.checkpoints.objects import Store
+from activities.checkpoints.objects import ObjectStore
 
 
 @pytest.fixture
-def files(store: Store) -> Files:
+def files(store: ObjectStore) -> Files:
     return Files.empty(store).write("notes/a.md", b"text").write("b.sh", b"#!", executable=True)
 
 
@@ -45,7 +45,7 @@ def test_entries(files: Files) -> None:
     assert files.entry("b.sh/below") is None
 
 
-def test_listings_are_sorted_by_bytes_and_empty_folders_are_kept(store: Store) -> None:
+def test_listings_are_sorted_by_bytes_and_empty_folders_are_kept(store: ObjectStore) -> None:
     files = Files.empty(store).make_folder("z/empty")
     for name in ["é", "a.md", "a/x", "B", "\udcff", ".git/HEAD", "ab"]:
         files = files.write(name, b"")
@@ -93,7 +93,7 @@ def test_what_does_not_fit_says_what_to_do(files: Files, attempt, advice: str) -
     assert isinstance(failed.value, FileMissing) == ("no file" in advice)
 
 
-def test_a_file_over_the_limit_is_refused(store: Store) -> None:
+def test_a_file_over_the_limit_is_refused(store: ObjectStore) -> None:
     files = Files(store, Files.empty(store).id, limit=10).write("a", b"x" * 10)
     with pytest.raises(FilesError, match="11 bytes"):
         files.write("b", b"x" * 11)

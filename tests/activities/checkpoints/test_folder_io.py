@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import folder_io
-from activities.checkpoints.objects import Store
-from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, LINK, Raw
+from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, LINK, TreeEntry
 
 
 @pytest.fixture
@@ -23,10 +23,10 @@ def fd(tmp_path: Path) -> Iterator[int]:
 
 @pytest.mark.parametrize("name", [b"to-folder", b"file", b"pipe", b"none"])
 def test_only_a_real_folder_is_opened_as_one(fd: int, name: bytes) -> None:
-    with pytest.raises(OSError), folder_io.opened(fd, name):
+    with pytest.raises(OSError), folder_io.open_folder(fd, name):
         pass
-    with folder_io.opened(fd, b"folder") as inner:
-        assert folder_io.names(inner) == []
+    with folder_io.open_folder(fd, b"folder") as inner:
+        assert folder_io.list_names(inner) == []
 
 
 @pytest.mark.parametrize("name", [b"to-file", b"folder", b"pipe", b"none"])
@@ -36,9 +36,9 @@ def test_only_a_regular_file_is_opened_as_one(fd: int, name: bytes) -> None:
     os.close(folder_io.open_file(fd, b"file"))
 
 
-def test_what_holds_an_entry(fd: int, store: Store) -> None:
+def test_what_holds_an_entry(fd: int, store: ObjectStore) -> None:
     def holds(name: bytes, mode: int, content: bytes) -> bool:
-        return folder_io.holds(store, fd, name, Raw(mode, store.write_blob(content)))
+        return folder_io.has_content(store, fd, name, TreeEntry(mode, store.write_blob(content)))
 
     assert holds(b"file", FILE, b"text")
     assert holds(b"file", EXECUTABLE, b"text")
@@ -50,15 +50,15 @@ def test_what_holds_an_entry(fd: int, store: Store) -> None:
     assert not holds(b"pipe", FILE, b"")
 
 
-def test_a_file_is_never_made_over_another(fd: int, store: Store) -> None:
-    raw = Raw(FILE, store.write_blob(b"x"))
+def test_a_file_is_never_made_over_another(fd: int, store: ObjectStore) -> None:
+    raw = TreeEntry(FILE, store.write_blob(b"x"))
     for name in (b"file", b"to-file", b"folder"):
         with pytest.raises(FileExistsError):
-            folder_io.make(store, raw, fd, name)
+            folder_io.create_entry(store, raw, fd, name)
 
 
 def test_what_the_user_may_not_do_is_said_with_its_path() -> None:
-    with pytest.raises(PermissionError) as told, folder_io.naming((b"notes",)):  # noqa: SIM117
-        with folder_io.naming((b"notes", b"a\xff.md")):
+    with pytest.raises(PermissionError) as told, folder_io.entry_path_in_errors((b"notes",)):  # noqa: SIM117
+        with folder_io.entry_path_in_errors((b"notes", b"a\xff.md")):
             raise PermissionError(13, "Permission denied", b"a\xff.md")
     assert str(told.value) == r"[Errno 13] Permission denied: 'notes/a\udcff.md'"

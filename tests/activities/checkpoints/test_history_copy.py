@@ -9,7 +9,7 @@ from activities.checkpoints import (
     Checkpoints,
     Files,
     Root,
-    copy_into,
+    copy_checkpoint,
     open_checkpoints,
 )
 
@@ -44,22 +44,22 @@ def test_a_copy_is_whole_with_its_history_and_shares_nothing(
 ) -> None:
     commits = story(checkpoints, varied(checkpoints), 5)
     checkpoints.pack()
-    commits += [checkpoints.commit(checkpoints.tree_of(commits[-1]), commits[-1:], "later", 2000)]
+    commits += [checkpoints.commit(checkpoints.tree_id(commits[-1]), commits[-1:], "later", 2000)]
     before = everything(checkpoints.path)
     target = Checkpoints.create(root, "other")
-    history = copy_into(target, checkpoints, commits[3])
+    history = copy_checkpoint(target, checkpoints, commits[3])
     assert [entry.id for entry in history] == commits[3::-1]
     assert everything(checkpoints.path) == before
     wanted = [(entry.id, entry.message, entry.tree) for entry in checkpoints.log(commits[3], 100)]
-    listed = list(checkpoints.files(checkpoints.tree_of(commits[3])).walk())
+    listed = list(checkpoints.files(checkpoints.tree_id(commits[3])).walk())
     shutil.rmtree(checkpoints.path)
 
     copy = open_checkpoints(root, "other")
     assert [(entry.id, entry.message, entry.tree) for entry in copy.log(commits[3], 100)] == wanted
-    assert list(copy.files(copy.tree_of(commits[3])).walk()) == listed
-    assert all(copy.is_whole(commit) for commit in commits[:4])
+    assert list(copy.files(copy.tree_id(commits[3])).walk()) == listed
+    assert all(copy.is_intact(commit) for commit in commits[:4])
     with pytest.raises(CheckpointMissing):
-        copy.tree_of(commits[4])
+        copy.tree_id(commits[4])
     copy.pack()
     copy.tag("phase/0001", commits[3])
     checked = subprocess.run(
@@ -74,17 +74,17 @@ def test_copying_twice_and_after_a_part_was_copied_gives_the_same(
 ) -> None:
     commits = story(checkpoints, varied(checkpoints), 3)
     target = Checkpoints.create(root, "other")
-    copy_into(target, checkpoints, commits[0])
-    copy_into(target, checkpoints, commits[2])
+    copy_checkpoint(target, checkpoints, commits[0])
+    copy_checkpoint(target, checkpoints, commits[2])
     before = everything(target.path / "objects")
-    copy_into(target, checkpoints, commits[2])
+    copy_checkpoint(target, checkpoints, commits[2])
     assert {name for name, *_ in everything(target.path / "objects")} == {n for n, *_ in before}
 
 
 def test_what_is_lost_in_the_source_is_missed(checkpoints: Checkpoints, root: Root) -> None:
     commits = story(checkpoints, Files.empty(checkpoints.store).write("a.md", b"a"), 3)
     target = Checkpoints.create(root, "other")
-    blob = checkpoints.files(checkpoints.tree_of(commits[2])).entry("plan.md")
+    blob = checkpoints.files(checkpoints.tree_id(commits[2])).entry("plan.md")
     assert blob is not None
     [journal] = (checkpoints.path / "journal").glob("*.log")
     whole = journal.read_bytes()
@@ -92,5 +92,5 @@ def test_what_is_lost_in_the_source_is_missed(checkpoints: Checkpoints, root: Ro
         data = checkpoints.store.read(bytes.fromhex(lost))
         journal.write_bytes(whole.replace(data, bytes(255 - byte for byte in data)))
         with pytest.raises(CheckpointMissing):
-            copy_into(target, Checkpoints(checkpoints.path), commits[2])
+            copy_checkpoint(target, Checkpoints(checkpoints.path), commits[2])
         journal.write_bytes(whole)

@@ -8,29 +8,29 @@ import pytest
 
 from activities.checkpoints import Checkpoints
 from activities.checkpoints.journal import Journal
-from activities.checkpoints.packs import pack
-from activities.checkpoints.records import BLOB, HEAD, Record, read_records
+from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.records import BLOB, HEAD, JournalRecord, read_records
 from tests.activities.checkpoints.conftest import Start
 from tests.full_disk import files_of_at_most
 
 WRITER = """
 import pathlib, sys
 from activities.checkpoints.journal import Journal
-from activities.checkpoints.records import BLOB, Record
+from activities.checkpoints.records import BLOB, JournalRecord
 journal = Journal(pathlib.Path(sys.argv[1]))
 print("ready", flush=True)
 for number in range(int(sys.argv[2])):
-    journal.append([Record.create(BLOB, b"%b %d %d" % (sys.argv[3].encode(), number, part))
+    journal.append([JournalRecord.create(BLOB, b"%b %d %d" % (sys.argv[3].encode(), number, part))
                     for part in range(3)])
 print("done", flush=True)
 """
 FREEZER = """
 import os, pathlib, signal, sys
 from activities.checkpoints import journal
-from activities.checkpoints.records import BLOB, Record
+from activities.checkpoints.records import BLOB, JournalRecord
 stop, name = sys.argv[2:]
 mine = journal.Journal(pathlib.Path(sys.argv[1]))
-mine.append([Record.create(BLOB, b"before")])
+mine.append([JournalRecord.create(BLOB, b"before")])
 print("ready", flush=True)
 
 def trace(frame, event, _):
@@ -40,7 +40,7 @@ def trace(frame, event, _):
     return trace
 
 sys.settrace(trace)
-mine.append([Record.create(BLOB, b"after")])
+mine.append([JournalRecord.create(BLOB, b"after")])
 print("done", flush=True)
 """
 
@@ -50,8 +50,8 @@ def folder(checkpoints: Checkpoints) -> Path:
     return checkpoints.path / "journal"
 
 
-def blob(data: bytes) -> Record:
-    return Record.create(BLOB, data)
+def blob(data: bytes) -> JournalRecord:
+    return JournalRecord.create(BLOB, data)
 
 
 def files(folder: Path) -> list[Path]:
@@ -195,7 +195,9 @@ def test_processes_append_at_once(folder: Path, start: Start) -> None:
                 assert reader.find(blob(data).id) == data
 
 
-@pytest.mark.parametrize(("stop", "at"), [("call", "_lock"), ("return", "_is"), ("call", "_write")])
+@pytest.mark.parametrize(
+    ("stop", "at"), [("call", "_try_lock"), ("return", "_is_unchanged"), ("call", "_write_all")]
+)
 def test_a_writer_frozen_while_the_journal_is_packed_loses_nothing(
     checkpoints: Checkpoints, folder: Path, start: Start, stop: str, at: str
 ) -> None:
@@ -210,7 +212,7 @@ def test_a_writer_frozen_while_the_journal_is_packed_loses_nothing(
     assert child.communicate()[0] == "done\n"
     for _ in range(2):
         fresh = Checkpoints(checkpoints.path)
-        fresh.store.forget()
+        fresh.store.reload()
         for data in (b"before", b"after", b"mine", b"meanwhile"):
             assert fresh.store.read(blob(data).id) == data
         checkpoints.pack()
@@ -248,7 +250,9 @@ def test_a_child_of_a_fork_and_its_parent_spoil_nothing_for_each_other(folder: P
 
 def test_what_is_no_journal_ends_the_reading(tmp_path: Path) -> None:
     record = blob(b"one")
-    (tmp_path / "file").write_bytes(b"".join(record.packed) + b"no record at all, but long enough")
+    (tmp_path / "file").write_bytes(
+        b"".join(record.encoded_parts) + b"no record at all, but long enough"
+    )
     assert [found for _, found in read_records(tmp_path / "file")] == [record]
 
 
@@ -256,6 +260,6 @@ def test_packing_takes_what_a_killed_writer_left(checkpoints: Checkpoints, folde
     Journal(folder).append([blob(b"whole"), blob(b"torn")])
     [file] = files(folder)
     file.write_bytes(file.read_bytes()[:-1])
-    pack(checkpoints.path)
+    pack_journal(checkpoints.path)
     assert files(folder) == []
     assert checkpoints.store.read(blob(b"whole").id) == b"whole"

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.checkpoints.locks import locked
-from activities.runtime.failures import typed
+from activities.checkpoints.locks import file_lock
+from activities.runtime.failures import typed_failures
 from tests.activities.standing import environment
 
 HOLDER = """
 import pathlib, sys, time
-from activities.checkpoints.locks import locked
-with locked(pathlib.Path(sys.argv[1]), seconds=1):
+from activities.checkpoints.locks import file_lock
+with file_lock(pathlib.Path(sys.argv[1]), seconds=1):
     print("ready", flush=True)
     time.sleep(60)
 """
@@ -26,14 +26,14 @@ def test_a_lock_dies_with_its_holder(
     child = start(HOLDER, str(path))
 
     def work() -> None:
-        with typed(), locked(path, seconds=0.05):
+        with typed_failures(), file_lock(path, seconds=0.05):
             pass
 
     with pytest.raises(ApplicationError, match=r"by a worker that is frozen: wake it or end it\.$"):
         environment().run(work)
     child.kill()
     child.wait()
-    with locked(path, seconds=5):
+    with file_lock(path, seconds=5):
         pass
 
 
@@ -42,7 +42,7 @@ def test_threads_take_turns(tmp_path: Path) -> None:
 
     def count() -> None:
         for _ in range(20):
-            with locked(tmp_path / "lock", seconds=20):
+            with file_lock(tmp_path / "lock", seconds=20):
                 seen = counted[0]
                 threading.Event().wait(0.0002)
                 counted[0] = seen + 1

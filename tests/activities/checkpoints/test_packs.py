@@ -14,17 +14,17 @@ import pytest
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
 from activities.checkpoints.journal import FULL_BYTES
-from activities.checkpoints.locks import locked
-from activities.checkpoints.packfile import places
-from activities.checkpoints.packs import pack
+from activities.checkpoints.locks import file_lock
+from activities.checkpoints.packfile import read_pack_offsets
+from activities.checkpoints.packs import pack_journal
 from tests.soak import soak
 
 PACKER = """
 import pathlib, sys
-from activities.checkpoints.packs import pack
+from activities.checkpoints.packs import pack_journal
 print("ready", flush=True)
 while True:
-    pack(pathlib.Path(sys.argv[1]), max_packs=3)
+    pack_journal(pathlib.Path(sys.argv[1]), max_packs=3)
 """
 
 
@@ -93,7 +93,7 @@ def test_many_packs_become_one_under_an_open_handle(checkpoints: Checkpoints) ->
     for number in range(22):
         trees.append(written(Checkpoints(checkpoints.path), range(number, number + 3)).id)
         checkpoints.files(trees[-1]).read(f"f{number}")
-        pack(checkpoints.path)
+        pack_journal(checkpoints.path)
     assert len(packs(checkpoints)) <= 2
     for number, tree in enumerate(trees):
         assert checkpoints.files(tree).read(f"f{number}") == b"%d" % number * 50
@@ -134,7 +134,7 @@ def test_what_another_packer_keeps_from_being_packed_is_on_the_disk(
     def fsync(handle: int) -> None:
         flushed.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
 
-    with locked(checkpoints.path / "longhaul-pack.lock", seconds=1):
+    with file_lock(checkpoints.path / "longhaul-pack.lock", seconds=1):
         monkeypatch.setattr(os, "fsync", fsync)
         with pytest.raises(TimeoutError):
             checkpoints.pack(wait=0)
@@ -171,12 +171,12 @@ def test_a_pack_without_a_sound_index_is_kept_and_gets_one(
         damage(index, index.read_bytes().index(bytes.fromhex(commit)))
     for number in range(30, 34):
         written(checkpoints, range(number, number + 1))
-        pack(checkpoints.path, max_packs=1)
+        pack_journal(checkpoints.path, max_packs=1)
     assert held.exists()
-    assert checkpoints.is_whole(commit)
+    assert checkpoints.is_intact(commit)
     # With nothing to mend nobody waits for a packer, which may be frozen.
-    with locked(checkpoints.path / "longhaul-pack.lock", seconds=1):
-        assert not checkpoints.is_whole("0" * 40)
+    with file_lock(checkpoints.path / "longhaul-pack.lock", seconds=1):
+        assert not checkpoints.is_intact("0" * 40)
     assert content(checkpoints.path, files.id)
     assert is_sound(checkpoints)
 
@@ -189,7 +189,7 @@ def killed_at(line: int, path: Path) -> bool:
         left = [line]
 
         def trace(frame: FrameType, event: str, _: object) -> Any:
-            if frame.f_code.co_filename != pack.__code__.co_filename:
+            if frame.f_code.co_filename != pack_journal.__code__.co_filename:
                 return None
             if event == "line":
                 left[0] -= 1
@@ -198,7 +198,7 @@ def killed_at(line: int, path: Path) -> bool:
             return trace
 
         sys.settrace(trace)
-        pack(path, max_packs=2)
+        pack_journal(path, max_packs=2)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
@@ -212,7 +212,7 @@ def test_what_is_large_stays_where_it_is_while_small_packs_are_made_one(
     [large] = packs(checkpoints)
     for number in range(100, 130):
         files[number] = written(checkpoints, range(number, number + 1))
-        pack(checkpoints.path, max_packs=5)
+        pack_journal(checkpoints.path, max_packs=5)
         assert large in packs(checkpoints)
         assert len(packs(checkpoints)) <= 6
     assert is_sound(checkpoints)
@@ -237,10 +237,10 @@ def test_packs_are_made_one_without_looking_for_deltas_again(checkpoints: Checkp
         trees |= {
             n: files.id for n, files in zip(numbers, growing(checkpoints, numbers), strict=True)
         }
-        pack(checkpoints.path, max_packs=99)
+        pack_journal(checkpoints.path, max_packs=99)
     before = sum(path.stat().st_size for path in packs(checkpoints))
     assert before < 500_000  # not the 3.5 MB of all versions
-    pack(checkpoints.path, max_packs=1)
+    pack_journal(checkpoints.path, max_packs=1)
     [merged] = packs(checkpoints)
     assert 0.9 * before < merged.stat().st_size < before
     assert is_sound(checkpoints)
@@ -254,20 +254,20 @@ def test_a_pack_that_git_made_is_taken_with_the_others(checkpoints: Checkpoints)
         trees.append(version.id)
         checkpoints.tag(f"v{number}", checkpoints.commit(version.id, [], "", 0))
         if number == 9:
-            pack(checkpoints.path)
+            pack_journal(checkpoints.path)
             [half] = packs(checkpoints)
             kept = {path: path.read_bytes() for path in (half, half.with_suffix(".idx"))}
-    pack(checkpoints.path)
+    pack_journal(checkpoints.path)
     git = ["git", "-C", str(checkpoints.path), "-c", "repack.useDeltaBaseOffset=true"]
     subprocess.run([*git, "repack", "-a", "-d", "-f", "-q"], check=True)
     [from_git] = packs(checkpoints)
     stored = from_git.read_bytes()
     # Deltas that say how far before them the other object lies: not so far, when what lies between
     # is taken from another pack.
-    assert 6 in {stored[place] >> 4 & 7 for place, _ in places(from_git)}
+    assert 6 in {stored[place] >> 4 & 7 for place, _ in read_pack_offsets(from_git)}
     for path, data in kept.items():
         path.write_bytes(data)
-    pack(checkpoints.path, max_packs=1)
+    pack_journal(checkpoints.path, max_packs=1)
     assert len(packs(checkpoints)) == 1
     assert is_sound(checkpoints)
     assert all(content(checkpoints.path, tree) for tree in trees)
@@ -275,14 +275,14 @@ def test_a_pack_that_git_made_is_taken_with_the_others(checkpoints: Checkpoints)
 
 def test_places_are_read_from_an_index_of_a_large_pack(checkpoints: Checkpoints) -> None:
     written(checkpoints, range(20))
-    pack(checkpoints.path)
+    pack_journal(checkpoints.path)
     [made] = packs(checkpoints)
-    before = places(made)
+    before = read_pack_offsets(made)
     made.with_suffix(".idx").unlink()
     # As if everything behind the first 256 bytes lay beyond 2 GB.
     subprocess.run(["git", "index-pack", "--index-version=2,0x100", str(made)], check=True)
     assert len(made.with_suffix(".idx").read_bytes()) > 1072 + 28 * len(before)
-    assert places(made) == before
+    assert read_pack_offsets(made) == before
 
 
 def test_a_damaged_pack_is_left_as_it_is_by_those_that_become_one(
@@ -291,13 +291,13 @@ def test_a_damaged_pack_is_left_as_it_is_by_those_that_become_one(
     trees = []
     for number in range(4):
         trees.append(written(checkpoints, range(10 * number, 10 * number + 10)).id)
-        pack(checkpoints.path, max_packs=99)
+        pack_journal(checkpoints.path, max_packs=99)
     victims = sorted(packs(checkpoints))[:2]
     stored = damage(victims[0], 60)
     index = victims[1].with_suffix(".idx")
     index.chmod(0o644)
     index.write_bytes(b"no index")
-    pack(checkpoints.path, max_packs=1)
+    pack_journal(checkpoints.path, max_packs=1)
     assert set(victims) < set(packs(checkpoints))
     assert victims[0].read_bytes() == stored
     assert len(packs(checkpoints)) == 3
@@ -306,15 +306,15 @@ def test_a_damaged_pack_is_left_as_it_is_by_those_that_become_one(
 def test_a_damaged_pack_is_read_no_second_time(checkpoints: Checkpoints) -> None:
     for number in range(3):
         written(checkpoints, range(10 * number, 10 * number + 10))
-        pack(checkpoints.path, max_packs=99)
+        pack_journal(checkpoints.path, max_packs=99)
     victim = packs(checkpoints)[0]
     damage(victim, 60)
-    pack(checkpoints.path, max_packs=1)
+    pack_journal(checkpoints.path, max_packs=1)
     assert [path.name for path in (checkpoints.path / "damaged").iterdir()] == [victim.name]
     victim.unlink()
     victim.mkdir()  # whoever reads it now fails
     written(checkpoints, range(90, 99))
-    pack(checkpoints.path, max_packs=1)
+    pack_journal(checkpoints.path, max_packs=1)
     assert len(packs(checkpoints)) == 2
 
 
@@ -324,7 +324,7 @@ def test_a_sound_pack_is_made_one_with_others_though_a_damaged_one_holds_the_sam
     large, small = random.Random(7).randbytes(2000), random.Random(7).randbytes(1900)
     files = Files.empty(checkpoints.store).write("large", large)
     checkpoints.store.flush()
-    pack(checkpoints.path, max_packs=99)
+    pack_journal(checkpoints.path, max_packs=99)
     [victim] = packs(checkpoints)
     damage(victim, 500)
     # Made again, and with it what is stored as a delta against it.
@@ -332,12 +332,12 @@ def test_a_sound_pack_is_made_one_with_others_though_a_damaged_one_holds_the_sam
     files = Files.empty(again.store).write("large", large).write("small", small)
     files = files.write("more", random.Random(8).randbytes(2000))
     again.store.flush()
-    pack(checkpoints.path, max_packs=99)
+    pack_journal(checkpoints.path, max_packs=99)
     for number in range(2):
         written(checkpoints, range(number * 200, number * 200 + 200))
-        pack(checkpoints.path, max_packs=99)
+        pack_journal(checkpoints.path, max_packs=99)
     for _ in range(2):
-        pack(checkpoints.path, max_packs=1)
+        pack_journal(checkpoints.path, max_packs=1)
     assert [path.name for path in (checkpoints.path / "damaged").iterdir()] == [victim.name]
     assert len(packs(checkpoints)) == 2
     assert content(checkpoints.path, files.id)["small"] == small
@@ -350,7 +350,7 @@ def test_nothing_is_lost_at_whatever_line_a_packer_is_killed(
     for number in range(4):
         trees.append(written(Checkpoints(checkpoints.path), range(number, number + 1)).id)
         if number < 3:
-            pack(checkpoints.path, max_packs=99)
+            pack_journal(checkpoints.path, max_packs=99)
     line = 0
     copy = tmp_path / "copy"
     reached = True
@@ -361,7 +361,7 @@ def test_nothing_is_lost_at_whatever_line_a_packer_is_killed(
         reached = killed_at(line, copy)
         for _ in range(2):
             assert all(content(copy, tree) for tree in trees), line
-            pack(copy)
+            pack_journal(copy)
     assert line > 50
     assert packs(Checkpoints(copy))
 

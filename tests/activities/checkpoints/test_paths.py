@@ -5,7 +5,7 @@ import pytest
 
 from activities.checkpoints import Files, FilesError
 from activities.checkpoints.errors import PathRefused
-from activities.checkpoints.paths import parse
+from activities.checkpoints.paths import parse_path
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from activities.checkpoints.paths import parse
     ],
 )
 def test_a_path_in_the_workspace(path: str, parts: tuple[str, ...]) -> None:
-    assert parse(path) == parts
+    assert parse_path(path) == parts
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_a_path_in_the_workspace(path: str, parts: tuple[str, ...]) -> None:
 )
 def test_a_refused_path_is_named_and_says_what_to_do(path: str, advice: str) -> None:
     with pytest.raises(PathRefused, match=advice) as refused:
-        parse(path)
+        parse_path(path)
     message = str(refused.value)
     assert message.isprintable()
     assert len(message) < 250
 
 
 def test_the_root_only_where_it_is_meant() -> None:
-    assert parse("", allow_root=True) == parse("./.", allow_root=True) == ()
+    assert parse_path("", allow_root=True) == parse_path("./.", allow_root=True) == ()
 
 
 PIECES = [
@@ -76,7 +76,7 @@ def test_ten_thousand_nasty_paths_never_leave(store) -> None:
             dice.choice(PIECES) + dice.choice(["/", "/", ""]) for _ in range(dice.randrange(1, 7))
         )
         try:
-            parts = parse(path, allow_root=True)
+            parts = parse_path(path, allow_root=True)
         except PathRefused:
             continue
         normal = PurePosixPath(*parts)

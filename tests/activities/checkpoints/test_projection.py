@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, project
-from activities.checkpoints.sharded_tree import FILE, Raw
+from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root, project_files
+from activities.checkpoints.sharded_tree import FILE, TreeEntry
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def in_tree(files: Files) -> dict[str, object]:
                 found[entry.path] = None
                 todo.append(entry.path)
             elif entry.kind == "link":
-                found[entry.path] = ("link", files.content(entry).decode())
+                found[entry.path] = ("link", files.read_entry(entry).decode())
             else:
                 found[entry.path] = (files.read(entry.path), entry.executable)
     return found
@@ -70,11 +70,11 @@ class Job:
 
     def project(self, files: Files, order: int | None = None) -> list[str]:
         self.order += 1
-        return project(self.checkpoints, self.root, "job", files, order or self.order)
+        return project_files(self.checkpoints, self.root, "job", files, order or self.order)
 
     def mend(self, files: Files) -> list[str]:
         self.order += 1
-        return project(self.checkpoints, self.root, "job", files, self.order, whole=True)
+        return project_files(self.checkpoints, self.root, "job", files, self.order, full=True)
 
 
 @pytest.fixture
@@ -259,7 +259,9 @@ def test_what_a_broken_pass_moved_is_named_once_people_are_told(
     job.project(files)
     (folder / "notes" / "a.md").write_text("mine")
     lost = "00" * 19 + "01"
-    broken = files.write("notes/a.md", b"new").with_raw(("zz",), Raw(FILE, bytes.fromhex(lost)))
+    broken = files.write("notes/a.md", b"new").with_tree_entry(
+        ("zz",), TreeEntry(FILE, bytes.fromhex(lost))
+    )
     with pytest.raises(CheckpointMissing):
         job.project(broken)
     assert (root.path / "lost+found/job/0001/notes/a.md").read_text() == "mine"
@@ -297,13 +299,13 @@ def test_killed_at_random_it_ends_where_it_should(
     checkpoints.store.flush()
     code = (
         "import pathlib, sys\n"
-        "from activities.checkpoints import Files, Root, open_checkpoints, project\n"
+        "from activities.checkpoints import Files, Root, open_checkpoints, project_files\n"
         "root = Root.open(pathlib.Path(sys.argv[1]), create=False)\n"
         "c = open_checkpoints(root, 'job')\n"
         "print('ready', flush=True)\n"
         "while True:\n"
         "    for tree in sys.argv[2:]:\n"
-        "        assert project(c, root, 'job', Files(c.store, tree), 1) == []\n"
+        "        assert project_files(c, root, 'job', Files(c.store, tree), 1) == []\n"
     )
     for pause in (0.0, 0.01, 0.03, 0.07):
         child = start(code, str(root.path), *trees)

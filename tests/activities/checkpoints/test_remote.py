@@ -10,16 +10,16 @@ import pytest
 from activities.checkpoints import (
     CheckpointMissing,
     Checkpoints,
-    RemoteAway,
+    RemoteUnavailable,
     Root,
     open_checkpoints,
 )
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.owner import Mark, mark_of
-from activities.checkpoints.packs import pack
-from activities.checkpoints.push_staging import Outgoing
-from activities.checkpoints.records import COMMIT, Record
-from activities.checkpoints.remote import MOST_PACKS, fetch, owner_at, push, refs_of
+from activities.checkpoints.owner import OwnerMark, read_owner
+from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.records import COMMIT, JournalRecord
+from activities.checkpoints.remote import MAX_PACKS, fetch_refs, push_refs, ref_prefix, remote_owner
 from tests.activities.wires import WIRES
 from tests.full_disk import files_of_at_most
 
@@ -32,7 +32,7 @@ class Host:
     def __init__(self, path: Path, address: str, job: str = "job") -> None:
         self.root = Root.open(path, create=True)
         self.url, self.job = address, job
-        self.outgoing = Outgoing(self.root.repository(job))
+        self.outgoing = PushStaging(self.root.repository(job))
 
     @property
     def checkpoints(self) -> Checkpoints:
@@ -40,7 +40,7 @@ class Host:
 
     def step(self, parent: str | None, *paths: str, text: str = "tea\n") -> str:
         store = self.checkpoints
-        tree = store.tree_of(parent) if parent else store.files(EMPTY_TREE.hex()).id
+        tree = store.tree_id(parent) if parent else store.files(EMPTY_TREE.hex()).id
         files = store.files(tree)
         for path in paths:
             files = files.write(path, f"{path}: {text}".encode())
@@ -48,13 +48,13 @@ class Host:
 
     def push(self, commit: str, run: str = "run", **made: str) -> None:
         moved = {f"runs/{run}/{self.root.id}": commit}
-        push(
+        push_refs(
             self.url, self.job, self.checkpoints.path, self.outgoing.stage(), moved,
             {name.replace("_", "/"): value for name, value in made.items()},
         )  # fmt: skip
 
     def fetch(self, *, anew: bool = False) -> None:
-        fetch(self.url, self.job, self.checkpoints, anew=anew)
+        fetch_refs(self.url, self.job, self.checkpoints, refetch=anew)
 
 
 @pytest.fixture
@@ -83,11 +83,11 @@ def test_what_waits_in_the_journal_is_pushed_and_is_whole_elsewhere(
     second = here.step(first, "c.md")
     assert not list((here.checkpoints.path / "objects" / "pack").glob("*"))
     here.push(second)
-    assert refs(remote) == {f"{refs_of('job')}runs/run/{here.root.id}": second}
+    assert refs(remote) == {f"{ref_prefix('job')}runs/run/{here.root.id}": second}
     with pytest.raises(CheckpointMissing):
-        there.checkpoints.tree_of(second)
+        there.checkpoints.tree_id(second)
     there.fetch()
-    assert there.checkpoints.is_whole(second)
+    assert there.checkpoints.is_intact(second)
     assert [entry.id for entry in there.checkpoints.log(second, 10)] == [second, first]
 
 
@@ -100,7 +100,7 @@ def test_two_hosts_take_turns_and_send_only_what_is_new(here: Host, there: Host)
         commit = one.step(commit, f"{turn}.md")
         one.push(commit)
         other.fetch()
-        assert other.checkpoints.is_whole(commit)
+        assert other.checkpoints.is_intact(commit)
     packs = sorted(
         path.stat().st_size for path in (there.checkpoints.path / "objects/pack").glob("*.pack")
     )
@@ -108,12 +108,12 @@ def test_two_hosts_take_turns_and_send_only_what_is_new(here: Host, there: Host)
 
 
 def test_packs_do_not_pile_up(here: Host, there: Host) -> None:
-    for number in range(MOST_PACKS):
+    for number in range(MAX_PACKS):
         there.step(None, f"{number}.md")
-        pack(there.checkpoints.path, max_packs=2 * MOST_PACKS)
+        pack_journal(there.checkpoints.path, max_packs=2 * MAX_PACKS)
     here.push(here.step(None, "a.md"))
     there.fetch()
-    assert len(list((there.checkpoints.path / "objects/pack").glob("*.pack"))) < MOST_PACKS
+    assert len(list((there.checkpoints.path / "objects/pack").glob("*.pack"))) < MAX_PACKS
 
 
 @pytest.mark.parametrize("room", [10, 150, 1100])
@@ -130,7 +130,7 @@ def test_what_found_no_room_to_be_staged_is_staged_the_next_time(
     assert sorted(path.suffix for path in packs) == [".idx", ".pack"]
     here.push(second)
     there.fetch()
-    assert there.checkpoints.is_whole(second)
+    assert there.checkpoints.is_intact(second)
 
 
 def test_a_push_after_packing_and_one_of_another_process(here: Host, there: Host) -> None:
@@ -140,10 +140,10 @@ def test_a_push_after_packing_and_one_of_another_process(here: Host, there: Host
     second = here.step(first, "b.md")
     here.push(second)
     third = here.step(second, "c.md")
-    here.outgoing = Outgoing(here.checkpoints.path)
+    here.outgoing = PushStaging(here.checkpoints.path)
     here.push(third)
     there.fetch()
-    assert there.checkpoints.is_whole(third)
+    assert there.checkpoints.is_intact(third)
 
 
 def test_what_a_reset_left_behind_and_phase_starts_stay_reachable(
@@ -157,19 +157,19 @@ def test_what_a_reset_left_behind_and_phase_starts_stay_reachable(
     here.push(anew, run="second")
     subprocess.run(["git", "--git-dir", str(remote), "gc", "--quiet", "--prune=now"], check=True)
     there.fetch()
-    assert all(there.checkpoints.is_whole(commit) for commit in (start, left, anew))
+    assert all(there.checkpoints.is_intact(commit) for commit in (start, left, anew))
 
 
 @pytest.mark.parametrize("address", ["file", "http"], indirect=True)
 def test_tags_and_the_owner_travel(here: Host, there: Host) -> None:
     commit = here.step(None, "a.md")
-    assert owner_at(here.url, "job") is None
+    assert remote_owner(here.url, "job") is None
     here.push(commit, tags_phase_0001=commit, owner_chain=commit)
-    assert owner_at(here.url, "job") == "chain"
+    assert remote_owner(here.url, "job") == "chain"
     there.fetch()
     assert there.checkpoints.tags() == {"phase/0001": commit}
-    assert mark_of(there.checkpoints.path) == Mark(chain="chain", job="job")
-    assert owner_at(here.url, "other") is None
+    assert read_owner(there.checkpoints.path) == OwnerMark(chain="chain", job="job")
+    assert remote_owner(here.url, "other") is None
 
 
 def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(
@@ -180,8 +180,8 @@ def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(
     other = there.step(None, "b.md")
     there.push(other, tags_completed=other)
     held = refs(remote)
-    assert held[f"{refs_of('job')}tags/completed"] == commit
-    assert held[f"{refs_of('job')}runs/run/{there.root.id}"] == other
+    assert held[f"{ref_prefix('job')}tags/completed"] == commit
+    assert held[f"{ref_prefix('job')}runs/run/{there.root.id}"] == other
 
 
 def test_a_repository_that_lost_files_is_made_whole_again(here: Host) -> None:
@@ -193,24 +193,24 @@ def test_a_repository_that_lost_files_is_made_whole_again(here: Host) -> None:
     for path in [*(store / "journal").glob("*"), *(store / "objects" / "pack").glob("*")]:
         path.unlink()
     damaged = Checkpoints(store)
-    damaged.store.forget()
-    damaged.store.write(Record.create(COMMIT, held))
+    damaged.store.reload()
+    damaged.store.write(JournalRecord.create(COMMIT, held))
     damaged.store.flush()
-    assert damaged.holds(commit)
-    assert not damaged.is_whole(commit)
-    fetch(here.url, "job", damaged, anew=True)
-    assert damaged.is_whole(commit)
+    assert damaged.has_commit(commit)
+    assert not damaged.is_intact(commit)
+    fetch_refs(here.url, "job", damaged, refetch=True)
+    assert damaged.is_intact(commit)
 
 
 def test_what_cannot_be_reached_says_so_and_harms_nothing(here: Host, remote: Path) -> None:
     commit = here.step(None, "a.md")
     remote.rename(remote.with_name("away"))
-    with pytest.raises(RemoteAway, match="does not appear to be a git repository"):
+    with pytest.raises(RemoteUnavailable, match="does not appear to be a git repository"):
         here.push(commit)
-    with pytest.raises(RemoteAway, match="does not appear to be a git repository"):
+    with pytest.raises(RemoteUnavailable, match="does not appear to be a git repository"):
         here.fetch()
-    with pytest.raises(RemoteAway, match="does not appear to be a git repository"):
-        owner_at(here.url, "job")
+    with pytest.raises(RemoteUnavailable, match="does not appear to be a git repository"):
+        remote_owner(here.url, "job")
     remote.with_name("away").rename(remote)
     here.push(commit)
     assert commit in refs(remote).values()
@@ -224,7 +224,7 @@ def test_any_job_id_has_refs_that_git_takes(job: str, tmp_path: Path, address: s
     host.push(commit)
     other = Host(tmp_path / "there", address, job)
     other.fetch()
-    assert other.checkpoints.is_whole(commit)
+    assert other.checkpoints.is_intact(commit)
 
 
 def test_a_killed_fetch_is_swept_by_the_next(here: Host, there: Host) -> None:
@@ -234,4 +234,4 @@ def test_a_killed_fetch_is_swept_by_the_next(here: Host, there: Host) -> None:
     left.mkdir(parents=True)
     (left / "tmp_pack_x").write_text("half")
     there.fetch()
-    assert there.checkpoints.is_whole(commit)
+    assert there.checkpoints.is_intact(commit)

@@ -8,7 +8,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from activities.checkpoints.removal import remove, unlock
+from activities.checkpoints.removal import make_removable, remove_path
 
 
 def test_what_another_removes_meanwhile_does_not_matter(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_what_another_removes_meanwhile_does_not_matter(tmp_path: Path) -> None:
     other.start()
     try:
         for _ in range(300):
-            unlock(tmp_path)
+            make_removable(tmp_path)
     finally:
         over.set()
         other.join()
@@ -45,7 +45,7 @@ def test_what_is_nested_deeper_than_any_path_goes_as_well(tmp_path: Path) -> Non
         at = inner
     os.close(at)
     try:
-        remove(folder)
+        remove_path(folder)
     finally:
         # Nor could pytest remove it.
         subprocess.run(["rm", "-rf", folder], check=True)
@@ -58,6 +58,6 @@ def test_a_folder_that_nobody_may_write_in_can_be_emptied(tmp_path: Path) -> Non
         folder.mkdir()
     for folder in (tmp_path / "outer" / "inner", tmp_path / "outer"):
         folder.chmod(0)
-    unlock(tmp_path / "outer")
+    make_removable(tmp_path / "outer")
     modes = [each.stat().st_mode & 0o777 for each in (tmp_path / "outer", *tmp_path.glob("*/*"))]
     assert modes == [0o700, 0o700]

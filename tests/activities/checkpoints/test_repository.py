@@ -36,15 +36,15 @@ def test_a_commit_is_a_function_of_its_arguments_and_moves_no_ref(checkpoints: C
     commits = story(checkpoints, 3)
     assert story(checkpoints, 3) == commits
     assert list(checkpoints.store.git.references) == []
-    assert checkpoints.files(checkpoints.tree_of(commits[1])).read("a.md") == b"1"
+    assert checkpoints.files(checkpoints.tree_id(commits[1])).read("a.md") == b"1"
 
 
 def test_the_log_goes_back_along_first_parents(checkpoints: Checkpoints) -> None:
     commits = story(checkpoints, 4)
     log = checkpoints.log(commits[-1], 2)
     assert log == [
-        LogEntry(commits[3], 1003, "step 3", checkpoints.tree_of(commits[3])),
-        LogEntry(commits[2], 1002, "step 2", checkpoints.tree_of(commits[2])),
+        LogEntry(commits[3], 1003, "step 3", checkpoints.tree_id(commits[3])),
+        LogEntry(commits[2], 1002, "step 2", checkpoints.tree_id(commits[2])),
     ]
     assert [entry.id for entry in checkpoints.log(commits[-1], 99)] == commits[::-1]
 
@@ -65,7 +65,7 @@ def test_git_itself_reads_the_story(checkpoints: Checkpoints) -> None:
 def test_a_commit_is_the_one_that_git_makes(checkpoints: Checkpoints) -> None:
     [parent] = story(checkpoints, 1)
     checkpoints.pack()
-    git, tree = checkpoints.store.git, checkpoints.tree_of(parent)
+    git, tree = checkpoints.store.git, checkpoints.tree_id(parent)
     who = pygit2.Signature("longhaul", "longhaul@localhost", 1234, 0)
     for parents in ([], [parent], [parent, parent]):
         for text in ("one ü", "a\n\nb\n", ""):
@@ -82,7 +82,7 @@ def test_a_message_may_hold_anything(checkpoints: Checkpoints) -> None:
 @pytest.mark.parametrize("commit", [LOST, "no id", ""])
 def test_a_commit_that_is_lost_is_a_typed_failure(checkpoints: Checkpoints, commit: str) -> None:
     for attempt in (
-        lambda: checkpoints.tree_of(commit),
+        lambda: checkpoints.tree_id(commit),
         lambda: checkpoints.log(commit, 1),
         lambda: checkpoints.tag("t", commit),
     ):
@@ -109,11 +109,11 @@ def test_a_repository_that_is_lost_is_a_typed_failure(root: Root, checkpoints: C
         open_checkpoints(root, "other")
     [commit] = story(checkpoints, 1)
     shutil.rmtree(checkpoints.path)
-    assert not checkpoints.is_whole(commit)
+    assert not checkpoints.is_intact(commit)
     with pytest.raises(CheckpointMissing):
         open_checkpoints(root, "job")
     with pytest.raises(CheckpointMissing):
-        open_checkpoints(root, "job", create=True).tree_of(commit)
+        open_checkpoints(root, "job", create=True).tree_id(commit)
 
 
 def test_a_repository_that_finds_no_room_leaves_nothing(root: Root) -> None:
@@ -140,11 +140,11 @@ def test_a_damaged_object_is_made_anew(checkpoints: Checkpoints) -> None:
     [file] = (checkpoints.path / "journal").iterdir()
     file.write_bytes(file.read_bytes().replace(b"step 0", b"step X"))
     with pytest.raises(CheckpointMissing):
-        checkpoints.tree_of(commit)
+        checkpoints.tree_id(commit)
     story(checkpoints, 1)
-    assert checkpoints.tree_of(commit)
-    checkpoints.store.forget()
-    assert checkpoints.tree_of(commit)
+    assert checkpoints.tree_id(commit)
+    checkpoints.store.reload()
+    assert checkpoints.tree_id(commit)
 
 
 def test_a_large_file_is_stored_as_git_would(checkpoints: Checkpoints) -> None:
@@ -163,18 +163,18 @@ def test_a_large_file_is_stored_as_git_would(checkpoints: Checkpoints) -> None:
 
 def test_a_checkpoint_is_whole_or_not(checkpoints: Checkpoints) -> None:
     first, second = story(checkpoints, 2)
-    blob = checkpoints.files(checkpoints.tree_of(first)).children()[0].id
+    blob = checkpoints.files(checkpoints.tree_id(first)).children()[0].id
     [file] = (checkpoints.path / "journal").iterdir()
     stored = file.read_bytes()
     at = stored.index(bytes.fromhex(blob))
     file.write_bytes(stored[:at] + b"x" + stored[at + 1 :])
     for handle in (checkpoints, Checkpoints(checkpoints.path)):
-        found = [handle.is_whole(commit) for commit in (first, second, LOST)]
+        found = [handle.is_intact(commit) for commit in (first, second, LOST)]
         assert found == [False, True, False]
     file.unlink()
-    assert not checkpoints.is_whole(second)
+    assert not checkpoints.is_intact(second)
     assert story(checkpoints, 2) == [first, second]
-    assert checkpoints.is_whole(second)
+    assert checkpoints.is_intact(second)
 
 
 def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
@@ -190,7 +190,7 @@ def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
     path.chmod(0o644)
     path.write_bytes(stored[:at] + b"x" * 100 + stored[at + 100 :])
 
-    assert not Checkpoints(checkpoints.path).is_whole(commit)
+    assert not Checkpoints(checkpoints.path).is_intact(commit)
     again = Checkpoints(checkpoints.path)
     again.store.write_blob(data)
     again.pack()
@@ -198,11 +198,11 @@ def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
     os.utime(other, (1, 1))  # of several packs the newest is looked into first
     assert again.store.read_stored(bytes.fromhex(files.children()[0].id)) == data
     for _ in range(3):
-        assert Checkpoints(checkpoints.path).is_whole(commit)
+        assert Checkpoints(checkpoints.path).is_intact(commit)
     # Where there is no room to look into packs one by one, nothing is said to be missing.
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
     with pytest.raises(FileNotFoundError, match="full"):
-        Checkpoints(checkpoints.path).is_whole(commit)
+        Checkpoints(checkpoints.path).is_intact(commit)
 
 
 def test_a_mistake_in_settings_for_git_stops_nothing(root: Root, tmp_path: Path) -> None:
@@ -233,10 +233,10 @@ def test_what_cannot_be_opened_is_not_taken_for_missing(
     victim.symlink_to(victim)
     again = Checkpoints(checkpoints.path)
     with pytest.raises(OSError, match=victim.name):
-        again.tags() if part.startswith("refs") else again.tree_of(commit)
+        again.tags() if part.startswith("refs") else again.tree_id(commit)
     victim.unlink()
     victim.with_name("away").rename(victim)
-    assert Checkpoints(checkpoints.path).tree_of(commit)
+    assert Checkpoints(checkpoints.path).tree_id(commit)
     assert Checkpoints(checkpoints.path).tags() == {"phase/0001": commit}
 
 
@@ -290,9 +290,9 @@ def test_a_repository_that_git_cannot_open_is_told_with_what_to_do(
     else:
         (checkpoints.path / broken).write_text("[")
     with pytest.raises(CheckpointMissing, match=r"cannot be opened .* HEAD and config of another"):
-        checkpoints.store.forget()
+        checkpoints.store.reload()
     other = open_checkpoints(root, "other", create=True)
     for name in ("HEAD", "config"):
         shutil.copy(other.path / name, checkpoints.path)
-    checkpoints.store.forget()
-    assert checkpoints.is_whole(commit)
+    checkpoints.store.reload()
+    assert checkpoints.is_intact(commit)

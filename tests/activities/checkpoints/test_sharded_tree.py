@@ -8,16 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.checkpoints import Checkpoints, Files, sharded_tree
-from activities.checkpoints.objects import Store
-from activities.checkpoints.packs import pack
-from activities.checkpoints.sharded_tree import FILE, Raw
+from activities.checkpoints.objects import ObjectStore
+from activities.checkpoints.packs import pack_journal
+from activities.checkpoints.sharded_tree import FILE, TreeEntry
 
 NUMBERS = st.sets(st.integers(0, 400), min_size=0, max_size=400)
 
 
-def filled(store: Store, numbers: list[int]) -> bytes:
+def filled(store: ObjectStore, numbers: list[int]) -> bytes:
     blob = store.write_blob(b"x")
-    return sharded_tree.build(store, {b"f%d" % number: Raw(FILE, blob) for number in numbers})
+    return sharded_tree.build_tree(
+        store, {b"f%d" % number: TreeEntry(FILE, blob) for number in numbers}
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -26,42 +28,42 @@ def filled(store: Store, numbers: list[int]) -> bytes:
     steps=st.lists(st.tuples(st.booleans(), st.integers(0, 600)), max_size=60),
 )
 def test_the_id_depends_on_the_content_alone(
-    store: Store, start: int, steps: list[tuple[bool, int]]
+    store: ObjectStore, start: int, steps: list[tuple[bool, int]]
 ) -> None:
     numbers = set(range(start))
     folder = filled(store, list(numbers))
-    blob = Raw(FILE, store.write_blob(b"x"))
+    blob = TreeEntry(FILE, store.write_blob(b"x"))
     for add, number in steps:
-        folder = sharded_tree.put(store, folder, b"f%d" % number, blob if add else None)
+        folder = sharded_tree.put_entry(store, folder, b"f%d" % number, blob if add else None)
         (numbers.add if add else numbers.discard)(number)
     assert folder == filled(store, sorted(numbers))
-    assert set(sharded_tree.entries(store, folder)) == {b"f%d" % number for number in numbers}
+    assert set(sharded_tree.list_entries(store, folder)) == {b"f%d" % number for number in numbers}
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.permutations(range(240, 275)), st.permutations(range(240, 275)))
 def test_the_order_of_steps_across_the_limit_does_not_matter(
-    store: Store, come: list[int], go: list[int]
+    store: ObjectStore, come: list[int], go: list[int]
 ) -> None:
     few = filled(store, list(range(240)))
-    blob = Raw(FILE, store.write_blob(b"x"))
+    blob = TreeEntry(FILE, store.write_blob(b"x"))
     folder = few
     for number in come:
-        folder = sharded_tree.put(store, folder, b"f%d" % number, blob)
+        folder = sharded_tree.put_entry(store, folder, b"f%d" % number, blob)
     assert folder == filled(store, list(range(275)))
     numbers = set(range(275))
     for number in go:
-        folder = sharded_tree.put(store, folder, b"f%d" % number, None)
+        folder = sharded_tree.put_entry(store, folder, b"f%d" % number, None)
         numbers.discard(number)
         if len(numbers) in {256, 257}:
             assert folder == filled(store, list(numbers))
     assert folder == few
 
 
-def test_flat_up_to_the_limit_and_sharded_above(store: Store) -> None:
+def test_flat_up_to_the_limit_and_sharded_above(store: ObjectStore) -> None:
     def names(folder: bytes) -> list[str]:
         store.flush()
-        pack(store.path)
+        pack_journal(store.path)
         tree = store.git[pygit2.Oid(raw=folder)]
         assert isinstance(tree, pygit2.Tree)
         return [str(entry.name) for entry in tree]
@@ -73,15 +75,17 @@ def test_flat_up_to_the_limit_and_sharded_above(store: Store) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(NUMBERS, NUMBERS)
-def test_differences_between_any_two_forms(store: Store, left: set[int], right: set[int]) -> None:
-    found = sharded_tree.differences(store, filled(store, list(left)), filled(store, list(right)))
+def test_differences_between_any_two_forms(
+    store: ObjectStore, left: set[int], right: set[int]
+) -> None:
+    found = sharded_tree.diff_entries(store, filled(store, list(left)), filled(store, list(right)))
     assert sorted(name for name, _, _ in found) == sorted(b"f%d" % n for n in left ^ right)
 
 
 def test_ten_thousand_files_in_one_folder_are_not_felt(checkpoints: Checkpoints) -> None:
     store = checkpoints.store
     folder = filled(store, list(range(10_000)))
-    files = Files.empty(store).with_raw(("big",), Raw(sharded_tree.FOLDER, folder))
+    files = Files.empty(store).with_tree_entry(("big",), TreeEntry(sharded_tree.FOLDER, folder))
     store.flush()
     before = stored(checkpoints.path)
     took = []  # processor time: a busy machine is not what is measured

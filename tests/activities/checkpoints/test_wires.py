@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.checkpoints import RemoteAway, Root, open_checkpoints
+from activities.checkpoints import RemoteUnavailable, Root, open_checkpoints
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.push_staging import Outgoing
-from activities.checkpoints.remote import fetch, owner_at, push
-from activities.job.fetch import fetched
-from activities.runtime.failures import typed
-from activities.starting.ownership import join
+from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.remote import fetch_refs, push_refs, remote_owner
+from activities.job.fetch import fetch_snapshot
+from activities.runtime.failures import typed_failures
+from activities.starting.ownership import check_remote
 from config.loader import load_agent
 from protocol.start import PrepareRequest
 from tests.activities.standing import JOB, environment
@@ -52,7 +52,7 @@ def pushed(root: Root, url: str) -> str:
     store = open_checkpoints(root, JOB, create=True)
     files = store.files(EMPTY_TREE.hex()).write("a.md", b"tea\n")
     commit = store.commit(files.id, [], "one", 1_700_000_000)
-    push(url, JOB, store.path, Outgoing(store.path).stage(), {"runs/run/here": commit}, {})
+    push_refs(url, JOB, store.path, PushStaging(store.path).stage(), {"runs/run/here": commit}, {})
     return commit
 
 
@@ -60,12 +60,12 @@ def told_by_each(root: Root, url: str) -> set[str]:
     """How a push, a look and a fetch fail."""
     begun = time.monotonic()
     store = open_checkpoints(root, JOB, create=True)
-    with pytest.raises(RemoteAway) as push_failed:
+    with pytest.raises(RemoteUnavailable) as push_failed:
         pushed(root, url)
-    with pytest.raises(RemoteAway) as look_failed:
-        owner_at(url, JOB)
-    with pytest.raises(RemoteAway) as fetch_failed:
-        fetch(url, JOB, store)
+    with pytest.raises(RemoteUnavailable) as look_failed:
+        remote_owner(url, JOB)
+    with pytest.raises(RemoteUnavailable) as fetch_failed:
+        fetch_refs(url, JOB, store)
     told = {str(each.value) for each in (push_failed, look_failed, fetch_failed)}
     assert time.monotonic() - begun < SOON
     return told
@@ -94,11 +94,11 @@ def test_a_password_that_git_is_given_is_neither_told_nor_kept(
     given(monkeypatch, **{f"url.{to}/.insteadOf": f"{served.url}/"})
     if password == PASSWORD:
         pushed(root, url)
-        fetch(url, JOB, open_checkpoints(root, JOB))
+        fetch_refs(url, JOB, open_checkpoints(root, JOB))
         url += ".not"
     told = told_by_each(root, url)
     config = load_agent("generalist", {"workspace.remote": url})
-    told |= set(environment().run(join, config, PrepareRequest(chain="chain")))
+    told |= set(environment().run(check_remote, config, PrepareRequest(chain="chain")))
     assert any("Authentication failed" in line or "not found" in line for line in told)
     held = b"".join(path.read_bytes() for path in root.path.rglob("*") if path.is_file())
     assert password not in "".join(told)
@@ -116,7 +116,7 @@ def test_a_certificate_that_git_does_not_know_is_told(
         assert "certificate" in told
         monkeypatch.setenv("GIT_SSL_CAINFO", str(proof))
         pushed(root, url)
-        fetch(url, JOB, open_checkpoints(root, JOB))
+        fetch_refs(url, JOB, open_checkpoints(root, JOB))
 
 
 def test_a_proxy_that_git_is_set_up_with_is_used(
@@ -126,7 +126,7 @@ def test_a_proxy_that_git_is_set_up_with_is_used(
     given(monkeypatch, http__proxy=served.url, http__extraHeader=let_in)
     url = f"http://remote.invalid/{remote.name}"
     pushed(root, url)
-    fetch(url, JOB, open_checkpoints(root, JOB))
+    fetch_refs(url, JOB, open_checkpoints(root, JOB))
 
 
 def test_a_worker_that_lacks_a_checkpoint_waits_for_the_right_password(
@@ -136,8 +136,8 @@ def test_a_worker_that_lacks_a_checkpoint_waits_for_the_right_password(
     given(monkeypatch, http__extraHeader=f"Authorization: {authorization('wr0ng')}")
 
     def bring() -> None:
-        with typed():
-            fetched(root, JOB, url, "0" * 40)
+        with typed_failures():
+            fetch_snapshot(root, JOB, url, "0" * 40)
 
     with pytest.raises(ApplicationError) as failed:
         environment().run(bring)
@@ -149,7 +149,7 @@ def test_a_worker_that_lacks_a_checkpoint_waits_for_the_right_password(
 def test_a_remote_that_refuses_says_why(root: Root, remote: Path) -> None:
     git = ["git", "--git-dir", str(remote)]
     subprocess.run([*git, "config", "receive.hideRefs", "refs/longhaul"], check=True)
-    with pytest.raises(RemoteAway, match="deny updating a hidden ref"):
+    with pytest.raises(RemoteUnavailable, match="deny updating a hidden ref"):
         pushed(root, f"file://{remote}")
 
 
@@ -166,7 +166,7 @@ def test_ssh_that_may_not_says_why_and_asks_nobody(
     key: str, known: str, why: str,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("GIT_SSH_COMMAND", let_in.command(key, known))
-    with pytest.raises(RemoteAway, match=why):
+    with pytest.raises(RemoteUnavailable, match=why):
         pushed(root, f"{let_in.url}{remote}")
     # Nor is an empty password tried, for which servers shut people out.
     assert "Failed password" not in let_in.log
@@ -180,6 +180,6 @@ def test_another_program_than_ssh_gets_none_of_its_options(
     program.write_text(f'#!/bin/sh\necho "$@" >> {called}\necho no way there >&2\nexit 1\n')
     program.chmod(0o700)
     monkeypatch.setenv("GIT_SSH_COMMAND", f"{program} -v")
-    with pytest.raises(RemoteAway, match="no way there"):
-        owner_at("ssh://git.example.com/checkpoints.git", JOB)
+    with pytest.raises(RemoteUnavailable, match="no way there"):
+        remote_owner("ssh://git.example.com/checkpoints.git", JOB)
     assert "BatchMode" not in called.read_text()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from activities.commands import sandbox
-from activities.guards.routes import guarded_route
+from activities.guards.tool_routes import guarded_route
 from activities.job.done_when import read_done_when
 from activities.steps.gate_facts import facts_activity
 from activities.steps.judge_ending import endings_activity
@@ -20,7 +20,7 @@ from protocol.state import Todo
 from tests.activities.guards.hooks.scripts import hook
 from tests.activities.standing import AT, Standing, environment
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 TOOLS = ["files", "todos", "job", "shell"]
 

@@ -15,7 +15,7 @@ import pytest
 from activities.commands import sandbox
 from config.schema.shell import ShellConfig
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 
 
@@ -34,13 +34,13 @@ def until(path: Path) -> None:
         time.sleep(0.02)
 
 
-def run(folder: Path, command: str, seconds: float = 20, **config: object) -> sandbox.Ended:
-    return sandbox.run(command, folder, ShellConfig.model_validate(config), seconds)
+def run(folder: Path, command: str, seconds: float = 20, **config: object) -> sandbox.CommandResult:
+    return sandbox.run_shell_command(command, folder, ShellConfig.model_validate(config), seconds)
 
 
 def test_a_command_works_in_its_folder_and_tells_how_it_ended(folder: Path) -> None:
     ended = run(folder, "pwd; echo x > made; echo oops >&2; exit 3")
-    assert (ended.code, ended.output, ended.trouble) == (3, "/workspace\noops\n", "")
+    assert (ended.exit_code, ended.output, ended.trouble) == (3, "/workspace\noops\n", "")
     assert (folder / "made").read_text() == "x\n"
 
 
@@ -60,7 +60,7 @@ def test_what_lies_outside_cannot_be_read(folder: Path, path: str) -> None:
     beside = folder.parent / "beside"
     beside.write_text("another job's")
     ended = run(folder, f"ls {path.format(beside=beside)}")
-    assert ended.code
+    assert ended.exit_code
     assert "another" not in ended.output
 
 
@@ -68,11 +68,13 @@ def test_what_the_configuration_names_can_be_read_and_not_changed(folder: Path) 
     beside = folder.parent / "beside"
     beside.write_text("a repository")
     ended = run(folder, f"cat {beside}; echo x > {beside}", readable=[str(beside)])
-    assert ended.code
+    assert ended.exit_code
     assert ended.output.startswith("a repository")
     assert beside.read_text() == "a repository"
     beside.unlink()
-    with pytest.raises(sandbox.NoSandbox, match=f"cannot read {beside}: shell.readable names it"):
+    with pytest.raises(
+        sandbox.SandboxUnavailable, match=f"cannot read {beside}: shell.readable names it"
+    ):
         run(folder, ":", readable=[str(beside)])
 
 
@@ -93,18 +95,18 @@ def test_there_is_no_network_and_no_socket_of_the_host(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         script = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)"
-        assert run(folder, f'python3 -c "{script}"').code
+        assert run(folder, f'python3 -c "{script}"').exit_code
         allowed = run(folder, f'python3 -c "{script}"', network=True)
-        assert allowed.code == 0, allowed.output
+        assert allowed.exit_code == 0, allowed.output
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("\0longhaul-test")
         listening.listen()
         script = r"import socket; socket.socket(socket.AF_UNIX).connect('\\0longhaul-test')"
-        assert run(folder, f'python3 -c "{script}"').code
+        assert run(folder, f'python3 -c "{script}"').exit_code
 
 
 def test_one_that_sleeps_for_ever_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = sandbox._watch
+    watch = sandbox._watch_limits
 
     def watch_at_work(
         process: subprocess.Popen[bytes], where: Path, config: ShellConfig, _: float, seconds: float
@@ -113,7 +115,7 @@ def test_one_that_sleeps_for_ever_is_ended(folder: Path, monkeypatch: pytest.Mon
         until(folder / "begun")
         return watch(process, where, config, time.monotonic() + seconds, seconds)
 
-    monkeypatch.setattr(sandbox, "_watch", watch_at_work)
+    monkeypatch.setattr(sandbox, "_watch_limits", watch_at_work)
     ended = run(folder, "echo before; touch begun; sleep 1000", seconds=1)
     assert ended.trouble == "it did not end within 1 s"
     assert ended.output == "before\n"
@@ -125,7 +127,7 @@ def test_too_many_processes_are_ended(folder: Path) -> None:
         assert ended.trouble == "it ran more than 50 processes at a time"
     else:
         # The kernel holds an ordinary user's processes before they are counted.
-        assert ended.code
+        assert ended.exit_code
         assert "fork" in ended.output.lower()
 
 
@@ -146,14 +148,14 @@ def test_a_full_disk_is_ended(folder: Path) -> None:
     ended = run(folder, fill, disk_bytes=50_000_000)
     assert ended.trouble == "it wrote more than 50,000,000 bytes"
     big = run(folder, "head -c 2000000 /dev/zero > big", file_bytes=1_000_000)
-    assert big.code
+    assert big.exit_code
     assert (folder / "big").stat().st_size <= 1_000_000
-    assert run(folder, "head -c 9000000 /dev/zero > /tmp/x", tmp_bytes=5_000_000).code
+    assert run(folder, "head -c 9000000 /dev/zero > /tmp/x", tmp_bytes=5_000_000).exit_code
 
 
 def test_a_hundred_megabytes_of_output_are_cut(folder: Path) -> None:
     ended = run(folder, "echo first; yes | head -c 100000000; echo last")
-    assert ended.code == 0
+    assert ended.exit_code == 0
     assert ended.size > 100_000_000
     assert len(ended.output) < 1_100_000
     assert ended.output.startswith("first")
@@ -171,7 +173,7 @@ def test_nothing_it_leaves_running_outlives_it(folder: Path, kind: str) -> None:
         sandbox=kind,
     )
     # Nobody waited for those that sleep.
-    assert (ended.code, ended.output, ended.trouble) == (0, "ok\n", "")
+    assert (ended.exit_code, ended.output, ended.trouble) == (0, "ok\n", "")
     (folder / "alive").unlink(missing_ok=True)
     time.sleep(0.2)
     assert not (folder / "alive").exists()
@@ -179,14 +181,14 @@ def test_nothing_it_leaves_running_outlives_it(folder: Path, kind: str) -> None:
 
 def test_it_can_end_nobody_but_itself(folder: Path) -> None:
     ended = run(folder, f"kill -9 {os.getpid()}; kill -9 -1; kill -9 1 $PPID; echo on")
-    assert ended.output.endswith("on\n") or ended.code
+    assert ended.output.endswith("on\n") or ended.exit_code
 
 
 def test_it_ends_with_the_worker(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from activities.commands import sandbox\n"
         "from config.schema.shell import ShellConfig\n"
-        "sandbox.run('while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
+        "sandbox.run_shell_command('while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
         " ShellConfig(), 60)"
     )
     here = Path(__file__).parents[3]
@@ -214,6 +216,6 @@ def test_usual_programs_work(folder: Path) -> None:
 
 
 def test_without_a_program_that_confines_nothing_is_run() -> None:
-    assert "not installed" in (sandbox.lacking(None) or "")
-    assert "does not run" in (sandbox.lacking("/nowhere/bwrap") or "")
-    assert "cannot confine here" in (sandbox.lacking("/bin/false") or "")
+    assert "not installed" in (sandbox.sandbox_problem(None) or "")
+    assert "does not run" in (sandbox.sandbox_problem("/nowhere/bwrap") or "")
+    assert "cannot confine here" in (sandbox.sandbox_problem("/bin/false") or "")

@@ -12,8 +12,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import docx
 import pytest
 
-from activities.documents import DocumentError, extract, extract_bounded
-from activities.documents.child import MOST_CHARACTERS
+from activities.documents import DocumentError, extract_bounded, extract_pages
+from activities.documents.child import MAX_CHARACTERS
 
 
 def _pdf(content: bytes) -> bytes:
@@ -55,7 +55,7 @@ def _children():
 
 def test_same_pages_as_in_process(real):
     data = real("pypdf-7.1.0/resources/pdflatex-outline.pdf")
-    assert extract_bounded("a.pdf", data) == extract("a.pdf", data)
+    assert extract_bounded("a.pdf", data) == extract_pages("a.pdf", data)
 
 
 def test_any_current_directory(real, tmp_path, monkeypatch):
@@ -152,4 +152,4 @@ def test_a_text_without_measure_is_told_and_not_read():
     with pytest.raises(
         DocumentError, match=r"^a\.md: .* 100,000,001 characters .*; split the file"
     ):
-        extract_bounded("a.md", b"a" * (MOST_CHARACTERS + 1))
+        extract_bounded("a.md", b"a" * (MAX_CHARACTERS + 1))

@@ -12,8 +12,8 @@ import pytest
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.documents import Quality
 from activities.documents.inputs import read_documents
-from activities.job.kept_results import KeptResults
-from config.schema.agent import Problem
+from activities.job.result_cache import ResultCache
+from config.schema.agent import ConfigError
 from tests.http_server import Handler, served
 
 LIMIT = 10_000
@@ -48,7 +48,7 @@ def nothing(root: Root) -> Files:
 
 
 def refused(root: Root, source: str) -> str:
-    with pytest.raises(Problem) as problem:
+    with pytest.raises(ConfigError) as problem:
         read_documents(root, [source], LIMIT)
     told = str(problem.value)
     assert told.startswith("document ")
@@ -73,10 +73,10 @@ def test_what_is_to_be_said_of_a_document_is_said_to_people_and_kept_beside_it(
 ) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("Записи должны храниться десять лет. Отдел отвечает.".encode("koi8-r"))
-    kept = KeptResults(tmp_path / "project")
+    kept = ResultCache(tmp_path / "project")
     kept.folder.parent.mkdir()
     for _ in range(2):  # the second time as it was kept
-        (document,) = read_documents(root, [str(path)], LIMIT, kept=kept)
+        (document,) = read_documents(root, [str(path)], LIMIT, cache=kept)
         said = "It declares no encoding; it was taken for koi8-u, a guess."
         assert document.notices() == [f"document a.txt: {said}"]
         files = document.put_into(nothing(root))
@@ -152,13 +152,13 @@ def test_what_the_web_does_not_give(root: Root, web: str) -> None:
 
 def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
     root = Root.open(tmp_path / "root", create=True)
-    kept = KeptResults(tmp_path / "project")
+    kept = ResultCache(tmp_path / "project")
     kept.folder.parent.mkdir()
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("Keep invoices for ten years.\n")
     sources = [str(tmp_path / "a.md"), str(tmp_path / "b.md")]
-    first, second = read_documents(root, sources, 1000, kept=kept)
+    first, second = read_documents(root, sources, 1000, cache=kept)
     [held] = kept.folder.iterdir()
     assert json.loads(held.read_text())["text"] == first.text == second.text
     held.write_text('{"text": "what was kept", "quality": {}}')
-    assert read_documents(root, sources[:1], 1000, kept=kept)[0].text == "what was kept"
+    assert read_documents(root, sources[:1], 1000, cache=kept)[0].text == "what was kept"

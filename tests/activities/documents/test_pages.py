@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.documents import DocumentError, Page, page_of, parse, render, section_at
+from activities.documents import (
+    DocumentError,
+    Page,
+    find_page,
+    parse_pages,
+    render_pages,
+    section_at,
+)
 
 awkward = st.one_of(
     st.text(),
@@ -17,24 +24,24 @@ awkward = st.one_of(
 @settings(deadline=None)
 @given(st.lists(st.builds(Page, st.integers(min_value=0), awkward)))
 def test_parse_undoes_render(pages):
-    assert parse(render(pages)) == pages
+    assert parse_pages(render_pages(pages)) == pages
 
 
 def test_render_marks_each_page():
-    text = render([Page(1, "first\n[page 9]"), Page(2, "second")])
+    text = render_pages([Page(1, "first\n[page 9]"), Page(2, "second")])
     assert text == "[page 1]\nfirst\n\\[page 9]\n[page 2]\nsecond\n"
 
 
 def test_text_without_marks_is_refused():
     with pytest.raises(DocumentError, match="no page marks"):
-        parse("just words")
+        parse_pages("just words")
 
 
 def test_page_that_is_not_there():
     pages = [Page(1, "a"), Page(2, "b")]
-    assert page_of(pages, 2).text == "b"
+    assert find_page(pages, 2).text == "b"
     with pytest.raises(DocumentError, match="no page 3; the document's pages: 1 to 2"):
-        page_of(pages, 3)
+        find_page(pages, 3)
 
 
 def test_a_mark_says_what_is_printed_on_the_page_and_which_sections_are_on_it():
@@ -43,12 +50,12 @@ def test_a_mark_says_what_is_printed_on_the_page_and_which_sections_are_on_it():
         Page(2, "1 Scope\nAll.\n1.1 Terms\nSome.", sections=["1 Scope", "1.1 Terms"]),
         Page(3, "[page 2; label x; section y]\n[page 2; other]"),
     ]
-    text = render(pages)
+    text = render_pages(pages)
     assert text.startswith(
         "[page 1; label iv]\nPreface\n[page 2; section 1 Scope; section 1.1 Terms]"
     )
     assert "\n\\[page 2; label x; section y]\n[page 2; other]\n" in text
-    assert parse(text) == pages
+    assert parse_pages(text) == pages
 
 
 def test_the_section_of_a_place_is_the_last_whose_heading_stands_before_it():
@@ -64,7 +71,7 @@ def test_the_section_of_a_place_is_the_last_whose_heading_stands_before_it():
 def test_sections_that_a_mark_has_no_room_for_are_claimed_by_none():
     titles = [f"{number} Part" for number in range(1, 15)]
     text = "\n".join(f"{title}\nRule." for title in titles)
-    [page] = parse(render([Page(1, text, sections=titles)]))
+    [page] = parse_pages(render_pages([Page(1, text, sections=titles)]))
     assert page.sections == [*titles[:12], "…"]
     assert section_at(page, text.index("11 Part")) == "11 Part"
     assert section_at(page, len(text) - 1) == ""

@@ -21,7 +21,13 @@ from pypdf.generic import (
     StreamObject,
 )
 
-from activities.documents import DocumentError, extract, extract_bounded, read_bounded, section_at
+from activities.documents import (
+    DocumentError,
+    extract_bounded,
+    extract_pages,
+    read_bounded,
+    section_at,
+)
 from activities.documents.pdf_lines import Box, Line, with_raised_numbers
 from activities.documents.text import read_document
 from tests.conftest import Real
@@ -55,7 +61,7 @@ def saved(writer: PdfWriter) -> bytes:
 
 
 def test_words_are_apart_where_no_letter_says_so():
-    [page] = extract("a.pdf", (CASES / "xelatex-no-space-glyph.pdf").read_bytes())
+    [page] = extract_pages("a.pdf", (CASES / "xelatex-no-space-glyph.pdf").read_bytes())
     assert "The author felt limitations of updating the original" in page.text
 
 
@@ -69,12 +75,12 @@ def test_words_are_apart_where_no_letter_says_so():
     ],
 )
 def test_values_of_form_fields_are_there(real: Real, document, words):
-    [page] = extract("a.pdf", real(RESOURCES + document))
+    [page] = extract_pages("a.pdf", real(RESOURCES + document))
     assert set(words) <= set(page.text.split())
 
 
 def test_notes_on_a_page_are_there(real: Real):
-    [page] = extract("a.pdf", real(RESOURCES + "commented.pdf"))
+    [page] = extract_pages("a.pdf", real(RESOURCES + "commented.pdf"))
     assert page.text.endswith(
         '[Note: note over "kinds"\n\nLike in "kinds of people"\n\n----------\n\nUmlaut: äöüß]'
     )
@@ -82,7 +88,7 @@ def test_notes_on_a_page_are_there(real: Real):
 
 
 def test_outline_gives_sections_with_the_numbers_of_the_page(real: Real):
-    pages = extract("a.pdf", real(RESOURCES + "pdflatex-outline.pdf"))
+    pages = extract_pages("a.pdf", real(RESOURCES + "pdflatex-outline.pdf"))
     assert [page.sections for page in pages] == [
         [],
         ["1 Foo", "2 Bar", "3 Baz", "4 Foo"],
@@ -99,7 +105,7 @@ def test_printed_page_labels_are_kept():
     writer = made(["Preface."], ["Contents."], ["One."])
     writer.set_page_label(0, 1, PageLabelStyle.LOWERCASE_ROMAN)
     writer.set_page_label(2, 2, PageLabelStyle.DECIMAL)
-    assert [page.label for page in extract("a.pdf", saved(writer))] == ["i", "ii", "1"]
+    assert [page.label for page in extract_pages("a.pdf", saved(writer))] == ["i", "ii", "1"]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +120,7 @@ def test_printed_page_labels_are_kept():
     ],
 )
 def test_words_divided_at_line_ends_are_joined(lines, text):
-    assert extract("a.pdf", saved(made(lines)))[0].text == text
+    assert extract_pages("a.pdf", saved(made(lines)))[0].text == text
 
 
 def test_raised_numbers_stand_where_their_notes_are_marked():
@@ -140,7 +146,7 @@ def test_raised_numbers_stand_where_their_notes_are_marked():
 
 def test_paragraphs_are_apart_where_lines_are():
     lines = ["One goes on", "here.", "", "", "Two."]
-    assert extract("a.pdf", saved(made(lines)))[0].text == "One goes on\nhere.\n\nTwo."
+    assert extract_pages("a.pdf", saved(made(lines)))[0].text == "One goes on\nhere.\n\nTwo."
 
 
 def test_text_that_a_mark_strikes_out_is_left_out_and_counted():
@@ -159,7 +165,7 @@ def test_text_that_a_mark_strikes_out_is_left_out_and_counted():
     writer.pages[0][NameObject("/Annots")] = ArrayObject([writer._add_object(mark)])
     reading = read_document("a.pdf", saved(writer))
     assert reading.pages[0].text == "Kept for ten years."
-    assert reading.left_out == {"struck": 1}
+    assert reading.omitted_passages == {"struck": 1}
     assert reading.quality.warnings == ["1 struck passage is left out of the text."]
 
 
@@ -169,8 +175,8 @@ def test_text_that_lines_strike_out_in_a_guideline_is_left_out(real: Real):
     assert "Nodule surveillance as recommended by the ATA or TI-RADS " in text
     assert "If nodule growth" not in text
     assert '"...BRAF, NTRK, ALK, RET, and tumor mutational burden."' in text
-    assert reading.left_out == {"struck": 30}
-    assert not reading.quality.badly
+    assert reading.omitted_passages == {"struck": 30}
+    assert not reading.quality.is_unreliable
 
 
 @pytest.mark.parametrize(
@@ -191,7 +197,7 @@ def test_only_a_line_through_words_strikes_them_out(line, text):
     width = 10 * (0.667 + 0.556 + 0.556 + 0.278)
     drawn = line.replace(" 40 0.8", f" {width:.1f} 0.8")
     stream.set_data(stream.get_data() + f"\n{drawn}".encode())
-    assert extract("a.pdf", saved(writer))[0].text == text
+    assert extract_pages("a.pdf", saved(writer))[0].text == text
 
 
 def test_hidden_notes_stay_hidden():
@@ -200,12 +206,12 @@ def test_hidden_notes_stay_hidden():
     hidden.flags = AnnotationFlag.HIDDEN
     for note in (shown, hidden):
         writer.add_annotation(0, note)
-    assert extract("a.pdf", saved(writer))[0].text == "Tea.\n\n[Note: Seen.]"
+    assert extract_pages("a.pdf", saved(writer))[0].text == "Tea.\n\n[Note: Seen.]"
 
 
 def test_a_scan_is_named_as_one(real: Real):
     with pytest.raises(DocumentError, match=r"^a\.pdf: no text in it: a scan, 1 of 1 pages are"):
-        extract("a.pdf", real(SCAN))
+        extract_pages("a.pdf", real(SCAN))
 
 
 def test_a_scanned_page_beside_others_is_named(real: Real):
@@ -216,7 +222,7 @@ def test_a_scanned_page_beside_others_is_named(real: Real):
     assert [page.unread for page in reading.pages] == [False, True, False, False]
     assert "text recognition (OCR)" in reading.pages[1].text
     assert reading.quality.warnings == ["Could not be read: page 2."]
-    assert reading.quality.badly
+    assert reading.quality.is_unreliable
 
 
 def test_two_thousand_pages_take_seconds_and_little_memory():

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from activities.documents import Page, Quality, extract
-from activities.documents.pages import not_read
-from activities.documents.quality import examine
-from activities.documents.reading_result import Reading
+from activities.documents import Page, Quality, extract_pages
+from activities.documents.pages import unread_text
+from activities.documents.quality import assess_quality
+from activities.documents.reading_result import ReadingResult
 from activities.documents.text import read_document
 from tests.conftest import Real
 
@@ -18,7 +18,9 @@ SENTENCE = (
 
 
 def quality(*texts: str) -> Quality:
-    return examine(Reading([Page(number, text) for number, text in enumerate(texts, 1)]))
+    return assess_quality(
+        ReadingResult([Page(number, text) for number, text in enumerate(texts, 1)])
+    )
 
 
 def test_a_good_text_is_not_spoken_of():
@@ -39,22 +41,22 @@ def test_a_good_text_is_not_spoken_of():
         (SENTENCE.replace("a", "\ufffd"), "Characters have no meaning: page 2."),
         (SENTENCE.replace("e", "\ue123"), "Characters have no meaning: page 2."),
         (SENTENCE.replace("a", "д"), "Letters of several scripts are mixed in words: page 2."),
-        (not_read("a scan"), "Could not be read: page 2."),
+        (unread_text("a scan"), "Could not be read: page 2."),
     ],
 )
 def test_what_is_broken_is_named_with_its_page(broken, said):
     found = quality(SENTENCE, broken, SENTENCE)
     assert found.warnings == [said]
     assert found.pages == [2]
-    assert found.badly
-    assert quality(*[SENTENCE] * 99, broken).badly is False
+    assert found.is_unreliable
+    assert quality(*[SENTENCE] * 99, broken).is_unreliable is False
 
 
 def test_a_text_in_no_language_is_doubted():
     words = SENTENCE.translate(str.maketrans("aeiourst", "qxzvkwjy")) * 20
     found = quality(words)
     assert found.warnings == ["Hardly a common word of any known language is in the text."]
-    assert found.badly
+    assert found.is_unreliable
 
 
 def test_a_list_in_a_text_file_is_not_doubted():
@@ -63,21 +65,21 @@ def test_a_list_in_a_text_file_is_not_doubted():
 
 
 def test_a_cover_that_is_a_picture_spoils_no_book():
-    found = quality(not_read("a picture"), *[SENTENCE] * 5)
+    found = quality(unread_text("a picture"), *[SENTENCE] * 5)
     assert found.warnings == ["Could not be read: page 1."]
-    assert not found.badly
-    assert quality(SENTENCE, not_read("a picture"), SENTENCE).badly
+    assert not found.is_unreliable
+    assert quality(SENTENCE, unread_text("a picture"), SENTENCE).is_unreliable
 
 
 def test_a_scan_with_broken_recognition_is_named(real: Real):
     data = real("pypdf-7.1.0/resources/indirect-rotation.pdf")
-    found = examine(Reading(extract("a.pdf", data)))
+    found = assess_quality(ReadingResult(extract_pages("a.pdf", data)))
     assert found.warnings == ["Words are torn into letters: pages 1, 2, 5."]
-    assert found.badly
+    assert found.is_unreliable
 
 
 def test_a_record_comes_back_as_it_was():
-    record = Quality(["One.", "Two."], [1, 2], badly=True)
+    record = Quality(["One.", "Two."], [1, 2], is_unreliable=True)
     assert Quality.from_json(record.as_json()) == record
     assert str(record) == "One. Two."
     with pytest.raises(ValueError, match="unexpected"):
@@ -87,4 +89,4 @@ def test_a_record_comes_back_as_it_was():
 def test_cases_were_read_well():
     folder = Path(__file__).parent / "cases"
     for path in folder.glob("docx-*"):
-        assert not examine(Reading(extract(path.name, path.read_bytes())))
+        assert not assess_quality(ReadingResult(extract_pages(path.name, path.read_bytes())))

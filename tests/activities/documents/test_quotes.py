@@ -8,9 +8,9 @@ from activities.documents import (
     FoldedPage,
     Page,
     contains_quote,
+    matching_passage,
     nearest_passage,
     pages_with_quote,
-    passage_of,
 )
 
 
@@ -118,9 +118,9 @@ def test_hostile_page_is_no_slower_than_its_size_allows():
     ],
 )  # fmt: skip
 def test_what_is_recorded_is_the_passage_of_the_page(page, quote, passage):
-    assert passage_of(page, quote) == passage
+    assert matching_passage(page, quote) == passage
     # A reader finds it again, and so does this.
-    assert passage_of(page, passage) == passage
+    assert matching_passage(page, passage) == passage
 
 
 def test_the_nearest_passage_is_shown_with_its_page():
@@ -137,10 +137,10 @@ def test_the_nearest_passage_is_shown_with_its_page():
 
 def test_passages_touch_where_they_share_more_than_a_word():
     page = FoldedPage("Records must be kept for ten years. They must not be altered.")
-    [first] = page.spans("Records must be kept for ten years.")
-    [part] = page.spans("be kept for ten years. They must not be")
-    [second] = page.spans("They must not be altered.")
+    [first] = page.find_spans("Records must be kept for ten years.")
+    [part] = page.find_spans("be kept for ten years. They must not be")
+    [second] = page.find_spans("They must not be altered.")
     assert first.touches(part)
     assert part.touches(second)
     assert not first.touches(second)
-    assert page.spans("must be altered") == []
+    assert page.find_spans("must be altered") == []

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.forgotten import Record, every, forgotten
-from activities.checkpoints.locks import locked
-from activities.forgetting.paths import LOCKS, is_there, places, remove_all
+from activities.checkpoints.forgotten import ForgottenJob, find_forgotten, list_forgotten
+from activities.checkpoints.locks import file_lock
+from activities.forgetting.paths import LOCKS, exists_on_root, job_paths, remove_all
 
 JOB = "read/the law.git"
 FILES = 500
@@ -23,17 +23,17 @@ import sys
 from pathlib import Path
 from activities.checkpoints import Root
 from activities.forgetting.paths import remove_all
-from activities.checkpoints.forgotten import Record
+from activities.checkpoints.forgotten import ForgottenJob
 
 root = Root.open(Path(sys.argv[1]), create=False)
 print("begun", flush=True)
-remove_all(root, Record(job=sys.argv[2], at=1))
+remove_all(root, ForgottenJob(job=sys.argv[2], timestamp=1))
 """
 
 
 def make(root: Root, job: str = JOB, files: int = 3) -> None:
     store = open_checkpoints(root, job, create=True)
-    for place in places(root, job):
+    for place in job_paths(root, job):
         for number in range(files):
             path = place / f"{number % 7}" / f"{number}.md"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,16 +55,16 @@ def test_all_of_a_job_goes_and_all_of_others_stays(root: Root) -> None:
     mine = root.lost_found(JOB) / "0001" / "mine.md"
     mine.parent.mkdir(parents=True)
     mine.write_text("by hand")
-    remove_all(root, Record(job=JOB, at=86_400))
+    remove_all(root, ForgottenJob(job=JOB, timestamp=86_400))
     assert sorted(left(root)) == sorted([*stays, str(mine.relative_to(root.path))])
-    record = forgotten(root, JOB)
+    record = find_forgotten(root, JOB)
     assert record
-    assert record.line == (
+    assert record.message == (
         f"job {JOB} was forgotten on 1970-01-02: its workspace and checkpoints are no more"
     )
-    assert forgotten(root, "another") is None
+    assert find_forgotten(root, "another") is None
     remove_all(root, record)
-    assert forgotten(root, JOB) == record
+    assert find_forgotten(root, JOB) == record
 
 
 def test_links_are_removed_and_what_they_lead_to_stays(root: Root, tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_links_are_removed_and_what_they_lead_to_stays(root: Root, tmp_path: Pat
     outside.mkdir()
     (outside / "mine.md").write_text("by hand")
     make(root)
-    workspace, private = root.workspace(JOB), places(root, JOB)[-1]
+    workspace, private = root.workspace(JOB), job_paths(root, JOB)[-1]
     (private / "out").symlink_to(outside)
     workspace.rename(tmp_path / "moved")
     workspace.symlink_to(tmp_path / "moved")
-    remove_all(root, Record(job=JOB, at=1))
+    remove_all(root, ForgottenJob(job=JOB, timestamp=1))
     assert left(root) == []
     assert (outside / "mine.md").exists()
     assert (tmp_path / "moved" / "0" / "0.md").exists()
@@ -89,16 +89,16 @@ def test_no_id_leads_out_of_the_root_or_to_what_is_not_a_jobs(
     (tmp_path / "outside").mkdir()
     make(root, "another")
     before = sorted(left(root))
-    remove_all(root, Record(job=job, at=1))
+    remove_all(root, ForgottenJob(job=job, timestamp=1))
     assert sorted(left(root)) == before
     assert (tmp_path / "outside").exists()
 
 
 def test_folders_that_commands_closed_are_removed(root: Root) -> None:
     make(root)
-    closed = places(root, JOB)[-1] / "0"
+    closed = job_paths(root, JOB)[-1] / "0"
     closed.chmod(0o000)
-    remove_all(root, Record(job=JOB, at=1))
+    remove_all(root, ForgottenJob(job=JOB, timestamp=1))
     assert left(root) == []
 
 
@@ -108,19 +108,19 @@ def test_whoever_is_at_the_repository_is_waited_for(root: Root) -> None:
     held = threading.Event()
 
     def hold() -> None:
-        with locked(root.repository(JOB) / LOCKS[0], seconds=1):
+        with file_lock(root.repository(JOB) / LOCKS[0], seconds=1):
             held.set()
             time.sleep(0.5)
-            assert is_there(root, JOB)
+            assert exists_on_root(root, JOB)
             released.append(time.monotonic())
 
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait()
-    remove_all(root, Record(job=JOB, at=1))
+    remove_all(root, ForgottenJob(job=JOB, timestamp=1))
     thread.join()
     assert released
-    assert not is_there(root, JOB)
+    assert not exists_on_root(root, JOB)
 
 
 @pytest.mark.parametrize("milliseconds", [0, 5, 20])
@@ -138,12 +138,12 @@ def test_killed_anywhere_the_next_call_finishes(root: Root, milliseconds: int) -
     process.wait()
     process.stdout.close()
     # Each part is there whole, or its name is free.
-    for place in places(root, JOB):
+    for place in job_paths(root, JOB):
         assert not place.exists() or len(list(place.rglob("*.md"))) == FILES
-    if not places(root, JOB)[0].exists():
-        record = forgotten(root, JOB)
+    if not job_paths(root, JOB)[0].exists():
+        record = find_forgotten(root, JOB)
         assert record
-        assert [one.job for one in every(root)] == [JOB]
-    remove_all(root, Record(job=JOB, at=1))
+        assert [one.job for one in list_forgotten(root)] == [JOB]
+    remove_all(root, ForgottenJob(job=JOB, timestamp=1))
     assert left(root) == []
     assert list(root.path.rglob("*.forgotten")) == []

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from activities.guards.calls import Guards
-from activities.guards.routes import guarded_route
+from activities.guards.call_guards import CallGuards
+from activities.guards.tool_routes import guarded_route
 from activities.steps.judge_ending import endings_activity
 from activities.toolkit.registry import REGISTRY
 from config.loader import load_agent
@@ -96,7 +96,7 @@ def test_the_same_holds_at_the_other_points(tmp_path: Path, stage: str) -> None:
         rule(stage=stage, point="after_tool", decision="feedback", match={}),
         rule(stage=stage, match={"changes": field}),
     )
-    assert Guards(job.root, job.open()).reply("tea") is None
+    assert CallGuards(job.root, job.open()).judge_reply("tea") is None
     wrote = job.call("write_file", path="a.json", content='{"tested": true}')
     assert wrote.startswith("Wrote")
     assert "[rule]" not in wrote
@@ -134,11 +134,11 @@ def test_after_a_tool_a_guard_adds_to_the_result(tmp_path: Path) -> None:
 
 def test_a_guard_may_not_accept_a_reply(tmp_path: Path) -> None:
     job = begin(tmp_path, rule(point="reply", match={"content": ["(?i)as an ai"]}))
-    guards = Guards(job.root, job.open())
-    found = guards.reply("As an AI I cannot.")
+    guards = CallGuards(job.root, job.open())
+    found = guards.judge_reply("As an AI I cannot.")
     assert found is not None
     assert found.name == "rule"
-    assert guards.reply("Here is the tea.") is None
+    assert guards.judge_reply("Here is the tea.") is None
 
 
 def test_one_refusal_of_a_call_is_passed_over_and_not_one_at_each_point(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from activities.checkpoints import Files
 from activities.redaction.credentials import HIDDEN
-from activities.redaction.secrets import Redacting, redact
+from activities.redaction.secrets import RedactingFormatter, redact
 from tests.activities.standing import Standing
 
 
@@ -118,7 +118,7 @@ def test_what_is_logged_is_redacted_also_in_tracebacks() -> None:
         record = logging.getLogger("x").makeRecord(
             "x", logging.ERROR, "f", 1, "used %s", (SECRETS[9],), __import__("sys").exc_info()
         )
-    told = Redacting("%(message)s").format(record)
+    told = RedactingFormatter("%(message)s").format(record)
     assert "AKIA" not in told
     assert "sk-proj" not in told or HIDDEN in told
     assert "Traceback" in told
@@ -230,7 +230,7 @@ def test_the_example_rewrites_a_path_and_says_so(tmp_path: Path) -> None:
     result = job.call("write_file", path="/workspace/notes/a.md", content="x")
     assert result.startswith("[workspace-prefix rewrote the call: path is 'notes/a.md']\nWrote 1")
     assert job.text("notes/a.md") == "x"
-    [call] = job.open().conversation.calls(job.step)
+    [call] = job.open().conversation.tool_calls(job.step)
     assert "/workspace/notes/a.md" in call["function"]["arguments"]
     # What was rewritten is held against the rules, like anything else.
     assert "holds .." in job.call("write_file", path="/workspace/../a", content="x")

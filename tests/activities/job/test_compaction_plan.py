@@ -6,25 +6,37 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.job.compaction_plan import ENOUGH, KEPT_RESULTS, SUMMARY_TOKENS, Piece, Plan, plan
+from activities.job.compaction_plan import (
+    ENOUGH,
+    KEPT_RESULTS,
+    SUMMARY_TOKENS,
+    CompactionPlan,
+    MessageSize,
+    plan_compaction,
+)
 
-OPENING = [Piece("system", 1000, 1000), Piece("user", 500, 500)]
-NOTHING = Plan(0, 0)
-
-
-def exchange(result: int = 1000, call: int = 100, results: int = 1) -> list[Piece]:
-    return [Piece("assistant", call, call), *[Piece("tool", result, min(result, 30))] * results]
-
-
-def reading(path_is_needed: bool, result: int = 1000) -> list[Piece]:
-    return [Piece("assistant", 100, 100), Piece("tool", result, 30, path_is_needed)]
-
-
-def planned(pieces: list[Piece], limit: int, present: Plan = NOTHING, hard: bool = False) -> Plan:
-    return plan(pieces, 2, present, 300, limit, hard=hard)
+OPENING = [MessageSize("system", 1000, 1000), MessageSize("user", 500, 500)]
+NOTHING = CompactionPlan(0, 0)
 
 
-def shown(pieces: list[Piece], made: Plan) -> int:
+def exchange(result: int = 1000, call: int = 100, results: int = 1) -> list[MessageSize]:
+    return [
+        MessageSize("assistant", call, call),
+        *[MessageSize("tool", result, min(result, 30))] * results,
+    ]
+
+
+def reading(path_is_needed: bool, result: int = 1000) -> list[MessageSize]:
+    return [MessageSize("assistant", 100, 100), MessageSize("tool", result, 30, path_is_needed)]
+
+
+def planned(
+    pieces: list[MessageSize], limit: int, present: CompactionPlan = NOTHING, hard: bool = False
+) -> CompactionPlan:
+    return plan_compaction(pieces, 2, present, 300, limit, hard=hard)
+
+
+def shown(pieces: list[MessageSize], made: CompactionPlan) -> int:
     """Tokens of a request under this plan."""
     total = 300 + sum(piece.tokens for piece in pieces[:2])
     total += SUMMARY_TOKENS if made.folded > 2 else 0
@@ -41,7 +53,7 @@ def test_clearing_is_enough_where_results_are_what_is_long() -> None:
     assert made.folded == 0
     assert shown(pieces, made) <= ENOUGH * 20_000
     # No more than that takes, and never the last five.
-    assert shown(pieces, Plan(made.cleared - 2, 0)) > ENOUGH * 20_000
+    assert shown(pieces, CompactionPlan(made.cleared - 2, 0)) > ENOUGH * 20_000
     made = planned(pieces, 12_400)
     kept = [piece for piece in pieces[made.cleared :] if piece.role == "tool"]
     assert len(kept) == KEPT_RESULTS
@@ -70,7 +82,7 @@ def test_exchanges_are_folded_where_clearing_is_not_enough() -> None:
     assert pieces[made.folded].role == "assistant"
     assert shown(pieces, made) <= 10_000
     # One exchange more would still have been too much.
-    assert shown(pieces, Plan(made.cleared, made.folded - 2)) > 10_000
+    assert shown(pieces, CompactionPlan(made.cleared, made.folded - 2)) > 10_000
 
 
 def test_the_last_exchange_stays_whatever_its_size() -> None:
@@ -82,9 +94,9 @@ def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
     # Fifteen results in its newest reply, for which older ones go.
     pieces = OPENING + exchange() * 10 + exchange(results=15)
     made = planned(pieces, 24_000)
-    assert made == Plan(cleared=22, folded=22)
+    assert made == CompactionPlan(cleared=22, folded=22)
     assert shown(pieces, made) <= 24_000
-    assert planned(pieces, 28_000) == Plan(cleared=18, folded=0)
+    assert planned(pieces, 28_000) == CompactionPlan(cleared=18, folded=0)
     # Too many to fit whatever goes: as many stay as fit, and the others are known as not seen.
     pieces = OPENING + exchange(results=20)
     expected = planned(pieces, 20_000)
@@ -94,11 +106,11 @@ def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
     assert planned([*pieces, *exchange()], 20_000, expected).unseen == 2
     # Of few that are long as many as fit, and the last whatever its size.
     pieces = OPENING + exchange() + exchange(results=4, result=5_000)
-    assert planned(pieces, 24_000) == Plan(cleared=4, folded=4)
-    assert planned(pieces, 15_000) == Plan(cleared=len(pieces) - 2, folded=4, unseen=4)
-    assert planned(pieces, 3_000) == Plan(cleared=len(pieces) - 1, folded=4, unseen=4)
+    assert planned(pieces, 24_000) == CompactionPlan(cleared=4, folded=4)
+    assert planned(pieces, 15_000) == CompactionPlan(cleared=len(pieces) - 2, folded=4, unseen=4)
+    assert planned(pieces, 3_000) == CompactionPlan(cleared=len(pieces) - 1, folded=4, unseen=4)
     # Where the endpoint finds it too long as well, before all of the reply is folded.
-    hard = Plan(cleared=len(pieces) - 1, folded=4, unseen=4)
+    hard = CompactionPlan(cleared=len(pieces) - 1, folded=4, unseen=4)
     assert planned(pieces, 24_000, hard=True) == hard
 
 
@@ -116,7 +128,7 @@ def test_the_endpoints_word_goes_over_our_count() -> None:
 
 def test_nothing_that_was_taken_away_comes_back() -> None:
     pieces = OPENING + exchange() * 30
-    present = Plan(cleared=50, folded=42)
+    present = CompactionPlan(cleared=50, folded=42)
     made = planned(pieces, 1_000_000, present)
     assert made.folded == 42
     assert made.cleared >= 50

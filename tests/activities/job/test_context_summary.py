@@ -6,7 +6,7 @@ import pytest
 
 from activities.job import context_summary
 from activities.job.compaction_plan import SUMMARY_TOKENS
-from activities.text.tokens import count
+from activities.text.tokens import count_tokens
 from protocol.state import Phase, Todo
 
 PHASE = Phase(
@@ -20,7 +20,7 @@ PHASE = Phase(
         Todo(id=13, content="Pour the tea."),
     ],
 )
-NEEDED = context_summary.must(PHASE, ["notes/pot.md", "output/tea.md"])
+NEEDED = context_summary.required_mentions(PHASE, ["notes/pot.md", "output/tea.md"])
 
 
 @pytest.mark.parametrize(
@@ -35,27 +35,27 @@ NEEDED = context_summary.must(PHASE, ["notes/pot.md", "output/tea.md"])
     ],
 )
 def test_what_is_missing_is_named(summary: str, missing: str) -> None:
-    assert str(NEEDED.missing(summary)) == missing
-    assert bool(NEEDED.missing(summary)) is bool(missing)
+    assert str(NEEDED.missing_from(summary)) == missing
+    assert bool(NEEDED.missing_from(summary)) is bool(missing)
 
 
 def test_what_is_missing_is_written_by_the_system() -> None:
-    made = context_summary.completed("Only todo 13 matters.", NEEDED)
+    made = context_summary.complete_summary("Only todo 13 matters.", NEEDED)
     assert made.startswith("Only todo 13 matters.")
     assert "- todo 2: Warm the pot." in made
     assert "- notes/pot.md" in made
-    assert not NEEDED.missing(made)
+    assert not NEEDED.missing_from(made)
 
 
 def test_a_name_that_is_not_utf_8_can_be_told() -> None:
-    needed = context_summary.must(PHASE, ["notes/caf\udce9"])
-    assert "- notes/caf?" in context_summary.completed("", needed).encode().decode()
+    needed = context_summary.required_mentions(PHASE, ["notes/caf\udce9"])
+    assert "- notes/caf?" in context_summary.complete_summary("", needed).encode().decode()
 
 
 def test_a_summary_is_bounded_and_still_complete() -> None:
-    made = context_summary.completed("word " * 50_000, NEEDED)
-    assert count(made) <= SUMMARY_TOKENS
-    assert not NEEDED.missing(made)
+    made = context_summary.complete_summary("word " * 50_000, NEEDED)
+    assert count_tokens(made) <= SUMMARY_TOKENS
+    assert not NEEDED.missing_from(made)
 
 
 def test_without_a_model_the_last_calls_and_what_is_open_are_kept() -> None:
@@ -67,14 +67,14 @@ def test_without_a_model_the_last_calls_and_what_is_open_are_kept() -> None:
         }
         for n in range(100)
     ]
-    made = context_summary.dropped(
+    made = context_summary.fallback_summary(
         "Earlier: the kettle leaks. " + "Tea. " * 1_500, messages, NEEDED
     )
     assert "the kettle leaks" in made
     assert "Not summarised" in made
     assert 'read_file {"path":"99"}' in made
-    assert not NEEDED.missing(made)
-    assert count(made) <= SUMMARY_TOKENS
+    assert not NEEDED.missing_from(made)
+    assert count_tokens(made) <= SUMMARY_TOKENS
 
 
 def test_what_is_cut_in_a_transcript_is_said_to_go_on() -> None:
@@ -92,5 +92,7 @@ def test_the_question_holds_what_must_be_kept_and_bounds_the_rest() -> None:
     assert len(asked) < context_summary.TRANSCRIPT_CHARACTERS + 5_000
     for part in ("- todo 2: Warm the pot.", "- output/tea.md", "the notes so far", "[TRUNCATED"):
         assert part in asked
-    again = context_summary.summary_request(PHASE, NEEDED, "", messages, NEEDED.missing("todo 2"))
+    again = context_summary.summary_request(
+        PHASE, NEEDED, "", messages, NEEDED.missing_from("todo 2")
+    )
     assert "left out: todo 13, notes/pot.md, output/tea.md" in again

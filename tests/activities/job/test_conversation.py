@@ -9,7 +9,7 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.conversation import Conversation, call_id, tool_result
-from activities.text.tokens import of_message
+from activities.text.tokens import message_tokens
 
 
 @pytest.fixture
@@ -45,18 +45,18 @@ def test_any_range_of_thousands_of_messages_is_found(empty: Conversation) -> Non
     messages = texts(2200)
     held = empty.append(*messages)
     lines = [json.dumps(message, separators=(",", ":")).encode() for message in messages]
-    tokens = [of_message(line, "o200k_base") for line in lines]
+    tokens = [message_tokens(line, "o200k_base") for line in lines]
     ends = (0, 1, 31, 32, 33, 1023, 1024, 1025, 1500, 2047, 2048, 2049, 2175, 2176, 2199, 2200)
     for start in ends:
         for stop in ends:
-            assert b",".join(held.wire(start, stop)) == b",".join(lines[start:stop])
-            assert held.tokens("o200k_base", start, stop) == sum(tokens[start:stop])
-    assert list(held.stored()) == lines
+            assert b",".join(held.wire_bytes(start, stop)) == b",".join(lines[start:stop])
+            assert held.count_tokens("o200k_base", start, stop) == sum(tokens[start:stop])
+    assert list(held.stored_messages()) == lines
     assert [held.message(number)["content"] for number in (0, 640, 1024, 2199)] == [
         f"message {number}" for number in (0, 640, 1024, 2199)
     ]
     # Whole cases and shelves count as one piece each.
-    assert len(held.wire()) < 100
+    assert len(held.wire_bytes()) < 100
 
 
 def test_an_earlier_handle_stays_as_it_was(empty: Conversation) -> None:
@@ -77,16 +77,16 @@ def test_several_at_once_are_the_same_as_one_after_the_other(empty: Conversation
 def test_lone_surrogates_can_be_stored_and_sent(empty: Conversation) -> None:
     held = empty.append({"role": "user", "content": "a\ud800b\udcff", "x": "\U0001f375"})
     assert held.messages() == [{"role": "user", "content": "a?b?", "x": "\U0001f375"}]
-    assert held.wire()[0].decode()
+    assert held.wire_bytes()[0].decode()
 
 
 def test_calls_of_a_step_are_found_behind_their_results(empty: Conversation) -> None:
     calls = [{"id": call_id(3, n), "function": {"name": "wait"}} for n in (0, 1)]
     held = empty.append({"role": "assistant", "tool_calls": calls}, tool_result(3, 0, "ok"))
-    assert held.calls(3) == calls
+    assert held.tool_calls(3) == calls
     for step in (2, 4):
         with pytest.raises(LookupError, match=f"step {step}"):
-            held.calls(step)
+            held.tool_calls(step)
 
 
 @pytest.mark.parametrize("newest", [{"role": "assistant", "content": "text only"}, None])
@@ -95,4 +95,4 @@ def test_a_reply_without_calls_hides_the_one_before(
 ) -> None:
     held = empty.append(*([newest] if newest else []))
     with pytest.raises(LookupError):
-        held.calls(1)
+        held.tool_calls(1)

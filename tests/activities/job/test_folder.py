@@ -18,8 +18,8 @@ import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
-from activities.checkpoints.locks import locked
-from activities.job.folder import Follower, pack_if_full, settle
+from activities.checkpoints.locks import file_lock
+from activities.job.folder import FolderUpdater, pack_if_full, publish_checkpoint
 from tests.activities.checkpoints.test_projection import in_tree, on_disk
 from tests.activities.standing import JOB, Standing, environment
 from tests.soak import soak
@@ -44,10 +44,10 @@ async def test_no_step_waits_for_a_pack(tmp_path: Path, monkeypatch: pytest.Monk
         packed.set()
 
     monkeypatch.setattr(Checkpoints, "pack", slowly)
-    follower = Follower(job.root)
+    follower = FolderUpdater(job.root)
 
     async def step() -> None:
-        async with follower.following(job.commit):
+        async with follower.update_meanwhile(job.commit):
             # As long as a quick model call: the folder is due at once, and in a second again.
             await asyncio.sleep(1.1)
             assert await asyncio.to_thread(begun.wait, PATIENCE)
@@ -77,7 +77,7 @@ async def test_a_journal_that_cannot_be_packed_costs_no_step(
     monkeypatch.setattr(Checkpoints, "pack", full)
 
     async def step() -> None:
-        async with Follower(job.root).following(job.commit):
+        async with FolderUpdater(job.root).update_meanwhile(job.commit):
             await asyncio.to_thread(tried.wait, PATIENCE)
             async with asyncio.timeout(PATIENCE):
                 while "not packed" not in caplog.text:  # noqa: ASYNC110 - it offers nothing else
@@ -93,7 +93,7 @@ def packing(repository: Path, seconds: float | None) -> Iterator[None]:
     begun, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with locked(repository / "longhaul-pack.lock", seconds=1):
+        with file_lock(repository / "longhaul-pack.lock", seconds=1):
             begun.set()
             done.wait(seconds)
 
@@ -113,7 +113,7 @@ async def test_the_end_of_a_job_waits_for_a_pack_and_that_of_a_phase_does_not(
     journal = job.root.repository(JOB) / "journal"
 
     def end(*, last: bool) -> None:
-        settle(job.root, job.open(), "end", "key", last=last)
+        publish_checkpoint(job.root, job.open(), "end", "key", last=last)
 
     for last in (False, True):
         with packing(journal.parent, 3 if last else None):
@@ -135,7 +135,7 @@ async def test_a_pack_of_its_own_that_the_end_of_a_phase_meets_is_no_warning(
         if wait:
             pack(self, wait=wait)
         else:
-            with locked(repository.path / "longhaul-pack.lock", seconds=1):
+            with file_lock(repository.path / "longhaul-pack.lock", seconds=1):
                 begun.set()
                 assert go_on.wait(PATIENCE)
 
@@ -145,7 +145,7 @@ async def test_a_pack_of_its_own_that_the_end_of_a_phase_meets_is_no_warning(
     assert begun.wait(PATIENCE)
     with caplog.at_level("INFO", "longhaul.folder"):
         await environment(local=False).run(
-            asyncio.to_thread, lambda: settle(job.root, job.open(), "end", "key")
+            asyncio.to_thread, lambda: publish_checkpoint(job.root, job.open(), "end", "key")
         )
     go_on.set()
     beside.join()
@@ -161,7 +161,7 @@ NOT_REACHED = 3
 
 def end_of_phase(job: Standing) -> None:
     def end() -> None:
-        settle(job.root, job.open(), "phase", "key")
+        publish_checkpoint(job.root, job.open(), "phase", "key")
 
     environment(local=False).run(end)
 
@@ -216,7 +216,7 @@ def test_a_phase_end_that_breaks_off_anywhere_is_made_good_by_the_next_attempt(
         end_of_phase(copy)
         checkpoints = open_checkpoints(copy.root, JOB)
         assert checkpoints.tags() == {"phase": job.commit}
-        assert checkpoints.is_whole(job.commit)
+        assert checkpoints.is_intact(job.commit)
         assert on_disk(copy.root.workspace(JOB)) == in_tree(copy.open().files)
         assert not (copy.root.path / "lost+found").exists()
         assert not (checkpoints.path / "packing").exists()

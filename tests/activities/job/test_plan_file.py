@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.job.plan_file import (
-    boxes,
     listed_under,
     parse_plan,
     parse_todos,
-    section,
+    plan_boxes,
+    plan_section,
     tick_boxes,
     unread_headings,
 )
@@ -40,7 +40,7 @@ Objective.
 
 def test_a_plan_as_asked_for() -> None:
     phases = parse_plan(PLAN)
-    assert [(phase.number, phase.name, phase.open) for phase in phases] == [
+    assert [(phase.number, phase.name, phase.is_open) for phase in phases] == [
         (1, "Collect", False),
         (2, "Write", True),
     ]
@@ -92,7 +92,7 @@ def test_headings_that_do_not(heading: str) -> None:
     ],
 )
 def test_boxes(line: str, open_: bool) -> None:
-    assert parse_plan(f"## Phase 1: x\n{line}")[0].open is open_
+    assert parse_plan(f"## Phase 1: x\n{line}")[0].is_open is open_
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_code_hides_no_phase_that_follows_it() -> None:
     unclosed = "## Phase 1: x\n- [x] a\n```sh\nmake\n## Phase 2: y\n- [ ] b\n"
     closed = unclosed.replace("make\n", "make\n## Phase 9: z\n```\n")
     for plan in (inline, unclosed, closed):
-        assert [(phase.name, phase.open) for phase in parse_plan(plan)] == [
+        assert [(phase.name, phase.is_open) for phase in parse_plan(plan)] == [
             ("x", False),
             ("y", True),
         ]
@@ -117,7 +117,10 @@ def test_code_hides_no_phase_that_follows_it() -> None:
 
 def test_what_an_editor_puts_before_a_text_hides_no_phase() -> None:
     plan = "\ufeff## Phase 1: x\n- [ ] a\n## Phase 2: y\n- [x] b\n"
-    assert [(phase.name, phase.open) for phase in parse_plan(plan)] == [("x", True), ("y", False)]
+    assert [(phase.name, phase.is_open) for phase in parse_plan(plan)] == [
+        ("x", True),
+        ("y", False),
+    ]
 
 
 def test_lists_under_a_heading() -> None:
@@ -238,7 +241,7 @@ TWICE = """# Plan
 
 
 def test_boxes_of_completed_items_are_ticked_each_once() -> None:
-    items = plan_items(boxes(parse_plan(TWICE)))
+    items = plan_items(plan_boxes(parse_plan(TWICE)))
     assert tick_boxes(TWICE, items) == TWICE
     items[2].status = "completed"
     once = tick_boxes(TWICE, items)
@@ -246,11 +249,11 @@ def test_boxes_of_completed_items_are_ticked_each_once() -> None:
     assert once == TWICE.replace("Tea\n- [ ] Boil", "Tea\n- [x] Boil")
     items[0].status = items[3].status = "completed"
     ticked = tick_boxes(once, items)
-    assert not [text for done, text in boxes(parse_plan(ticked)) if not done]
+    assert not [text for done, text in plan_boxes(parse_plan(ticked)) if not done]
     assert tick_boxes(ticked, items) == ticked
 
 
 def test_a_phase_is_shown_as_it_is_written() -> None:
-    assert section(TWICE, 1) == "## Phase 1: Tea\n- [ ] Boil\n* [x] Pour\n1. [ ] Boil"
-    assert section(TWICE, 2) == "## Phase 2: Cake\n- [ ] Bake"
-    assert section(TWICE, 3) == section(TWICE, 0) == ""
+    assert plan_section(TWICE, 1) == "## Phase 1: Tea\n- [ ] Boil\n* [x] Pour\n1. [ ] Boil"
+    assert plan_section(TWICE, 2) == "## Phase 2: Cake\n- [ ] Bake"
+    assert plan_section(TWICE, 3) == plan_section(TWICE, 0) == ""

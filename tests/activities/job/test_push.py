@@ -12,8 +12,8 @@ import pytest
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.remote import refs_of
-from activities.job.push import Pushes, Pushing
+from activities.checkpoints.remote import ref_prefix
+from activities.job.push import JobPusher, PushRegistry
 from tests.activities.wires import (
     HELPER,
     PASSWORD,
@@ -27,12 +27,12 @@ SECONDS = 30
 
 
 @pytest.fixture
-def pushes() -> Pushes:
-    return Pushes()
+def pushes() -> PushRegistry:
+    return PushRegistry()
 
 
 @pytest.fixture
-def pushing(pushes: Pushes, root: Root, address: str) -> Pushing:
+def pushing(pushes: PushRegistry, root: Root, address: str) -> JobPusher:
     return pushes.for_job(root, "job", address)
 
 
@@ -43,7 +43,7 @@ def made(root: Root, text: str, parent: str | None = None) -> str:
 
 
 def newest(remote: Path, root: Root, run: str = "run") -> str:
-    name = f"{refs_of('job')}runs/{run}/{root.id}"
+    name = f"{ref_prefix('job')}runs/{run}/{root.id}"
     found = subprocess.run(
         ["git", "--git-dir", str(remote), "rev-parse", "--quiet", "--verify", name],
         check=False, capture_output=True, text=True,
@@ -52,47 +52,47 @@ def newest(remote: Path, root: Root, run: str = "run") -> str:
 
 
 def test_who_asks_is_answered_when_the_remote_has_it(
-    pushing: Pushing, root: Root, remote: Path
+    pushing: JobPusher, root: Root, remote: Path
 ) -> None:
     commit = made(root, "one")
-    assert pushing.ask(commit, "run", {"phase/0001": commit}).result(SECONDS) == ""
+    assert pushing.push_now(commit, "run", {"phase/0001": commit}).result(SECONDS) == ""
     assert newest(remote, root) == commit
     # Nothing is pushed twice.
     shutil.rmtree(remote)
-    assert pushing.ask(commit, "run").result(SECONDS) == ""
+    assert pushing.push_now(commit, "run").result(SECONDS) == ""
 
 
 def test_what_is_left_is_pushed_before_the_process_ends(
-    pushes: Pushes, pushing: Pushing, root: Root, remote: Path
+    pushes: PushRegistry, pushing: JobPusher, root: Root, remote: Path
 ) -> None:
     first = made(root, "one")
-    pushing.note(first, "run")
+    pushing.note_checkpoint(first, "run")
     second = made(root, "two", first)
-    pushing.note(second, "run")
+    pushing.note_checkpoint(second, "run")
     pushes.flush(SECONDS)
     assert newest(remote, root) == second
 
 
 def test_a_remote_that_failed_is_waited_for_by_nobody_and_tried_again(
-    pushing: Pushing, root: Root, remote: Path
+    pushing: JobPusher, root: Root, remote: Path
 ) -> None:
     away = shutil.move(remote, remote.with_name("away"))
     commit = made(root, "one")
-    assert "git repository" in pushing.ask(commit, "run").result(SECONDS)
+    assert "git repository" in pushing.push_now(commit, "run").result(SECONDS)
     later = made(root, "two", commit)
     # At once.
-    assert "git repository" in pushing.ask(later, "run").result(0)
+    assert "git repository" in pushing.push_now(later, "run").result(0)
     shutil.move(away, remote)
     # A phase end tries at once.
-    assert pushing.ask(later, "run", {"phase/0002": later}, hard=True).result(SECONDS) == ""
+    assert pushing.push_now(later, "run", {"phase/0002": later}, hard=True).result(SECONDS) == ""
     assert newest(remote, root) == later
     assert pushing.failure == ""
 
 
-def test_it_is_tried_again_when_nobody_asks(pushing: Pushing, root: Root, remote: Path) -> None:
+def test_it_is_tried_again_when_nobody_asks(pushing: JobPusher, root: Root, remote: Path) -> None:
     away = shutil.move(remote, remote.with_name("away"))
     commit = made(root, "one")
-    assert pushing.ask(commit, "run").result(SECONDS)
+    assert pushing.push_now(commit, "run").result(SECONDS)
     shutil.move(away, remote)
     until = time.monotonic() + SECONDS
     while newest(remote, root) != commit:
@@ -100,26 +100,26 @@ def test_it_is_tried_again_when_nobody_asks(pushing: Pushing, root: Root, remote
         time.sleep(0.1)
 
 
-def test_whoever_waited_too_long_spares_the_next(pushing: Pushing, root: Root) -> None:
+def test_whoever_waited_too_long_spares_the_next(pushing: JobPusher, root: Root) -> None:
     commit = made(root, "one")
-    pushing.late()
-    assert "takes more than" in pushing.ask(commit, "run").result(SECONDS)
+    pushing.mark_late()
+    assert "takes more than" in pushing.push_now(commit, "run").result(SECONDS)
 
 
 def test_a_failure_that_nobody_foresaw_ends_no_pushing(
-    pushing: Pushing, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
+    pushing: JobPusher, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
         raise ValueError("embedded null byte" + " of many" * 100)
 
     commit = made(root, "one")
     with monkeypatch.context() as for_now:
-        for_now.setattr("activities.job.push.push", broken)
-        told = pushing.ask(commit, "run").result(SECONDS)
+        for_now.setattr("activities.job.push.push_refs", broken)
+        told = pushing.push_now(commit, "run").result(SECONDS)
         assert "null byte" in told
         assert told.endswith("…")
-        assert "null byte" in pushing.ask(commit, "run", hard=True).result(SECONDS)
-    assert pushing.ask(commit, "run", hard=True).result(SECONDS) == ""
+        assert "null byte" in pushing.push_now(commit, "run", hard=True).result(SECONDS)
+    assert pushing.push_now(commit, "run", hard=True).result(SECONDS) == ""
     assert newest(remote, root) == commit
 
 
@@ -128,7 +128,7 @@ def test_a_failure_that_nobody_foresaw_ends_no_pushing(
     [("500", "HTTP 500"), ("cut", "hung up"), ("unanswered", "hung up"), ("slow", "")],
 )
 def test_what_a_server_spoils_is_pushed_again(
-    pushes: Pushes, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch,
+    pushes: PushRegistry, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch,
     trouble: Trouble, why: str,
 ) -> None:  # fmt: skip
     given(monkeypatch, http__extraHeader=f"Authorization: {authorization()}")
@@ -138,7 +138,7 @@ def test_what_a_server_spoils_is_pushed_again(
     with web(remote.parent) as served:
         served.trouble = trouble
         pushing = pushes.for_job(root, "job", f"{served.url}/{remote.name}")
-        waits = pushing.ask(commit, "run", {"phase/0001": commit})
+        waits = pushing.push_now(commit, "run", {"phase/0001": commit})
         # Whoever asks goes on meanwhile.
         assert trouble != "slow" or not waits.done()
         served.goes_on.set()
@@ -146,24 +146,24 @@ def test_what_a_server_spoils_is_pushed_again(
         assert newest(remote, root) == (commit if trouble in ("unanswered", "slow") else "")
         served.trouble = ""
         later = made(root, "two", commit)
-        assert pushing.ask(later, "run", hard=True).result(SECONDS) == ""
+        assert pushing.push_now(later, "run", hard=True).result(SECONDS) == ""
     assert newest(remote, root) == later
     assert pushing.failure == ""
     git = ["git", "--git-dir", str(remote)]
-    tagged = f"{refs_of('job')}tags/phase/0001"
+    tagged = f"{ref_prefix('job')}tags/phase/0001"
     assert subprocess.check_output([*git, "rev-parse", tagged], text=True).strip() == commit
     subprocess.run([*git, "fsck", "--strict", "--no-dangling"], check=True)
 
 
 def test_a_wrong_password_is_told_and_the_right_one_is_taken_when_it_is_there(
-    pushes: Pushes, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
+    pushes: PushRegistry, root: Root, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = made(root, "one")
     with web(remote.parent) as served:
         pushing = pushes.for_job(root, "job", f"{served.url}/{remote.name}")
         given(monkeypatch, credential__helper=HELPER)
         monkeypatch.setenv("TEST_REMOTE_SECRET", "wr0ng-4711")
-        assert "Authentication failed" in pushing.ask(commit, "run").result(SECONDS)
+        assert "Authentication failed" in pushing.push_now(commit, "run").result(SECONDS)
         monkeypatch.setenv("TEST_REMOTE_SECRET", PASSWORD)
-        assert pushing.again().result(SECONDS) == ""
+        assert pushing.push_rest().result(SECONDS) == ""
     assert newest(remote, root) == commit

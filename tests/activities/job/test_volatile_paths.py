@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.job.volatile_paths import volatile, without_volatile
-from activities.steps.close_job import Closing
+from activities.job.volatile_paths import volatile_matcher, without_volatile
+from activities.steps.close_job import CloseJobActivity
 from config.schema.shell import ShellConfig
 from protocol.endings import CloseRequest, JobResult
 from tests.activities.standing import AT, Standing, environment
@@ -34,14 +34,14 @@ PATTERNS = ShellConfig.model_validate({}).volatile
     ],
 )
 def test_paths_that_are_volatile(path: str, is_volatile: bool) -> None:
-    assert volatile(PATTERNS)(path) is is_volatile
-    assert not volatile([])(path)
+    assert volatile_matcher(PATTERNS)(path) is is_volatile
+    assert not volatile_matcher([])(path)
 
 
 def test_where_there_are_none_it_is_the_same_tree(tmp_path: Path) -> None:
     snapshot = Standing.begin(tmp_path).open()
     assert without_volatile(snapshot.files, PATTERNS).id == snapshot.files.id
-    assert snapshot.compared == snapshot.checkpoints.tree_of(snapshot.commit)
+    assert snapshot.comparable_tree == snapshot.checkpoints.tree_id(snapshot.commit)
 
 
 def test_folders_that_held_nothing_else_go_with_them(tmp_path: Path) -> None:
@@ -66,13 +66,13 @@ async def closed(path: Path, mark: str, text: str = "tea") -> tuple[Standing, Jo
     for name in ("repo/.git/index", "repo/__pycache__/m.pyc", "build.log"):
         snapshot.files = snapshot.files.write(name, mark.encode())
     snapshot.files = snapshot.files.write("output/tea.md", text.encode())
-    snapshot.note_changes(before)
+    snapshot.record_changes(before)
     job.commit = snapshot.save("command", AT)
     job.reply(("job_complete", json.dumps({"summary": "s", "deliverables": [], "confidence": 1})))
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="completed", call=0
     )
-    made = await environment(local=False).run(Closing(job.root).close_job, request)
+    made = await environment(local=False).run(CloseJobActivity(job.root).close_job, request)
     result: JobResult = made.result
     return job, result
 

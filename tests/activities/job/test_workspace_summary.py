@@ -6,7 +6,7 @@ from pathlib import Path
 
 from activities.job.workspace_summary import MAX_FILES, with_summary, workspace_summary
 from activities.phases.orientation import first_messages
-from activities.text.tokens import clip, count
+from activities.text.tokens import clip_text, count_tokens
 from activities.toolkit.context import no_heartbeat
 from protocol.state import ScopeItem
 from tests.activities.standing import Standing
@@ -89,7 +89,7 @@ def test_many_files_alike_do_not_push_out_what_is_open(tmp_path: Path) -> None:
             path = f"requirements/req_{number:03d}/{name}"
             found.files = found.files.write(path, f"# REQ-{number:03d}, {name}\n\nx".encode())
     found.files = with_summary(found)
-    assert found.text("workspace_summary.md").count("- requirements/") == 240
+    assert found.read_text("workspace_summary.md").count("- requirements/") == 240
     first = first_messages(found, "")[1]["content"]
     assert first.count("- requirements/") == 4
     assert (
@@ -107,13 +107,13 @@ def test_huge_files_fit_into_the_first_messages(tmp_path: Path) -> None:
     for path in ("workspace.md", "plan.md"):
         job.write(path, "tea 🫖 " * 300_000)
     system, first = first_messages(job.open(), "")
-    assert count(system["content"]) < 6000
-    assert count(first["content"]) < 16_000
+    assert count_tokens(system["content"]) < 6000
+    assert count_tokens(first["content"]) < 16_000
     assert 'read_file("plan.md") shows all' in first["content"]
 
 
 def test_a_clipped_text_ends_with_a_whole_character() -> None:
     for limit in range(1, 12):
-        head = clip("🜁" * 10, limit, "more").partition("\n[TRUNCATED")[0]
+        head = clip_text("🜁" * 10, limit, "more").partition("\n[TRUNCATED")[0]
         assert head == "🜁" * len(head)
-    assert clip("tea", 10, "more") == "tea"
+    assert clip_text("tea", 10, "more") == "tea"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.learning.finished_jobs import finished, finished_job, repositories
-from activities.learning.guard_replay import replay
-from config.learned_guards import Replayed
+from activities.learning.finished_jobs import finished_jobs, job_repositories, read_finished_job
+from activities.learning.guard_replay import replay_guard
+from config.learned_guards import ReplayCounts
 from config.schema.guards import Guard, Match
 from tests.activities.standing import AT, JOB, Standing
 
@@ -40,7 +40,7 @@ def replied(job: Standing, *calls: tuple[str, str]) -> None:
 
 
 def hits(root: Root) -> int:
-    made: Replayed = replay(root, GUARD, "generalist", [], {}, lambda: None)
+    made: ReplayCounts = replay_guard(root, GUARD, "generalist", [], {}, lambda: None)
     return made.hits
 
 
@@ -75,7 +75,7 @@ def test_a_damaged_repository_keeps_no_other_from_being_read(job: Standing, dama
     else:
         for file in (bad / "journal").iterdir():
             file.write_bytes(b"x" * file.stat().st_size)
-    assert whole in repositories(job.root)
+    assert whole in job_repositories(job.root)
     assert hits(job.root) == 1
-    assert list(finished(job.root)) == [whole.stem]
-    assert finished_job(bad) is None
+    assert list(finished_jobs(job.root)) == [whole.stem]
+    assert read_finished_job(bad) is None

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from activities.learning.patterns import extract_patterns
-from activities.learning.precision import Figures, figures, is_ready, next_stage
-from activities.learning.proposals import propose
-from config.learned_guards import Learned
+from activities.learning.precision import GuardFigures, guard_figures, is_ready, next_stage
+from activities.learning.proposals import propose_guard
+from config.learned_guards import LearnedRevision
 from config.schema.agent_sections import Learning
 from protocol.traces import QUESTION_PREFIX
 
@@ -51,7 +51,7 @@ def test_answers_are_alike_by_their_questions() -> None:
         "The agent asked: May I? Yes.",
         "The agent asked: Does the report name its author? Yes.",
     ]
-    assert "The agent asked: May I? Yes." in propose(found[0], 5000).prompt
+    assert "The agent asked: May I? Yes." in propose_guard(found[0], 5000).prompt
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_pattern_has_a_trend(times: list[int], trend: str) -> None:
     assert found.trend == trend
 
 
-def proposed(**details: Any) -> Learned:
+def proposed(**details: Any) -> LearnedRevision:
     [found] = extract_patterns([row(n, **details) for n in range(5)])
-    return propose(found, 5000)
+    return propose_guard(found, 5000)
 
 
 def test_writes_that_people_refuse_become_a_guard_on_their_folder() -> None:
@@ -111,7 +111,7 @@ def test_each_pattern_of_a_guard_has_a_proposal_of_its_own() -> None:
     assert len(names) == 3
     # However often it came since, it is the same pattern.
     [found] = extract_patterns([row(n, **missing) for n in range(9)])
-    assert propose(found, 9000).name in names
+    assert propose_guard(found, 9000).name in names
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,9 @@ def test_no_two_proposals_share_a_name(one: dict[str, Any], other: dict[str, Any
     assert proposed(**one).name != proposed(**other).name
 
 
-def learned(**details: Any) -> Learned:
+def learned(**details: Any) -> LearnedRevision:
     base = proposed().model_dump() | {"since": 0} | details
-    return Learned.model_validate(base)
+    return LearnedRevision.model_validate(base)
 
 
 def hit(id: int, **details: Any) -> Any:
@@ -143,25 +143,25 @@ def hit(id: int, **details: Any) -> Any:
 
 def test_a_hit_is_wrong_when_its_file_is_part_of_an_accepted_result() -> None:
     results = {"job-1": frozenset(["scratch/1.md"])}
-    found = figures(learned(), [hit(n) for n in range(10)], results)
+    found = guard_figures(learned(), [hit(n) for n in range(10)], results)
     assert (found.evaluations, found.wrong) == (10, 1)
 
 
 def test_a_hit_is_wrong_when_a_person_approved_that_call() -> None:
     approved = row(3, type="approval")
-    found = figures(learned(), [*(hit(n) for n in range(10)), approved], {})
+    found = guard_figures(learned(), [*(hit(n) for n in range(10)), approved], {})
     assert (found.evaluations, found.wrong) == (10, 1)
 
 
 def test_a_hit_is_not_wrong_when_a_person_approved_another_call_of_its_reply() -> None:
     approved = row(3, type="approval", path="output/tea.md")
-    assert figures(learned(), [hit(3), approved], {}).wrong == 0
+    assert guard_figures(learned(), [hit(3), approved], {}).wrong == 0
 
 
 @pytest.mark.parametrize("path", ["./scratch/1.md", "scratch//1.md", "scratch/./1.md"])
 def test_a_file_is_the_same_however_it_is_spelled(path: str) -> None:
     results = {"job-1": frozenset(["scratch/1.md"])}
-    assert figures(learned(), [hit(1, path=path)], results).wrong == 1
+    assert guard_figures(learned(), [hit(1, path=path)], results).wrong == 1
     made = proposed(path=path)
     assert made.guard
     assert made.guard.match.path == ["scratch/*"]
@@ -170,30 +170,30 @@ def test_a_file_is_the_same_however_it_is_spelled(path: str) -> None:
 def test_a_refusal_is_wrong_when_a_person_bypassed_it() -> None:
     refused = [hit(n, stage="") for n in range(10)]
     bypassed = [row(20, type="approval", guard="generalist.write_file.scratch")]
-    found = figures(
+    found = guard_figures(
         learned(stage="active"), [*refused, *bypassed], {"job-1": frozenset(["scratch/1.md"])}
     )
     assert (found.evaluations, found.wrong) == (10, 1)
 
 
 def test_what_was_before_a_guard_as_it_is_now_does_not_count() -> None:
-    assert figures(learned(since=1005), [hit(n) for n in range(10)], {}).evaluations == 5
+    assert guard_figures(learned(since=1005), [hit(n) for n in range(10)], {}).evaluations == 5
 
 
 def test_a_guard_is_ready_after_enough_evaluations_of_which_few_were_wrong() -> None:
-    assert not is_ready(Figures(19, 0), SETTINGS)
-    assert is_ready(Figures(20, 1), SETTINGS)
-    assert not is_ready(Figures(20, 2), SETTINGS)
+    assert not is_ready(GuardFigures(19, 0), SETTINGS)
+    assert is_ready(GuardFigures(20, 1), SETTINGS)
+    assert not is_ready(GuardFigures(20, 2), SETTINGS)
 
 
 def test_an_active_guard_that_is_wrong_too_often_goes_back() -> None:
-    assert next_stage("active", Figures(20, 2), SETTINGS) is None
-    assert next_stage("active", Figures(20, 3), SETTINGS) == (
+    assert next_stage("active", GuardFigures(20, 2), SETTINGS) is None
+    assert next_stage("active", GuardFigures(20, 3), SETTINGS) == (
         "experiment", "went back by itself: 20 evaluations, 3 wrong (15%)",
     )  # fmt: skip
 
 
 def test_a_guard_becomes_active_by_itself_only_when_configured() -> None:
-    assert next_stage("experiment", Figures(20, 0), SETTINGS) is None
+    assert next_stage("experiment", GuardFigures(20, 0), SETTINGS) is None
     alone = SETTINGS.model_copy(update={"promote": True})
-    assert (next_stage("experiment", Figures(20, 0), alone) or ("",))[0] == "active"
+    assert (next_stage("experiment", GuardFigures(20, 0), alone) or ("",))[0] == "active"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Root
-from activities.learning.learning_pass import Lessons
+from activities.learning.learning_pass import LearningPass
 from activities.learning.promotion import roll_back
 from activities.steps.learn import learn_activity
-from config.learned_guards import Learned, LearnedGuards
+from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.guards import Guard, Match
 from tests.activities.standing import AT, Standing, environment
 from tests.activities.traces.noting import store, trace
@@ -31,9 +31,9 @@ def guard(name: str = "no-scratch", **match: Any) -> Guard:
     )
 
 
-def learned(of: Guard, stage: Any = "active", **details: Any) -> Learned:
+def learned(of: Guard, stage: Any = "active", **details: Any) -> LearnedRevision:
     given: dict[str, Any] = {"at": 1, "since": 1, "why": "proposed", "agent": "generalist"}
-    return Learned(name=of.name, stage=stage, guard=of, **given | details)
+    return LearnedRevision(name=of.name, stage=stage, guard=of, **given | details)
 
 
 def completed(path: Path, *jobs: Guard) -> Root:
@@ -54,15 +54,15 @@ def completed(path: Path, *jobs: Guard) -> Root:
 def test_a_guard_that_spoke_in_none_of_many_jobs_is_retired(tmp_path: Path, stage: Any) -> None:
     root = completed(tmp_path, *[guard()] * 20, guard(path=["other/*"]))
     guards = LearnedGuards(root.path)
-    guards.put(learned(guard(), stage))
+    guards.put_revision(learned(guard(), stage))
     store(root, trace(1))
-    [line] = Lessons(root).learn()
+    [line] = LearningPass(root).learn()
     assert line == f"no-scratch: {stage} -> retired, retired by itself: it spoke in none of 20 jobs"
     assert [one.stage for one in guards.revisions("no-scratch")] == [stage, "retired"]
-    [now] = Lessons(root).standing()
+    [now] = LearningPass(root).guard_statuses()
     assert "spoke in none of 20 jobs" in now.line
-    assert guards.rules("generalist", "", []) == []
-    assert Lessons(root).learn() == []
+    assert guards.rules_for("generalist", "", []) == []
+    assert LearningPass(root).learn() == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_retired_guard_is_proposed_again_when_its_mistake_comes_back(
     guards = LearnedGuards(root.path)
     name = "generalist.write_file.scratch"
     retired = AT + 10
-    guards.put(learned(guard(name), "retired", why=why, at=retired))
+    guards.put_revision(learned(guard(name), "retired", why=why, at=retired))
     given = {"source": "hook", "guard": "rule.sh", "tool": "write_file", "why": "Not there."}
     for n in range(3 + after):
         at = AT + n if n < 3 else retired + n
@@ -98,15 +98,15 @@ def test_a_retired_guard_is_proposed_again_when_its_mistake_comes_back(
 def test_one_that_spoke_once_or_was_in_fewer_jobs_stays(tmp_path: Path) -> None:
     root = completed(tmp_path, *[guard()] * 19)
     guards = LearnedGuards(root.path)
-    guards.put(learned(guard()))
-    assert Lessons(root).learn() == []
-    assert Lessons(root).standing()[0].figures.silent_jobs == 19
+    guards.put_revision(learned(guard()))
+    assert LearningPass(root).learn() == []
+    assert LearningPass(root).guard_statuses()[0].figures.silent_jobs == 19
     # Those that completed before it was as it is now do not count.
-    guards.put(learned(guard(), since=AT + 1))
-    assert Lessons(root).standing()[0].figures.silent_jobs == 0
-    guards.put(learned(guard()))
+    guards.put_revision(learned(guard(), since=AT + 1))
+    assert LearningPass(root).guard_statuses()[0].figures.silent_jobs == 0
+    guards.put_revision(learned(guard()))
     store(root, trace(1, guard="no-scratch"))
-    assert Lessons(root).standing()[0].figures.silent_jobs == 0
+    assert LearningPass(root).guard_statuses()[0].figures.silent_jobs == 0
 
 
 def test_a_proposal_gives_way_to_what_was_written_while_it_was_tried(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_proposal_gives_way_to_what_was_written_while_it_was_tried(tmp_path: P
     made = learned(guard(), "experiment")
     guards.put_as(made, 1)
     # Two passes at once make one proposal, and what a person retired stays so.
-    guards.put(made.model_copy(update={"stage": "retired"}))
+    guards.put_revision(made.model_copy(update={"stage": "retired"}))
     for number in (1, 2):
         with pytest.raises(FileExistsError):
             guards.put_as(made, number)
@@ -123,29 +123,29 @@ def test_a_proposal_gives_way_to_what_was_written_while_it_was_tried(tmp_path: P
 
 def test_while_a_stricter_version_is_on_trial_the_one_before_acts(tmp_path: Path) -> None:
     guards = LearnedGuards(tmp_path)
-    guards.put(learned(guard(reads_lines=1000)))
+    guards.put_revision(learned(guard(reads_lines=1000)))
     strict = learned(guard(reads_lines=500), "experiment", stricter_than=1)
-    guards.put(strict)
+    guards.put_revision(strict)
     # Its stage is the revision's: said within the guard as well it would be another.
     told = [one.data() for one in guards.revisions(strict.name)]
     assert [one["stage"] for one in told] == ["active", "experiment"]
     assert not any("stage" in one["guard"] for one in told)
 
     def begun() -> list[tuple[str, int | None]]:
-        return [(r.stage, r.match.reads_lines) for r in guards.rules("generalist", "", [])]
+        return [(r.stage, r.match.reads_lines) for r in guards.rules_for("generalist", "", [])]
 
     assert begun() == [("active", 1000), ("experiment", 500)]
-    guards.put(strict.model_copy(update={"stage": "active"}))
+    guards.put_revision(strict.model_copy(update={"stage": "active"}))
     assert begun() == [("active", 500)]
 
 
 def test_a_stricter_version_that_is_retired_leaves_the_one_before(tmp_path: Path) -> None:
     root = completed(tmp_path)
     guards = LearnedGuards(root.path)
-    guards.put(learned(guard(reads_lines=1000)))
-    guards.put(learned(guard(reads_lines=500), "experiment", stricter_than=1))
-    assert "it acts as it did before" in Lessons(root).retire("no-scratch")
-    [rule] = guards.rules("generalist", "", [])
+    guards.put_revision(learned(guard(reads_lines=1000)))
+    guards.put_revision(learned(guard(reads_lines=500), "experiment", stricter_than=1))
+    assert "it acts as it did before" in LearningPass(root).retire_guard("no-scratch")
+    [rule] = guards.rules_for("generalist", "", [])
     assert (rule.stage, rule.match.reads_lines) == ("active", 1000)
     assert len(guards.revisions("no-scratch")) == 3
 
@@ -156,21 +156,21 @@ def test_a_stricter_version_takes_the_place_of_the_agents_own_once_it_is_active(
     own = [guard("log-reading", reads_lines=1000), guard("secrets")]
     guards = LearnedGuards(tmp_path)
     strict = learned(guard("strict", reads_lines=500), "experiment", replaces="log-reading")
-    guards.put(strict)
-    names = [rule.name for rule in guards.rules("generalist", "", own)]
+    guards.put_revision(strict)
+    names = [rule.name for rule in guards.rules_for("generalist", "", own)]
     assert names == ["log-reading", "secrets", "strict"]
-    guards.put(strict.model_copy(update={"stage": "active"}))
-    assert [rule.name for rule in guards.rules("generalist", "", own)] == ["secrets", "strict"]
+    guards.put_revision(strict.model_copy(update={"stage": "active"}))
+    assert [rule.name for rule in guards.rules_for("generalist", "", own)] == ["secrets", "strict"]
 
 
 def test_a_guard_goes_back_when_an_approval_of_what_it_refused_is_stored(tmp_path: Path) -> None:
     root = completed(tmp_path)
     guards = LearnedGuards(root.path)
-    guards.put(learned(guard()))
+    guards.put_revision(learned(guard()))
     refused = [trace(n, guard="no-scratch") for n in range(1, 10)]
     store(root, *refused, trace(10, guard="no-scratch", type="approval", source="person"))
     # One of nine refusals passed over is more than 10 %.
-    assert [one.stage for one in guards.newest()] == ["experiment"]
+    assert [one.stage for one in guards.newest_revisions()] == ["experiment"]
     assert len(guards.revisions("no-scratch")) == 2
     assert roll_back(root, {"no-scratch"}) == []
 
@@ -178,10 +178,10 @@ def test_a_guard_goes_back_when_an_approval_of_what_it_refused_is_stored(tmp_pat
 def test_a_guard_stays_while_few_of_its_refusals_were_wrong(tmp_path: Path) -> None:
     root = completed(tmp_path)
     guards = LearnedGuards(root.path)
-    guards.put(learned(guard()))
+    guards.put_revision(learned(guard()))
     refused = [trace(n, guard="no-scratch") for n in range(1, 11)]
     store(root, *refused, trace(11, guard="no-scratch", type="approval", source="person"))
-    assert [one.stage for one in guards.newest()] == ["active"]
+    assert [one.stage for one in guards.newest_revisions()] == ["active"]
 
 
 def test_what_acts_while_a_stricter_version_is_on_trial_goes_out_when_it_is_wrong(
@@ -189,18 +189,18 @@ def test_what_acts_while_a_stricter_version_is_on_trial_goes_out_when_it_is_wron
 ) -> None:
     root = completed(tmp_path)
     guards = LearnedGuards(root.path)
-    guards.put(learned(guard(reads_lines=1000)))
-    guards.put(learned(guard(reads_lines=500), "experiment", stricter_than=1))
+    guards.put_revision(learned(guard(reads_lines=1000)))
+    guards.put_revision(learned(guard(reads_lines=500), "experiment", stricter_than=1))
     store(
         root,
         trace(1, guard="no-scratch"),
         trace(2, guard="no-scratch", type="approval", source="person"),
     )
-    [rule] = guards.rules("generalist", "", [])
+    [rule] = guards.rules_for("generalist", "", [])
     assert (rule.stage, rule.match.reads_lines) == ("experiment", 500)
 
 
 def test_a_broken_file_of_a_guard_keeps_no_trace_from_the_store(tmp_path: Path) -> None:
     root = completed(tmp_path)
-    LearnedGuards(root.path).put(learned(guard())).write_text("name: no-scratch\n")
+    LearnedGuards(root.path).put_revision(learned(guard())).write_text("name: no-scratch\n")
     assert store(root, trace(1, guard="no-scratch", type="approval", source="person")) == 1

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from temporalio.common import RawValue
 
-from activities.mcp.declarations import declare
+from activities.mcp.declarations import declare_tools
 from activities.steps.tool_call import remote_activity
-from activities.toolkit.equipment import equipment
+from activities.toolkit.agent_tools import agent_tools
 from config.loader import load_agent
 from config.schema.agent import AgentConfig
 from engine.converter import DATA_CONVERTER
@@ -47,7 +47,7 @@ def public(name: str, *arguments: str, **settings: Any) -> dict[str, Any]:
 def agent(**servers: dict[str, Any]) -> AgentConfig:
     """The generalist with these servers, asked for their tools, all of which are offered."""
     config = load_agent("generalist", {"mcp": servers, "limits.tools_offered": 100})
-    declare(config)
+    declare_tools(config)
     return config
 
 
@@ -95,7 +95,7 @@ def answer(job: Standing) -> str:
 
 
 def names(config: AgentConfig) -> list[str]:
-    return [entry.name for entry in equipment(config) if "__" in entry.name]
+    return [entry.name for entry in agent_tools(config) if "__" in entry.name]
 
 
 def processes(word: str) -> dict[int, int]:

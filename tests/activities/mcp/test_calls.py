@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.mcp.servers import servers
+from activities.mcp.servers import worker_servers
 from config.schema.guards import Guard
 from tests.activities.mcp.serving import (
     agent,
@@ -193,7 +193,9 @@ def test_a_call_that_nobody_wants_any_more_ends_at_once(job: Standing, ledger: P
 
     server = job.open().config.mcp["odd"]
     with pytest.raises(Unwanted):
-        servers().call("odd", server, "slow", {}, key="k", repeatable=False, wanted=wanted)
+        worker_servers().call_tool(
+            "odd", server, "slow", {}, key="k", repeatable=False, heartbeat=wanted
+        )
     # It was the server's only call, and it is there for the next.
     assert call(job, "odd__look").ok
 
@@ -243,7 +245,7 @@ def test_results_of_the_reference_server(tmp_path: Path) -> None:
         assert told in answer(job)
     assert not call(job, "everything__get-sum", '{"a": "x"}').ok
     assert "a: 'x' is not of type 'number'" in answer(job)
-    assert servers() is servers()
+    assert worker_servers() is worker_servers()
 
 
 def test_a_server_of_the_older_protocol_does_not_wait_for_a_person(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from activities.mcp.declarations import declare, unique_name
-from activities.mcp.errors import Away
-from activities.toolkit.equipment import check_servers, toolbox
-from activities.toolkit.tool_offer import offer
+from activities.mcp.declarations import declare_tools, unique_name
+from activities.mcp.errors import ServerUnavailable
+from activities.toolkit.agent_tools import check_servers, tools_by_name
+from activities.toolkit.tool_offer import offer_tools
 from config.loader import load_agent
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from config.schema.mcp_servers import Server
 from tests.activities.mcp.serving import agent, answer, call, names, odd, public, standing
 
@@ -27,7 +27,7 @@ def test_tools_have_a_name_that_endpoints_take_and_a_page(ledger: Path) -> None:
     assert "odd__note" in names(config)
     [odd_one] = [name for name in names(config) if name.startswith("odd__with")]
     assert odd_one.isascii()
-    entry = toolbox(config)["odd__note"]
+    entry = tools_by_name(config)["odd__note"]
     assert entry.page.startswith("# odd__note(text, times?)\n\nNote a text.\n\nIt is kept.")
     assert "- `text`: What to note." in entry.page
     assert entry.schema["function"]["parameters"]["required"] == ["text"]
@@ -37,25 +37,25 @@ def test_tools_have_a_name_that_endpoints_take_and_a_page(ledger: Path) -> None:
 
 def test_effects_are_what_the_server_says_unless_the_agent_knows_better(ledger: Path) -> None:
     config = agent(odd=odd(ledger, effects={"note": "repeatable", "look": "once"}))
-    effects = {declared.tool: declared.effect for declared in config.declared}
+    effects = {declared.tool: declared.effect for declared in config.server_tools}
     assert effects["stumble"] == "reads"
     assert effects["fall"] == "repeatable"
     assert effects["crash"] == "once"
     assert effects["note"] == "repeatable"
-    assert toolbox(config)["odd__look"].at_most_once
-    assert not toolbox(config)["odd__note"].at_most_once
+    assert tools_by_name(config)["odd__look"].at_most_once
+    assert not tools_by_name(config)["odd__note"].at_most_once
 
 
 def test_a_tool_with_a_wrong_schema_is_left_out_and_said_so(ledger: Path) -> None:
     config = load_agent("generalist", {"mcp": {"odd": odd(ledger)}})
-    [note] = declare(config)
+    [note] = declare_tools(config)
     assert note.startswith("the tool wrong of odd is left out: its schema is not valid")
     assert "odd__wrong" not in names(config)
 
 
 def test_only_the_tools_that_are_asked_for(ledger: Path) -> None:
     assert names(agent(odd=odd(ledger, tools=["note"]))) == ["odd__note"]
-    with pytest.raises(Problem, match=r"mcp\.odd\.tools: nothing is no tool of the server"):
+    with pytest.raises(ConfigError, match=r"mcp\.odd\.tools: nothing is no tool of the server"):
         agent(odd=odd(ledger, tools=["nothing"]))
 
 
@@ -70,35 +70,37 @@ def test_the_list_stays_when_the_server_changes_its_own(tmp_path: Path, ledger: 
 
 def test_a_server_that_is_not_there(ledger: Path) -> None:
     gone = {"command": ["no-such-program"]}
-    with pytest.raises(Away, match=r"MCP server gone \(no-such-program\) cannot be reached"):
+    with pytest.raises(
+        ServerUnavailable, match=r"MCP server gone \(no-such-program\) cannot be reached"
+    ):
         agent(gone=gone)
     config = load_agent(
         "generalist", {"mcp": {"gone": {**gone, "away": "degrade"}, "odd": odd(ledger)}}
     )
-    notes = declare(config)
+    notes = declare_tools(config)
     assert notes[0].startswith("the job goes on without the tools of gone. The MCP server gone")
-    assert list(config.away) == ["gone"]
+    assert list(config.unavailable_servers) == ["gone"]
     assert "odd__look" in names(config)
 
 
 def test_a_variable_that_is_not_set_is_named(ledger: Path) -> None:
-    with pytest.raises(Away, match="the worker's variable NO_SUCH_TOKEN is not set"):
+    with pytest.raises(ServerUnavailable, match="the worker's variable NO_SUCH_TOKEN is not set"):
         agent(odd=odd(ledger, env={"TOKEN": "NO_SUCH_TOKEN"}))
 
 
 def test_a_server_has_no_name_of_ours() -> None:
     config = load_agent("generalist", {"mcp": {"files": {"command": ["x"]}}})
-    with pytest.raises(Problem, match="files is the name of a tool or a group of tools"):
+    with pytest.raises(ConfigError, match="files is the name of a tool or a group of tools"):
         check_servers(config)
 
 
 def test_many_tools_are_deferred_like_ours(ledger: Path) -> None:
     config = agent(odd=odd(ledger))
-    everything = [entry.name for entry in offer(config, "tactical").offered]
+    everything = [entry.name for entry in offer_tools(config, "tactical").offered]
     assert "odd__note" in everything
-    assert all("__" not in entry.name for entry in offer(config, "strategic").offered)
+    assert all("__" not in entry.name for entry in offer_tools(config, "strategic").offered)
     config.limits.tools_offered = 5
-    made = offer(config, "tactical", ["odd__look"])
+    made = offer_tools(config, "tactical", ["odd__look"])
     assert made.offered[-1].name == "odd__look"
     assert "odd__note" in [entry.name for entry in made.deferred]
 

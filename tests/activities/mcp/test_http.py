@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.mcp.errors import Away
+from activities.mcp.errors import ServerUnavailable
 from activities.redaction.secrets import redact
 from engine.development import free_port
 from tests.activities.mcp.serving import ODD, agent, answer, call, names, standing, until
@@ -171,7 +171,7 @@ def test_a_start_that_is_refused_says_how() -> None:
             self.tell(401, {})
 
     told = r"/mcp\) cannot be reached: it answered 401 Unauthorized\. "
-    with serving(Refusing) as url, pytest.raises(Away, match=told):
+    with serving(Refusing) as url, pytest.raises(ServerUnavailable, match=told):
         agent(gateway={"url": f"{url}?key=tea"})
 
 
@@ -236,7 +236,7 @@ def test_a_token_that_is_over_is_had_anew_while_the_worker_runs(
     ],
 )
 def test_a_command_that_gives_no_headers_is_told(command: str, why: str) -> None:
-    with serving(Gateway) as url, pytest.raises(Away) as away:
+    with serving(Gateway) as url, pytest.raises(ServerUnavailable) as away:
         agent(gateway={"url": url, "headers_command": command, "start_seconds": 1})
     assert why in str(away.value)
     assert "s3cret" not in str(away.value)

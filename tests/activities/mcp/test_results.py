@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from mcp.types import CallToolResult, TextContent
 
-from activities.mcp.results import text_of
+from activities.mcp.results import result_text
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_structured_content_is_shown_once(
     texts: list[str], structured: dict[str, Any], shown: str
 ) -> None:
     content = [TextContent(type="text", text=text) for text in texts]
-    assert text_of(CallToolResult(content=[*content], structured_content=structured)) == shown
+    assert result_text(CallToolResult(content=[*content], structured_content=structured)) == shown

@@ -10,4 +10,4 @@ from activities.model import endpoint
 @pytest.fixture(autouse=True)
 def own_clients() -> None:
     """Clients are kept by address, and a server of another test may have had this port."""
-    endpoint._client.cache_clear()
+    endpoint._endpoint_client.cache_clear()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from activities.model.classify import classify, own_words
+from activities.model.classify import classify_reply, unquoted_text
 from config.loader import load_agent
 
 ASKS = [
@@ -104,32 +104,32 @@ WORDING = load_agent("generalist").wording
 
 @pytest.mark.parametrize("text", ASKS)
 def test_asking_is_recognised(text: str) -> None:
-    assert classify(text, WORDING) == "asks"
+    assert classify_reply(text, WORDING) == "asks"
 
 
 @pytest.mark.parametrize("text", CLAIMS)
 def test_claiming_is_recognised(text: str) -> None:
-    assert classify(text, WORDING) == "claims"
+    assert classify_reply(text, WORDING) == "claims"
 
 
 @pytest.mark.parametrize("text", REPORTS)
 def test_what_is_quoted_denied_or_only_told_is_neither(text: str) -> None:
-    assert classify(text, WORDING) == "reports"
+    assert classify_reply(text, WORDING) == "reports"
 
 
 def test_asking_comes_before_claiming() -> None:
-    assert classify("The task is complete. Shall I go on?", WORDING) == "asks"
-    assert classify("Die Aufgabe ist erledigt. Soll ich noch etwas tun?", WORDING) == "asks"
+    assert classify_reply("The task is complete. Shall I go on?", WORDING) == "asks"
+    assert classify_reply("Die Aufgabe ist erledigt. Soll ich noch etwas tun?", WORDING) == "asks"
 
 
 def test_a_question_that_nobody_answered_counts_whatever_stands_before() -> None:
     text = "Should I use a table? Yes, I will. Shall I also add a legend?"
-    assert classify(text, WORDING) == "asks"
+    assert classify_reply(text, WORDING) == "asks"
 
 
 def test_code_that_is_never_closed_hides_what_follows_and_no_more() -> None:
-    assert own_words("One.\n```\nShall I?") == "One."
-    assert own_words("~~~~\n~~~\nShall I?\n~~~~\nTwo.") == "Two."
+    assert unquoted_text("One.\n```\nShall I?") == "One."
+    assert unquoted_text("~~~~\n~~~\nShall I?\n~~~~\nTwo.") == "Two."
 
 
 @pytest.mark.parametrize(
@@ -139,5 +139,5 @@ def test_code_that_is_never_closed_hides_what_follows_and_no_more() -> None:
 )
 def test_hostile_text_is_judged_in_no_time(text: str) -> None:
     begun = time.monotonic()
-    classify(text, WORDING)
+    classify_reply(text, WORDING)
     assert time.monotonic() - begun < 2

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.model.client import answer
-from activities.model.stream import Streamed
+from activities.model.client import call_endpoint
+from activities.model.stream import StreamedReply
 from config.schema.agent_sections import ModelConfig
 from tests.activities.model.test_responses import CALL, REASONING, ended, said
 from tests.activities.model.test_streams import CALLS, Form, events
@@ -60,14 +60,16 @@ def address() -> Iterator[str]:
         yield found
 
 
-def asked(address: str, api: Any, stream: bytes, cuts: set[int], *, whole: bool = True) -> Streamed:
+def asked(
+    address: str, api: Any, stream: bytes, cuts: set[int], *, whole: bool = True
+) -> StreamedReply:
     places = [0, *sorted(cut for cut in cuts if 0 < cut < len(stream)), len(stream)]
     pieces = [stream[a:b] for a, b in pairwise(places)]
     Pieces.pieces, Pieces.is_whole = [piece for piece in pieces if piece], whole
 
-    async def ask() -> Streamed:
+    async def ask() -> StreamedReply:
         async with AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0) as client:
-            return await answer(lambda _: client, ModelConfig(name="m", api=api), b"{}")
+            return await call_endpoint(lambda _: client, ModelConfig(name="m", api=api), b"{}")
 
     return asyncio.run(ask())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.job.conversation import on_wire
+from activities.job.conversation import to_wire
 from activities.model.dialect import (
     COUNTS,
     EFFORT,
@@ -70,10 +70,10 @@ TALK = {"role": "assistant", "content": "It is hot."}
     ],
 )
 def test_a_part_that_is_named_is_left_out(said: str, part: str) -> None:
-    learned = Dialect().after(f"Error code: 400 - {said}", MODEL)
+    learned = Dialect().adjust_to_refusal(f"Error code: 400 - {said}", MODEL)
     assert learned == Dialect(frozenset({part}))
     assert learned is not None
-    assert learned.after(said, learned.settings(MODEL)) is None
+    assert learned.adjust_to_refusal(said, learned.adapt_settings(MODEL)) is None
 
 
 @pytest.mark.parametrize(
@@ -86,22 +86,22 @@ def test_a_part_that_is_named_is_left_out(said: str, part: str) -> None:
     ],
 )
 def test_the_other_api_is_asked_where_it_is_named(said: str) -> None:
-    learned = Dialect().after(said, MODEL)
+    learned = Dialect().adjust_to_refusal(said, MODEL)
     assert learned == Dialect(api="responses")
     assert learned is not None
-    assert learned.settings(MODEL).api == "responses"
+    assert learned.adapt_settings(MODEL).api == "responses"
     # There and back would be for ever.
-    assert learned.after("Please use v1/chat/completions.", MODEL) is None
+    assert learned.adjust_to_refusal("Please use v1/chat/completions.", MODEL) is None
     chosen = MODEL.model_copy(update={"api": "chat"})
-    refused = Dialect().after(said, chosen)
+    refused = Dialect().adjust_to_refusal(said, chosen)
     assert refused in (None, Dialect(frozenset({EFFORT})))
 
 
 def test_responses_give_way_to_chat() -> None:
     model = MODEL.model_copy(update={"api": "responses"})
     said = "gpt-4o-search-preview is not supported with the Responses API."
-    assert Dialect().after(said, model) is None
-    assert Dialect(api=None).settings(model).api == "responses"
+    assert Dialect().adjust_to_refusal(said, model) is None
+    assert Dialect(api=None).adapt_settings(model).api == "responses"
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_responses_give_way_to_chat() -> None:
     ],
 )
 def test_reasoning_that_is_demanded_is_sent_even_after_it_was_refused(said: str) -> None:
-    learned = Dialect(frozenset({REASONING})).after(said, MODEL)
+    learned = Dialect(frozenset({REASONING})).adjust_to_refusal(said, MODEL)
     assert learned == Dialect(needs_reasoning=True)
     assert learned is not None
-    assert learned.settings(MODEL).send_reasoning is True
-    assert learned.after(said, MODEL) is None
+    assert learned.adapt_settings(MODEL).send_reasoning is True
+    assert learned.adjust_to_refusal(said, MODEL) is None
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_what_the_responses_api_does_not_take_is_left_out(
     said: str, before: bytes, after: bytes
 ) -> None:
     model = MODEL.model_copy(update={"api": "responses"})
-    learned = Dialect().after(said, model)
+    learned = Dialect().adjust_to_refusal(said, model)
     assert learned is not None
-    assert learned.worded(b"{%b" % before) == b"{%b" % after
-    assert learned.after(said, model) is None
+    assert learned.adapt_body(b"{%b" % before) == b"{%b" % after
+    assert learned.adjust_to_refusal(said, model) is None
 
 
 @pytest.mark.parametrize(
@@ -154,36 +154,38 @@ def test_what_the_responses_api_does_not_take_is_left_out(
     ],
 )
 def test_a_limit_that_is_named_is_kept_to(said: str) -> None:
-    learned = Dialect().after(f"Error code: 400 - {said}", MODEL)
+    learned = Dialect().adjust_to_refusal(f"Error code: 400 - {said}", MODEL)
     assert learned is not None
-    assert learned.settings(MODEL).max_output_tokens == 4096
-    assert learned.settings(ModelConfig(name="m", max_output_tokens=99)).max_output_tokens == 99
+    assert learned.adapt_settings(MODEL).max_output_tokens == 4096
+    assert (
+        learned.adapt_settings(ModelConfig(name="m", max_output_tokens=99)).max_output_tokens == 99
+    )
 
 
 @pytest.mark.parametrize(
     "said", ["I will not", WRONG, "max_tokens is wrong (400)", "no tool_choice", ""]
 )
 def test_what_names_nothing_teaches_nothing(said: str) -> None:
-    assert Dialect().after(said, MODEL) is None
+    assert Dialect().adjust_to_refusal(said, MODEL) is None
 
 
 def test_an_endpoint_that_refuses_everything_is_not_asked_for_ever() -> None:
     said = json.dumps({"you sent": [*range(1000, 8000), "max_tokens", "stream", "temperature",
                                     "stream_options", "max_completion_tokens"]})  # fmt: skip
     dialect, times = Dialect(), 0
-    while learned := dialect.after(said, dialect.settings(MODEL)):
+    while learned := dialect.adjust_to_refusal(said, dialect.adapt_settings(MODEL)):
         dialect, times = learned, times + 1
     assert times == 5
 
 
 def worded(*messages: dict[str, Any], without: str) -> Any:
     body = json.dumps({"model": "m", "messages": messages}).encode()
-    return json.loads(Dialect(frozenset({without})).worded(body))["messages"]
+    return json.loads(Dialect(frozenset({without})).adapt_body(body))["messages"]
 
 
 def test_settings_are_named_as_the_endpoint_wants_them() -> None:
     body = plain_body(MODEL, "s", 'What is "max_completion_tokens": 3?')
-    sent = json.loads(Dialect(frozenset({LIMIT, COUNTS})).worded(body))
+    sent = json.loads(Dialect(frozenset({LIMIT, COUNTS})).adapt_body(body))
     assert (sent["max_tokens"], sent["stream"]) == (8000, True)
     assert not {"max_completion_tokens", "stream_options"} & set(sent)
     assert "max_completion_tokens" in sent["messages"][1]["content"]
@@ -191,8 +193,8 @@ def test_settings_are_named_as_the_endpoint_wants_them() -> None:
 
 def test_a_message_of_calls_alone_has_text() -> None:
     messages = [ASKED, {**CALLS, "content": None}, {"role": "user", "content": str(CALLS)}]
-    body = on_wire({"model": "m", "messages": messages})
-    sent = json.loads(Dialect(frozenset({NULL})).worded(body))["messages"]
+    body = to_wire({"model": "m", "messages": messages})
+    sent = json.loads(Dialect(frozenset({NULL})).adapt_body(body))["messages"]
     assert sent == [ASKED, {**CALLS, "content": ""}, messages[2]]
 
 
@@ -216,18 +218,18 @@ UNKNOWN = """Unknown name \\"%s\\" at 'tools[0].function_declarations[0]"""
 
 def test_keywords_of_schemas_that_are_named_are_left_out() -> None:
     said = f"{UNKNOWN % '$schema'}.parameters': Cannot find field.\n{UNKNOWN % 'const'}.parameters'"
-    learned = Dialect().after(said, MODEL)
+    learned = Dialect().adjust_to_refusal(said, MODEL)
     assert learned == Dialect(keywords=frozenset({"$schema", "const"}))
     assert learned is not None
     more = "parameters.properties[on].format: only 'enum' and 'date-time' are supported for STRING"
-    learned = learned.after(more, MODEL)
+    learned = learned.adjust_to_refusal(more, MODEL)
     assert learned is not None
     field = {"type": "string", "const": "a", "format": "date"}
     schema = {"$schema": "x", "properties": {"const": field}, "required": ["const"]}
     tool = {"function": {"name": "find", "parameters": schema}}
     body = json.dumps({"tools": [tool], "messages": []}).encode()
-    [sent] = json.loads(learned.worded(body))["tools"]
+    [sent] = json.loads(learned.adapt_body(body))["tools"]
     assert sent["function"]["parameters"] == {
         "properties": {"const": {"type": "string"}}, "required": ["const"]
     }  # fmt: skip
-    assert learned.after(said, MODEL) is None
+    assert learned.adjust_to_refusal(said, MODEL) is None

@@ -17,11 +17,11 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.job.conversation import on_wire
-from activities.model.client import answer
-from activities.model.endpoint import REHEARSAL, chosen_name, connect
+from activities.job.conversation import to_wire
+from activities.model.client import call_endpoint
+from activities.model.endpoint import REHEARSAL, chosen_name, connect_endpoint
 from activities.model.forms import ChatForm
-from activities.model.stream import MAX_TEXT, Streamed
+from activities.model.stream import MAX_TEXT, StreamedReply
 from activities.steps.model_call import assistant_message, provider_data
 from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS
@@ -34,7 +34,7 @@ MIXED = Reply("hello", calls=[("list_files", {})])
 
 async def asked(
     transport: Any, patience: float = 5, model: ModelConfig = MODEL, body: bytes = BODY
-) -> Streamed:
+) -> StreamedReply:
     client = AsyncOpenAI(
         base_url="http://model/v1",
         api_key="k",
@@ -42,15 +42,15 @@ async def asked(
         timeout=patience,
         http_client=httpx2.AsyncClient(transport=transport, timeout=patience),
     )
-    return await answer(lambda _: client, model, body)
+    return await call_endpoint(lambda _: client, model, body)
 
 
-def sent_back(got: Streamed, maker: str, reasoning: bool | None = None) -> str:
+def sent_back(got: StreamedReply, maker: str, reasoning: bool | None = None) -> str:
     """The message that such a maker is sent of a reply that `one` has given."""
     got.maker = "one"
     message, data = assistant_message(1, got), provider_data(1, got)
     form = ChatForm(maker, reasoning)
-    return form.render(on_wire(message), on_wire(data) if data else b"").decode()
+    return form.render(to_wire(message), to_wire(data) if data else b"").decode()
 
 
 async def failed(scripted: Any, patience: float = 5) -> ApplicationError:
@@ -301,7 +301,7 @@ async def test_too_much_is_cut() -> None:
     many: Any = [("list_files", {})] * 50
     got = await asked(RehearsalTransport(Script(Reply("x" * 1_000_000, calls=many))))
     assert (len(got.text), len(got.calls)) == (MAX_TEXT, MAX_CALLS)
-    assert got.dropped == 50 - MAX_CALLS
+    assert got.dropped_calls == 50 - MAX_CALLS
 
 
 async def test_lone_surrogates_are_replaced() -> None:
@@ -316,11 +316,11 @@ def test_without_a_key_the_worker_is_told_which(
 ) -> None:
     clean()
     with pytest.raises(ApplicationError, match="OPENAI_API_KEY is not set"):
-        connect(MODEL)
+        connect_endpoint(MODEL)
     assert chosen_name(MODEL) == REHEARSAL
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     assert chosen_name(MODEL) == "m"
-    assert isinstance(connect(MODEL), openai.AsyncOpenAI)
+    assert isinstance(connect_endpoint(MODEL), openai.AsyncOpenAI)
 
 
 @pytest.mark.parametrize("key", ["\N{HORIZONTAL ELLIPSIS}", "one\ntwo"])
@@ -330,7 +330,7 @@ def test_a_key_that_no_header_can_hold_is_not_tried(
     clean()
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(ApplicationError, match="key in OPENAI_API_KEY has characters") as caught:
-        connect(MODEL)
+        connect_endpoint(MODEL)
     assert (caught.value.type, caught.value.non_retryable) == ("Credentials", True)
 
 
@@ -339,7 +339,7 @@ def test_a_line_end_is_no_part_of_a_key(
 ) -> None:
     clean()
     monkeypatch.setenv("OPENAI_API_KEY", "k\r\n")
-    assert connect(MODEL).api_key == "k"
+    assert connect_endpoint(MODEL).api_key == "k"
 
 
 async def test_a_deployment_of_azures_is_asked_at_its_address_with_its_header(
@@ -356,8 +356,10 @@ async def test_a_deployment_of_azures_is_asked_at_its_address_with_its_header(
         port = server.sockets[0].getsockname()[1]
         url = f"http://127.0.0.1:{port}/openai/deployments/d?api-version=2024-06-01"
         with pytest.raises(ApplicationError):
-            await answer(connect, model := ModelConfig(name="m", base_url=url), BODY)
-        await connect(model).close()
+            await call_endpoint(
+                connect_endpoint, model := ModelConfig(name="m", base_url=url), BODY
+            )
+        await connect_endpoint(model).close()
     first, *headers = heard[0].lower().splitlines()
     assert " /openai/deployments/d/chat/completions?api-version=2024-06-01 " in first
     assert [one for one in headers if "secret" in one] == ["api-key: secret"]
@@ -534,7 +536,7 @@ async def test_an_error_within_a_stream_counts_as_one_before_it(code: str, kind:
 )
 async def test_an_address_where_nothing_is_is_told_with_the_reason(address: str, why: str) -> None:
     with pytest.raises(ApplicationError) as caught:
-        await answer(connect, ModelConfig(name="m", base_url=address), BODY)
+        await call_endpoint(connect_endpoint, ModelConfig(name="m", base_url=address), BODY)
     assert why in str(caught.value)
     assert not any(word in str(caught.value) for word in ("secret", "Connection error"))
 
@@ -561,6 +563,8 @@ async def test_many_calls_at_once_leave_connections_that_the_next_ones_use(
         port = server.sockets[0].getsockname()[1]
         model = ModelConfig(name="tea", base_url=f"http://127.0.0.1:{port}/v1")
         for _ in range(2):
-            await asyncio.gather(*(answer(connect, model, b"{}") for _ in range(120)))
+            await asyncio.gather(
+                *(call_endpoint(connect_endpoint, model, b"{}") for _ in range(120))
+            )
         assert made == 120
-        await connect(model).close()
+        await connect_endpoint(model).close()

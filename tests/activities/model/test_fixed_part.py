@@ -9,7 +9,7 @@ import pytest
 
 from activities.model.prompt import fixed_tokens, request_body
 from activities.phases.orientation import first_messages
-from activities.text.tokens import count
+from activities.text.tokens import count_tokens
 from activities.toolkit.tool_offer import unused_tools
 from protocol.state import PhaseKind
 from tests.activities.standing import AT, Standing
@@ -33,7 +33,7 @@ def begun(path: Path, kind: PhaseKind, *, document: bool = False, traces: bool =
 def test_it_is_small(tmp_path: Path, kind: PhaseKind) -> None:
     snapshot = begun(tmp_path, kind).open()
     system = snapshot.conversation.message(0)["content"]
-    assert fixed_tokens(snapshot) + count(system) <= MOST_TOKENS
+    assert fixed_tokens(snapshot) + count_tokens(system) <= MOST_TOKENS
 
 
 def test_no_tool_is_offered_that_the_job_cannot_use(tmp_path: Path) -> None:

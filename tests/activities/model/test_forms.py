@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
-from activities.job.context_view import Compaction, View
-from activities.job.conversation import Conversation, Form, on_wire, tool_result
+from activities.job.context_view import Compaction, ContextView
+from activities.job.conversation import Conversation, MessageForm, to_wire, tool_result
 from activities.model.forms import ChatForm, ReasoningWeights, ResponsesForm
-from activities.model.stream import Streamed
+from activities.model.stream import StreamedReply
 from activities.steps.model_call import assistant_message, provider_data
 from protocol.requests import Usage
 
@@ -29,9 +29,9 @@ SAID = {
 ITEMS = [REASONING, SAID, CALL]
 
 
-def reply(**details: Any) -> Streamed:
+def reply(**details: Any) -> StreamedReply:
     base: dict[str, Any] = {"text": "I look.", "calls": [("list_files", "{}")]}
-    return Streamed(finish="tool_calls", usage=Usage(), maker=ONE, **{**base, **details})
+    return StreamedReply(finish="tool_calls", usage=Usage(), maker=ONE, **{**base, **details})
 
 
 @pytest.fixture
@@ -43,14 +43,14 @@ def conversation(tmp_path: Path) -> Conversation:
     )
 
 
-def add(held: Conversation, step: int, streamed: Streamed) -> Conversation:
+def add(held: Conversation, step: int, streamed: StreamedReply) -> Conversation:
     """A reply and the results of its calls."""
     held = held.append_reply(assistant_message(step, streamed), provider_data(step, streamed))
     return held.append(*(tool_result(step, n, "a.md") for n in range(len(streamed.calls))))
 
 
-def sent(held: Conversation, form: Form | None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(held.wire(0, None, form)))
+def sent(held: Conversation, form: MessageForm | None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(held.wire_bytes(0, None, form)))
     return found
 
 
@@ -67,7 +67,9 @@ def test_items_go_back_as_they_came_with_the_provider_s_ids(conversation: Conver
 @pytest.mark.parametrize(
     "form", [ResponsesForm("http://one/v1 other", True), ResponsesForm(ONE, False)]
 )
-def test_another_model_gets_the_same_without_ids(conversation: Conversation, form: Form) -> None:
+def test_another_model_gets_the_same_without_ids(
+    conversation: Conversation, form: MessageForm
+) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     assert sent(held, form)[2:] == [
         {"type": "message", "role": "assistant", "content": "I look."},
@@ -116,7 +118,7 @@ def test_it_is_the_same_however_many_messages_lie_together(conversation: Convers
     one_by_one = [
         item
         for number in range(len(held))
-        for item in json.loads(b"[%b]" % b",".join(held.wire(number, number + 1, form)))
+        for item in json.loads(b"[%b]" % b",".join(held.wire_bytes(number, number + 1, form)))
     ]
     assert sent(held, form) == one_by_one
     called = [item["call_id"] for item in one_by_one if item["type"] == "function_call"]
@@ -133,9 +135,9 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
         held = held.append_reply(
             assistant_message(step, reply(items=items)), provider_data(step, reply(items=items))
         ).append(tool_result(step, 0, "x" * 500))
-    view = View(held, Compaction(cleared=10, folded=6, summary="So far."))
+    view = ContextView(held, Compaction(cleared=10, folded=6, summary="So far."))
     form = ResponsesForm(ONE, True)
-    items = json.loads(b"[%b]" % b",".join(view.wire(form)))
+    items = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
     kinds = [item.get("id") or item["type"] for item in items if item["type"] != "function_call"]
     outputs = ["function_call_output"]
     reasoned = [part for n in range(3, 9) for part in (f"rs_{n}", *outputs)]
@@ -143,24 +145,26 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     assert items[5]["output"].startswith("[result cleared")
     assert items[5]["call_id"] == "call_3"
     # What cannot be read is counted as well, for the model that gets it.
-    more = view.tokens("o200k_base", ReasoningWeights(ONE, None)) - view.tokens("o200k_base")
+    more = view.count_tokens("o200k_base", ReasoningWeights(ONE, None)) - view.count_tokens(
+        "o200k_base"
+    )
     assert more == 6 * int(160 * 3 / 16)
     other = ReasoningWeights("another", None)
-    assert view.tokens("o200k_base", other) == view.tokens("o200k_base")
+    assert view.count_tokens("o200k_base", other) == view.count_tokens("o200k_base")
 
 
 @pytest.mark.parametrize(
     "form", [ChatForm(ONE, None, "breakpoint"), ResponsesForm(ONE, True, "breakpoint")]
 )
 def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
-    conversation: Conversation, form: Form
+    conversation: Conversation, form: MessageForm
 ) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     held = add(held, 2, reply(items=ITEMS))
     # A reply without calls gets no mark: endpoints take none on what a model said.
     held = held.append_reply(assistant_message(3, reply(calls=[])), None)
-    view = View(held, Compaction())
-    messages = json.loads(b"[%b]" % b",".join(view.wire(form)))
+    view = ContextView(held, Compaction())
+    messages = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))
     marked = [n for n, each in enumerate(messages) if "prompt_cache_breakpoint" in str(each)]
     assert [messages[n].get("role") or messages[n]["type"] for n in marked] == (
         ["system", "tool", "tool"]
@@ -177,7 +181,7 @@ def test_the_bytes_of_what_nobody_wants_back_are_those_that_are_stored(
     conversation: Conversation,
 ) -> None:
     held = add(conversation, 1, reply())
-    assert held.wire(0, None, ChatForm(ONE, None)) == held.wire()
+    assert held.wire_bytes(0, None, ChatForm(ONE, None)) == held.wire_bytes()
     assert held.provider_data(2) is None
     assert held.without_provider_data == held.files
-    assert on_wire(sent(held, None)[0]) == held.wire()[0]
+    assert to_wire(sent(held, None)[0]) == held.wire_bytes()[0]

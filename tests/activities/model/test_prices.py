@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from activities.model.prices import check_prices, dearest, price_of, priced
-from activities.model.stream import Streamed
+from activities.model.prices import check_prices, highest_price, price_of, priced_usage
+from activities.model.stream import StreamedReply
 from config.loader import load_agent
-from config.schema.agent import AgentConfig, Problem
+from config.schema.agent import AgentConfig, ConfigError
 from protocol.requests import Usage
 
 PRICES = {"m-1.5": {"prompt": 2, "cached": 0.5, "completion": 10}}
@@ -25,25 +25,27 @@ def config(name: str, **settings: Any) -> AgentConfig:
     return load_agent("generalist", {"model.name": name, "prices": PRICES, **settings})
 
 
-def reply(model: str) -> Streamed:
-    return Streamed(text="", calls=[], finish="stop", usage=USAGE, model=model)
+def reply(model: str) -> StreamedReply:
+    return StreamedReply(text="", calls=[], finish="stop", usage=USAGE, model=model)
 
 
 def test_a_call_costs_what_its_tokens_cost() -> None:
-    assert priced(reply("m-1.5"), config("m-1.5")).cost == pytest.approx(0.0012 + 0.0002 + 0.0005)
+    assert priced_usage(reply("m-1.5"), config("m-1.5")).cost == pytest.approx(
+        0.0012 + 0.0002 + 0.0005
+    )
     assert USAGE.cost == 0
 
 
 def test_what_is_written_to_a_cache_has_its_own_price() -> None:
     prices = {"m-1.5": {"prompt": 2, "cached": 0.5, "written": 2.5, "completion": 10}}
-    written = Streamed(
+    written = StreamedReply(
         text="", calls=[], finish="stop", model="m-1.5",
         usage=USAGE.model_copy(update={"written_tokens": 500}),
     )  # fmt: skip
-    cost = priced(written, config("m-1.5", prices=prices)).cost
+    cost = priced_usage(written, config("m-1.5", prices=prices)).cost
     assert cost == pytest.approx((100 * 2 + 400 * 0.5 + 500 * 2.5 + 50 * 10) / 1e6)
     # What a call could cost is reserved, wherever its prompt may go.
-    highest = dearest(config("m-1.5", prices=prices))
+    highest = highest_price(config("m-1.5", prices=prices))
     assert highest is not None
     assert highest.prompt == 2.5
 
@@ -51,7 +53,7 @@ def test_what_is_written_to_a_cache_has_its_own_price() -> None:
 @pytest.mark.parametrize("name", ["rehearsal", "unknown"])
 def test_what_costs_nothing_says_nothing(name: str) -> None:
     """Unset fields are not written into the history."""
-    usage = priced(reply(name), config(name))
+    usage = priced_usage(reply(name), config(name))
     assert usage.model_fields_set == {
         "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens"
     }  # fmt: skip
@@ -62,7 +64,7 @@ def test_the_rehearsal_model_is_free_unless_it_has_a_price() -> None:
     assert free is not None
     assert free.cost(10**6, 0, 10**6) == 0
     charged = config("rehearsal", prices={"rehearsal": {"prompt": 1, "completion": 1}})
-    assert priced(reply("rehearsal"), charged).cost > 0
+    assert priced_usage(reply("rehearsal"), charged).cost > 0
 
 
 @pytest.mark.parametrize("scope", ["job", "phase"])
@@ -71,17 +73,19 @@ def test_a_limit_on_cost_needs_the_price(scope: str) -> None:
     check_prices(config("m-1.5", **limit))
     check_prices(config("rehearsal", **limit))
     check_prices(config("unknown"))
-    with pytest.raises(Problem, match=rf"limits.{scope}.cost: .*model unknown .*prices.unknown"):
+    with pytest.raises(
+        ConfigError, match=rf"limits.{scope}.cost: .*model unknown .*prices.unknown"
+    ):
         check_prices(config("unknown", **limit))
 
 
 def test_a_fallback_costs_its_own_price_and_the_dearest_is_reserved() -> None:
     prices = {**PRICES, "big": {"prompt": 20, "completion": 5}}
     chain = config("m-1.5", prices=prices, fallbacks=[{"name": "big"}])
-    assert priced(reply("big"), chain).cost == pytest.approx(0.02 + 0.00025)
-    highest = dearest(chain)
+    assert priced_usage(reply("big"), chain).cost == pytest.approx(0.02 + 0.00025)
+    highest = highest_price(chain)
     assert highest is not None
     assert (highest.prompt, highest.completion) == (20, 10)
-    assert dearest(config("m-1.5", fallbacks=[{"name": "unknown"}])) is None
-    with pytest.raises(Problem, match="price of the model unknown"):
+    assert highest_price(config("m-1.5", fallbacks=[{"name": "unknown"}])) is None
+    with pytest.raises(ConfigError, match="price of the model unknown"):
         check_prices(config("m-1.5", fallbacks=[{"name": "unknown"}], **{"limits.job.cost": 1.0}))

@@ -43,14 +43,14 @@ def test_api_and_marks_go_by_address_and_name(
 ) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    model = Dialect().settings(ModelConfig(name=name, base_url=address))
+    model = Dialect().adapt_settings(ModelConfig(name=name, base_url=address))
     assert (model.api, model.cache_marks, takes_cache_key(model)) == (api, marks, has_key)
 
 
 def test_what_is_configured_counts_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     model = ModelConfig(name="gpt-6-sol", api="chat", cache_marks="none", send_reasoning=True)
-    assert Dialect().settings(model) == model
+    assert Dialect().adapt_settings(model) == model
 
 
 def test_a_maker_is_an_address_and_a_model_without_its_password(

@@ -13,8 +13,8 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.model.client import answer
-from activities.model.stream import MAX_TEXT, Streamed
+from activities.model.client import call_endpoint
+from activities.model.stream import MAX_TEXT, StreamedReply
 from activities.steps.model_call import provider_data
 from config.schema.agent_sections import ModelConfig
 
@@ -55,7 +55,7 @@ def client(transport: Any) -> AsyncOpenAI:
     )  # fmt: skip
 
 
-async def asked(*events: dict[str, Any], model: ModelConfig = MODEL) -> Streamed:
+async def asked(*events: dict[str, Any], model: ModelConfig = MODEL) -> StreamedReply:
     told = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
     found: list[str] = []
 
@@ -64,7 +64,7 @@ async def asked(*events: dict[str, Any], model: ModelConfig = MODEL) -> Streamed
         headers = {"content-type": "text/event-stream"}
         return httpx2.Response(200, headers=headers, content=told.encode())
 
-    got = await answer(lambda _: client(httpx2.MockTransport(give)), model, b"{}")
+    got = await call_endpoint(lambda _: client(httpx2.MockTransport(give)), model, b"{}")
     assert found == ["/v1/responses"]
     return got
 
@@ -86,7 +86,7 @@ async def test_a_reply_is_put_together_from_its_items() -> None:
 
 async def test_one_that_comes_whole_is_the_same() -> None:
     whole = httpx2.Response(200, json=response(REASONING, CALL))
-    got = await answer(
+    got = await call_endpoint(
         lambda _: client(httpx2.MockTransport(lambda _: whole)),
         MODEL.model_copy(update={"stream": False}),
         b"{}",
@@ -111,7 +111,7 @@ async def test_items_count_where_the_whole_reply_lists_none() -> None:
 async def test_one_that_was_cancelled_is_no_reply() -> None:
     whole = httpx2.Response(200, json=response(status="cancelled"))
     with pytest.raises(ApplicationError, match="cancelled") as caught:
-        await answer(lambda _: client(httpx2.MockTransport(lambda _: whole)), MODEL, b"{}")
+        await call_endpoint(lambda _: client(httpx2.MockTransport(lambda _: whole)), MODEL, b"{}")
     assert (caught.value.type, caught.value.non_retryable) == ("Endpoint", False)
 
 
@@ -210,8 +210,8 @@ async def test_silence_is_a_stall_but_while_it_thinks() -> None:
     thinks = {"type": "response.output_item.added", "item": {"type": "reasoning"}}
     tells = {"type": "response.reasoning_summary_part.done", "part": {}}
     for endpoint in (slow(created, thinks), slow(created, thinks, tells)):
-        got = await answer(partial(_connected, endpoint), MODEL, b"{}")
+        got = await call_endpoint(partial(_connected, endpoint), MODEL, b"{}")
         assert got.calls == [("list_files", "{}")]
     speaks = {"type": "response.output_text.delta", "delta": "I"}
     with pytest.raises(ApplicationError, match="said nothing for 1 s"):
-        await answer(lambda _: slow(created, thinks, speaks), MODEL, b"{}")
+        await call_endpoint(lambda _: slow(created, thinks, speaks), MODEL, b"{}")

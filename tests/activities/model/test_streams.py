@@ -16,10 +16,10 @@ from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import MIXED_UP
 from activities.model.call_pieces import Piece, read_calls
-from activities.model.client import answer
+from activities.model.client import call_endpoint
 from activities.model.json_text import is_object
-from activities.model.stream import Streamed
-from activities.steps.model_call import unusable
+from activities.model.stream import StreamedReply
+from activities.steps.model_call import unusable_arguments
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import REGISTRY
 from config.schema.agent_sections import ModelConfig
@@ -194,13 +194,13 @@ class Endpoint(Handler):
         self.give(self.stream, "text/event-stream")
 
 
-async def ask(stream: bytes) -> Streamed:
+async def ask(stream: bytes) -> StreamedReply:
     handler = type("Endpoint", (Endpoint,), {"stream": stream})
     with served(handler) as address:
         url = f"{address}/v1"
         # Not one of the clients that are kept by address: the next server may get this port again.
         async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
-            return await answer(lambda _: client, ModelConfig(name="m", base_url=url), BODY)
+            return await call_endpoint(lambda _: client, ModelConfig(name="m", base_url=url), BODY)
 
 
 SEEN = {path.stem: path.read_bytes() for path in sorted(STREAMS.glob("*.sse"))}
@@ -242,7 +242,7 @@ async def test_the_model_hears_of_calls_that_cannot_be_told_apart() -> None:
     got = await ask(events(form.pieces(CALLS["two"]), "finish"))
     [(_, raw)] = got.calls
     with pytest.raises(ToolError, match=r"cannot be told apart.*one call at a time"):
-        REGISTRY["read_file"].parse(unusable(raw, cut=False))
+        REGISTRY["read_file"].parse(unusable_arguments(raw, cut=False))
 
 
 async def test_a_reply_that_was_cut_at_its_limit_keeps_the_calls_that_were_whole() -> None:

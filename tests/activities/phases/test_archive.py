@@ -14,10 +14,10 @@ from activities.phases.archive import (
     Outcome,
     archive_page,
     archive_phase,
-    archive_question,
+    archive_prompt,
     with_undone_pages,
 )
-from activities.text.tokens import count
+from activities.text.tokens import count_tokens
 from tests.activities.standing import Standing
 from workflows.budget import SUMMARY_TOKENS
 
@@ -62,8 +62,8 @@ def test_what_is_sent_for_a_summary_is_what_the_limits_reserve(
 ) -> None:
     said = {"role": "user", "content": text * 1000}
     snapshot.begin_conversation({"role": "system", "content": "s"}, *[said] * 200)
-    asked = archive_question(snapshot)
-    assert 10_000 < count(asked) < SUMMARY_TOKENS
+    asked = archive_prompt(snapshot)
+    assert 10_000 < count_tokens(asked) < SUMMARY_TOKENS
     assert asked.count("[TRUNCATED the middle of the phase]") == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from activities.phases.archive import FORKED
 from activities.phases.orientation import PART_TOKENS, first_messages, last_page
-from activities.text.tokens import count
+from activities.text.tokens import count_tokens
 from protocol.state import PhaseKind
 from tests.activities.standing import Standing
 
@@ -103,7 +103,7 @@ def test_a_second_attempt_is_shown_what_went_wrong_and_what_was_learned(tmp_path
 def test_each_part_is_bounded_and_points_to_the_rest(tmp_path: Path, name: str) -> None:
     _, first = opening(tmp_path, "strategic", **{name: "many words " * 10_000})
     assert f'read_file("{name}") shows all' in first
-    assert count(first) < PART_TOKENS + 1000
+    assert count_tokens(first) < PART_TOKENS + 1000
 
 
 @pytest.mark.parametrize("kind", ["strategic", "tactical"])
@@ -112,7 +112,7 @@ def test_every_system_prompt_has_workspace_md_bounded(tmp_path: Path, kind: Phas
     assert FILES["workspace.md"] in system
     system, _ = opening(tmp_path / "long", kind, **{"workspace.md": "many words " * 10_000})
     assert 'read_file("workspace.md") shows all' in system
-    assert count(system) < 4000 + 2000
+    assert count_tokens(system) < 4000 + 2000
 
 
 @pytest.mark.parametrize("kind", ["strategic", "tactical"])

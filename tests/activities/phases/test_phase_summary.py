@@ -13,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.job.snapshot import Snapshot
 from activities.runtime.failures import ATTEMPTS
-from activities.steps.transition import Phases
+from activities.steps.transition import TransitionActivity
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.requests import LOST_WORKERS
 from rehearsal import Cut, Failure, Reply, Script
@@ -32,7 +32,7 @@ def job(tmp_path: Path) -> Standing:
 
 
 async def turn(job: Standing, script: Script, attempt: int = 1) -> TransitionReply:
-    activity = Phases(job.root, lambda _: client_for(script)).transition
+    activity = TransitionActivity(job.root, lambda _: client_for(script)).transition
     request = TransitionRequest(
         root=job.root.id,
         commit=job.commit,

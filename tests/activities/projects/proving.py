@@ -10,11 +10,11 @@ from typing import Any
 
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.commands import sandbox
-from activities.projects.proof_run import Proved, Proving
+from activities.projects.proof_run import ProofResult, ProofRunner
 from config.schema.shell import ShellConfig
 from protocol.handoffs import Handoff
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 VENV = Path(sys.prefix)
 SHELL = ShellConfig(
     readable=list(dict.fromkeys([str(VENV), sys.base_prefix])), path=[str(VENV / "bin")]
@@ -47,8 +47,8 @@ class Bench:
         self.store = Checkpoints.create(self.root, "job").store
 
     @property
-    def proving(self) -> Proving:
-        return Proving(self.root, "job", self.shell, "repo")
+    def proving(self) -> ProofRunner:
+        return ProofRunner(self.root, "job", self.shell, "repo")
 
     def files(self, product: Mapping[str, str]) -> Files:
         files = Files.empty(self.store)
@@ -63,7 +63,7 @@ class Bench:
         *,
         before: Mapping[str, str] | None = None,
         **details: Any,
-    ) -> Proved:
+    ) -> ProofResult:
         given = {"command": command} if isinstance(command, str) else command
         handoff = Handoff.model_validate(
             {
@@ -77,7 +77,7 @@ class Bench:
             }
         )
         handed = self.files(before) if before is not None else None
-        return self.proving.prove(self.files(product), handoff, handed)
+        return self.proving.run_checks(self.files(product), handoff, handed)
 
     def why(self, product: Mapping[str, str], *args: Any, **details: Any) -> str:
         """Why it is not proved; empty when it is."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.projects.handoff import hand_over, refusals
-from activities.projects.repository import Repository, repository_path
+from activities.projects.handoff import hand_over, handoff_problems
+from activities.projects.repository import ProjectRepository, repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing
 
@@ -17,7 +17,7 @@ from tests.activities.standing import AT, Standing
 def tester(tmp_path: Path) -> Standing:
     """A tester of a page that was handed over."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="tester")
-    held = Repository.create(repository_path(standing.root, "tea"))
+    held = ProjectRepository.create(repository_path(standing.root, "tea"))
     files = {"menu.md": b"tea\n", "run.log": b"once\n"}
     commit = held.commit(
         held.with_files(str(held.git.TreeBuilder().write()), files), [], "begin", AT
@@ -50,7 +50,7 @@ def judged(tester: Standing) -> list[str]:
     checks = [{"check": "browser", "passed": True}]
     verdict = {"health": "ok", "checks": checks, "passed": True, "findings": []}
     tester.write("output/verdict.json", json.dumps(verdict))
-    return refusals(tester.open())
+    return handoff_problems(tester.open())
 
 
 def test_what_was_not_looked_at_is_named_with_a_way_out(tester: Standing) -> None:

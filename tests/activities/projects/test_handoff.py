@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from activities.projects.evidence import evidence_of, tool_proofs
-from activities.projects.handoff import hand_over, product, refusals, render_handoff
-from activities.projects.repository import Repository, repository_path
-from config.schema.agent import Problem
+from activities.projects.evidence import read_evidence, tool_proofs
+from activities.projects.handoff import hand_over, handoff_problems, product_tree, render_handoff
+from activities.projects.repository import ProjectRepository, repository_path
+from config.schema.agent import ConfigError
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.proof import Check
 from protocol.state import DoneWhen, Match
@@ -25,13 +25,13 @@ def standing(tmp_path: Path) -> Standing:
     return Standing.begin(tmp_path, kind="tactical")
 
 
-def repository(standing: Standing) -> tuple[Repository, str]:
-    held = Repository.create(repository_path(standing.root, "tea"))
+def repository(standing: Standing) -> tuple[ProjectRepository, str]:
+    held = ProjectRepository.create(repository_path(standing.root, "tea"))
     nothing = str(held.git.TreeBuilder().write())
     return held, held.commit(held.with_files(nothing, {"menu.md": b"tea\n"}), [], "begin", AT)
 
 
-def state(held: Repository, brief: str = "# Tea room\n") -> str:
+def state(held: ProjectRepository, brief: str = "# Tea room\n") -> str:
     """The project's own files."""
     tree = held.with_files(str(held.git.TreeBuilder().write()), {"project.md": brief.encode()})
     return held.commit(tree, [], "state", AT)
@@ -115,7 +115,7 @@ def test_a_feature_names_how_it_is_proved(
     )
     one = {"id": "brew", "description": "Brews tea.", "checks": ["unit"], **feature}
     standing.write("output/features.json", json.dumps({"features": [one]}))
-    found = refusals(standing.open())
+    found = handoff_problems(standing.open())
     assert why in " ".join(found) if why else found == []
 
 
@@ -126,34 +126,34 @@ def test_a_job_knows_those_that_had_its_task_before() -> None:
 
 def test_a_precondition_that_does_not_hold_keeps_the_job_from_beginning(standing: Standing) -> None:
     needs = [DoneWhen(matches=Match(path="repo/menu.md", pattern="coffee"))]
-    with pytest.raises(Problem, match="brew-coder-1: the precondition does not hold"):
+    with pytest.raises(ConfigError, match="brew-coder-1: the precondition does not hold"):
         handed(standing, precondition=needs)
 
 
 def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standing) -> None:
     handed(standing, postcondition=[DoneWhen(file_exists="repo/brew.py")])
     standing.write("repo/menu.md", "<<<<<<< menu.md\ntea\n=======\ncoffee\n>>>>>>> menu.md\n")
-    missing, marked = refusals(standing.open())
+    missing, marked = handoff_problems(standing.open())
     assert "There is no repo/brew.py" in missing
     assert "marks of a merge conflict in repo/menu.md" in marked
     # One that was left when the file got another name.
     standing.write("repo/cards.md", "tea\r\n>>>>>>> menu.md\r\n")
     standing.write("repo/menu.md", "tea\n")
-    assert "in repo/cards.md." in refusals(standing.open())[1]
+    assert "in repo/cards.md." in handoff_problems(standing.open())[1]
     # A text about git.
     standing.write("repo/cards.md", "<<<<<<< HEAD\ntea\n=======\ncoffee\n>>>>>>> other\n")
     standing.write("repo/brew.py", "1\n")
-    assert refusals(standing.open()) == []
+    assert handoff_problems(standing.open()) == []
     # One whose name is not UTF-8.
     standing.put(lambda files: files.write("repo/caf\udce9", b">>>>>>> menu.md\n"))
-    assert "in repo/caf?." in refusals(standing.open())[0]
+    assert "in repo/caf?." in handoff_problems(standing.open())[0]
 
 
 def test_all_that_is_wrong_with_a_report_is_told_at_once(standing: Standing) -> None:
     handed(standing, report="features")
     long = [{"id": f"f{n}", "description": "x" * 801, "checks": ["unit"]} for n in range(20)]
     standing.write("output/features.json", json.dumps({"features": [*long, {"id": "Brew"}]}))
-    [why] = refusals(standing.open())
+    [why] = handoff_problems(standing.open())
     assert "features.0.description, features.1.description" in why
     assert "features.19.description: string should have at most 800 characters" in why
     assert "features.20.id: string should match" in why
@@ -161,24 +161,24 @@ def test_all_that_is_wrong_with_a_report_is_told_at_once(standing: Standing) -> 
 
 
 def test_a_job_without_a_project_is_asked_nothing(standing: Standing) -> None:
-    assert refusals(standing.open()) == []
+    assert handoff_problems(standing.open()) == []
 
 
 def test_a_tester_that_ran_nothing_is_sent_back(standing: Standing) -> None:
     handed(standing, report="verdict", checks=["unit"], proof=PROOF)
-    assert refusals(standing.open()) == [
+    assert handoff_problems(standing.open()) == [
         "There is no file output/verdict.json, which the task asks for."
     ]
     verdict: dict[str, Any] = {"health": "ok", "checks": [{"check": "unit", "passed": True}]}
     standing.write("output/verdict.json", json.dumps({**verdict, "passed": True}))
-    [why] = refusals(standing.open())
+    [why] = handoff_problems(standing.open())
     assert "The check unit was not run" in why
     # A call that fails, and one of another tool, are no evidence.
     standing.call("read_file", path="repo/menu.md")
     standing.call("search_files", query="", path="nowhere")
-    assert len(refusals(standing.open())) == 1
+    assert len(handoff_problems(standing.open())) == 1
     standing.call("search_files", query="tea", path="repo")
-    assert refusals(standing.open()) == []
+    assert handoff_problems(standing.open()) == []
     [run] = tool_proofs(standing.open(), "c1")
     assert run.ran.startswith("search_files {")
     assert (run.check, run.commit, run.asked_by, run.phase) == ("unit", "c1", "brew-coder-1", 2)
@@ -186,7 +186,7 @@ def test_a_tester_that_ran_nothing_is_sent_back(standing: Standing) -> None:
     snapshot = standing.open()
     snapshot.shelve_conversation(2)
     snapshot.begin_conversation({"role": "system", "content": "s"})
-    assert refusals(snapshot) == []
+    assert handoff_problems(snapshot) == []
 
 
 def test_a_result_that_counts_errors_is_no_failed_call(standing: Standing) -> None:
@@ -200,7 +200,7 @@ def test_a_result_that_counts_errors_is_no_failed_call(standing: Standing) -> No
     snapshot.begin_conversation({"role": "system", "content": "s"})
     for each in (*standing.open().conversation.messages()[1:-1], told):
         snapshot.conversation = snapshot.conversation.append(each)
-    [run] = evidence_of(snapshot).runs["unit"]
+    [run] = read_evidence(snapshot).runs["unit"]
     assert run.head == "Errors: 0, warnings: 2"
 
 
@@ -208,7 +208,7 @@ def test_a_result_that_counts_errors_is_no_failed_call(standing: Standing) -> No
 def test_a_report_that_is_nested_too_deep_is_sent_back(standing: Standing, kind: Any) -> None:
     handed(standing, report=kind, checks=["unit"], proof=PROOF)
     standing.write(f"output/{kind}.json", "[" * 100_000)
-    assert f"output/{kind}.json is not valid JSON" in refusals(standing.open())[0]
+    assert f"output/{kind}.json is not valid JSON" in handoff_problems(standing.open())[0]
 
 
 def test_names_that_git_does_not_take_are_named(standing: Standing) -> None:
@@ -216,7 +216,7 @@ def test_names_that_git_does_not_take_are_named(standing: Standing) -> None:
     for name in ("git~1", "caf\udce9/a.md", ".git/config", "GIT~1/b", "git~10"):
         standing.put(lambda files, name=name: files.write(f"repo/{name}", b"x"))  # type: ignore[misc]
     standing.put(lambda files: files.write("git~1", b"of no product"))
-    [told] = refusals(standing.open())
+    [told] = handoff_problems(standing.open())
     assert told == (
         "Git takes no file or folder of these names; rename or delete them: "
         "'repo/GIT~1', 'repo/caf\\udce9', 'repo/git~1'."
@@ -246,16 +246,16 @@ def test_a_verdict_that_does_not_hold_together_is_sent_back(
     handed(standing, report="verdict", **details)
     standing.call("search_files", query="tea", path="repo")
     standing.write("output/verdict.json", json.dumps({"health": "ok", **verdict}))
-    assert why in " ".join(refusals(standing.open()))
+    assert why in " ".join(handoff_problems(standing.open()))
 
 
 def test_a_division_is_held_against_the_scope_at_the_managers_own_gate(standing: Standing) -> None:
     handed(standing, report="groups", routing={"required": ["S1", "S2"]})
     standing.write("output/groups.json", "{not json")
-    assert "not valid JSON" in refusals(standing.open())[0]
+    assert "not valid JSON" in handoff_problems(standing.open())[0]
     one = {"groups": [{"id": "a", "title": "A", "items": ["S1"]}]}
     standing.write("output/groups.json", json.dumps(one))
-    assert "in no group: S2" in refusals(standing.open())[0]
+    assert "in no group: S2" in handoff_problems(standing.open())[0]
 
 
 def test_what_the_system_keeps_and_caches_are_not_taken_over(standing: Standing) -> None:
@@ -268,9 +268,9 @@ def test_what_the_system_keeps_and_caches_are_not_taken_over(standing: Standing)
     snapshot = standing.open()
     assert snapshot.link
     held, commit = repository(standing)
-    tree = product(held, snapshot, "repo", snapshot.link.handoff)
+    tree = product_tree(held, snapshot, "repo", snapshot.link.handoff)
     made = held.commit(tree, [commit], "made", AT)
-    assert held.file(made, "feature-list.json") is None
-    assert held.changed(commit, made) == ["brew.py", "completion.json"]
-    tree = product(held, snapshot, "output", snapshot.link.handoff)
-    assert held.file(held.commit(tree, [commit], "made", AT), "completion.json") is None
+    assert held.read_file(made, "feature-list.json") is None
+    assert held.changed_paths(commit, made) == ["brew.py", "completion.json"]
+    tree = product_tree(held, snapshot, "output", snapshot.link.handoff)
+    assert held.read_file(held.commit(tree, [commit], "made", AT), "completion.json") is None

@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
-from activities.projects.repository import Repository, repository_path
+from activities.projects.repository import ProjectRepository, repository_path
 
 AT = 1_700_000_000
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    return Repository.create(repository_path(Root.open(tmp_path / "r", create=True), "tea room"))
+def repository(tmp_path: Path) -> ProjectRepository:
+    return ProjectRepository.create(
+        repository_path(Root.open(tmp_path / "r", create=True), "tea room")
+    )
 
 
 @pytest.fixture
@@ -23,18 +25,20 @@ def empty(tmp_path: Path) -> Files:
     return Files.empty(checkpoints.store)
 
 
-def commit(repository: Repository, *parents: str, **files: str) -> str:
+def commit(repository: ProjectRepository, *parents: str, **files: str) -> str:
     data = {name.replace("_", "."): text.encode() for name, text in files.items()}
     base = repository.tree_id(parents[0]) if parents else empty_tree(repository)
     tree = repository.with_files(base, data)
     return repository.commit(tree, list(parents), "made", AT)
 
 
-def empty_tree(repository: Repository) -> str:
+def empty_tree(repository: ProjectRepository) -> str:
     return str(repository.git.TreeBuilder().write())
 
 
-def test_a_folder_goes_out_and_comes_back_as_it_was(repository: Repository, empty: Files) -> None:
+def test_a_folder_goes_out_and_comes_back_as_it_was(
+    repository: ProjectRepository, empty: Files
+) -> None:
     files = empty.write("repo/src/main.py", b"print()\n", executable=True)
     files = files.write("repo/.gitignore", b"*.pyc\n").link("repo/latest", "src/main.py")
     files = files.write("other/notes.md", b"no product\n").make_folder("repo/nothing")
@@ -43,21 +47,21 @@ def test_a_folder_goes_out_and_comes_back_as_it_was(repository: Repository, empt
     tree = repository.take_from(files, "repo")
     made = repository.commit(tree, [], "made", AT)
     # For git it is an ordinary tree: no folder in buckets, no name escaped.
-    assert repository.file(made, ".gitignore") == b"*.pyc\n"
-    assert repository.file(made, "many/299.txt") == b"x"
+    assert repository.read_file(made, ".gitignore") == b"*.pyc\n"
+    assert repository.read_file(made, "many/299.txt") == b"x"
     back = repository.put_into(empty.write("repo/old.txt", b"goes"), made, "repo")
     assert back.id == files.delete("repo/nothing").delete("other").id
 
 
-def test_a_git_folder_of_an_agent_is_left_out(repository: Repository, empty: Files) -> None:
-    files = empty.write("repo/a.txt", b"a").with_raw(
-        ("repo", ".git"), empty.write("x", b"x").raw(("x",))
+def test_a_git_folder_of_an_agent_is_left_out(repository: ProjectRepository, empty: Files) -> None:
+    files = empty.write("repo/a.txt", b"a").with_tree_entry(
+        ("repo", ".git"), empty.write("x", b"x").tree_entry(("x",))
     )
     tree = repository.take_from(files, "repo")
     assert tree == repository.take_from(empty.write("repo/a.txt", b"a"), "repo")
 
 
-def test_what_git_has_no_name_for_is_left_out(repository: Repository, empty: Files) -> None:
+def test_what_git_has_no_name_for_is_left_out(repository: ProjectRepository, empty: Files) -> None:
     files = empty.write("repo/a.txt", b"a")
     for name in ("git~1", "caf\udce9/a.md", "src/GIT~1/b"):
         files = files.write(f"repo/{name}", b"x")
@@ -66,19 +70,23 @@ def test_what_git_has_no_name_for_is_left_out(repository: Repository, empty: Fil
     assert tree == repository.take_from(wanted, "repo")
 
 
-def test_a_merge_has_both_sides_and_is_the_same_when_it_is_retried(repository: Repository) -> None:
+def test_a_merge_has_both_sides_and_is_the_same_when_it_is_retried(
+    repository: ProjectRepository,
+) -> None:
     base = commit(repository, readme="tea\n")
     head, other = commit(repository, base, green="g\n"), commit(repository, base, black="b\n")
     made, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == []
-    assert repository.file(made, "green") == b"g\n"
-    assert repository.file(made, "black") == b"b\n"
+    assert repository.read_file(made, "green") == b"g\n"
+    assert repository.read_file(made, "black") == b"b\n"
     assert repository.merge(head, other, "Merge", AT) == (made, [])
     # What is there already changes nothing.
     assert repository.merge(made, other, "Merge", AT) == (made, [])
 
 
-def test_what_collides_is_marked_and_merges_once_it_is_mended(repository: Repository) -> None:
+def test_what_collides_is_marked_and_merges_once_it_is_mended(
+    repository: ProjectRepository,
+) -> None:
     base = commit(repository, menu_md="tea\n")
     head, other = (
         commit(repository, base, menu_md="green\n"),
@@ -86,18 +94,18 @@ def test_what_collides_is_marked_and_merges_once_it_is_mended(repository: Reposi
     )
     marked, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == ["menu.md"]
-    text = (repository.file(marked, "menu.md") or b"").decode()
+    text = (repository.read_file(marked, "menu.md") or b"").decode()
     assert text.startswith("<<<<<<< menu.md\n")  # by which marks that are left are known
     assert "green\n" in text
     assert "b\n" in text
     mended = commit(repository, marked, menu_md="green\nb\n")
     made, conflicts = repository.merge(head, mended, "Merge", AT)
     assert conflicts == []
-    assert repository.file(made, "menu.md") == b"green\nb\n"
+    assert repository.read_file(made, "menu.md") == b"green\nb\n"
 
 
 def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
-    repository: Repository,
+    repository: ProjectRepository,
 ) -> None:
     base = commit(repository, a="1\n", b="\0one")
     head = commit(repository, base, a="2\n", b="\0two")
@@ -108,9 +116,9 @@ def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
         "a (deleted or renamed on one side; what is there is what others had accepted)",
         "b (what others had accepted; yours is b~yours)",
     ]
-    assert repository.file(made, "a") == b"2\n"
-    assert repository.file(made, "b") == b"\0two"
-    assert repository.file(made, "b~yours") == b"\0three"
+    assert repository.read_file(made, "a") == b"2\n"
+    assert repository.read_file(made, "b") == b"\0two"
+    assert repository.read_file(made, "b~yours") == b"\0three"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +127,7 @@ def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
     [(b"\0one", b""), (b"one", b"tea\n" * 2000 + b"\0tea\n")],
 )
 def test_a_file_that_was_no_text_or_is_none_further_on_collides_without_marks(
-    repository: Repository, before: bytes, end: bytes
+    repository: ProjectRepository, before: bytes, end: bytes
 ) -> None:
     first = repository.with_files(empty_tree(repository), {"b": before})
     base = repository.commit(first, [], "made", AT)
@@ -129,8 +137,8 @@ def test_a_file_that_was_no_text_or_is_none_further_on_collides_without_marks(
     )
     made, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == ["b (what others had accepted; yours is b~yours)"]
-    assert repository.file(made, "b") == b"two\n" + end
-    assert repository.file(made, "b~yours") == b"three\n" + end
+    assert repository.read_file(made, "b") == b"two\n" + end
+    assert repository.read_file(made, "b~yours") == b"three\n" + end
 
 
 @pytest.mark.parametrize(
@@ -141,7 +149,7 @@ def test_a_file_that_was_no_text_or_is_none_further_on_collides_without_marks(
     ],
 )
 def test_a_file_where_the_other_side_has_a_folder_is_kept_beside_it(
-    repository: Repository, empty: Files, mine: str, other: str, told: str, beside: str
+    repository: ProjectRepository, empty: Files, mine: str, other: str, told: str, beside: str
 ) -> None:
     base = commit(repository, readme="tea\n")
     head, theirs = (
@@ -150,13 +158,13 @@ def test_a_file_where_the_other_side_has_a_folder_is_kept_beside_it(
     )
     made, [conflict] = repository.merge(head, theirs, "Merge", AT)
     assert told in conflict
-    assert repository.file(made, "x/y") == b"x"
-    assert repository.file(made, beside) == b"x"
+    assert repository.read_file(made, "x/y") == b"x"
+    assert repository.read_file(made, beside) == b"x"
 
 
 @pytest.mark.parametrize("renamed_by", ["accepted", "yours"])
 def test_a_file_renamed_to_what_is_a_folder_on_the_other_side_is_kept_beside_it(
-    repository: Repository, empty: Files, renamed_by: str
+    repository: ProjectRepository, empty: Files, renamed_by: str
 ) -> None:
     tea = empty.write("repo/tea", b"tea\n" * 9)
     base, renamed, filled = (
@@ -168,12 +176,12 @@ def test_a_file_renamed_to_what_is_a_folder_on_the_other_side_is_kept_beside_it(
     head, theirs = (repository.commit(tree, [first], "made", AT) for tree in sides)
     made, conflicts = repository.merge(head, theirs, "Merge", AT)
     assert conflicts == [f"x (a folder on one side; the file of the other is x~{renamed_by})"]
-    assert repository.file(made, "x/y") == b"y"
-    assert repository.file(made, f"x~{renamed_by}") == b"tea\n" * 9
-    assert repository.file(made, "tea") is None
+    assert repository.read_file(made, "x/y") == b"y"
+    assert repository.read_file(made, f"x~{renamed_by}") == b"tea\n" * 9
+    assert repository.read_file(made, "tea") is None
 
 
-def test_links_collide_without_marks(repository: Repository, empty: Files) -> None:
+def test_links_collide_without_marks(repository: ProjectRepository, empty: Files) -> None:
     base = commit(repository, readme="tea\n")
     head, other = (
         repository.commit(
@@ -183,23 +191,25 @@ def test_links_collide_without_marks(repository: Repository, empty: Files) -> No
     )
     made, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == ["x (what others had accepted; yours is x~yours)"]
-    assert repository.file(made, "x") == b"green"
-    assert repository.file(made, "x~yours") == b"black"
+    assert repository.read_file(made, "x") == b"green"
+    assert repository.read_file(made, "x~yours") == b"black"
 
 
-def test_a_branch_moves_whatever_a_killed_worker_left(repository: Repository) -> None:
+def test_a_branch_moves_whatever_a_killed_worker_left(repository: ProjectRepository) -> None:
     first = commit(repository, a="1")
     (repository.path / "refs/heads/main.lock").parent.mkdir(parents=True, exist_ok=True)
     (repository.path / "refs/heads/main.lock").touch()
     for made in (first, commit(repository, first, a="2")):
-        repository.point("main", made)
+        repository.set_branch("main", made)
         assert str(repository.git.references["refs/heads/main"].target) == made
-    repository.point("jobs/no..name", first)
+    repository.set_branch("jobs/no..name", first)
     assert list(repository.git.branches) == ["main"]
 
 
-def test_what_is_not_there_is_said_to_be_missing(repository: Repository, tmp_path: Path) -> None:
+def test_what_is_not_there_is_said_to_be_missing(
+    repository: ProjectRepository, tmp_path: Path
+) -> None:
     with pytest.raises(CheckpointMissing):
         repository.tree_id("0" * 40)
     with pytest.raises(CheckpointMissing):
-        Repository(tmp_path / "none.git")
+        ProjectRepository(tmp_path / "none.git")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from activities.projects.runners import (
-    fault,
+    command_fault,
     lacks_runner,
-    read_closing,
     read_coverage,
     read_junit,
+    read_summary_line,
 )
 from protocol.proof import in_repository
 from protocol.text import commit_message
@@ -44,18 +44,18 @@ CLOSINGS = [
 def test_closing_lines_of_known_runners_are_read(
     command: str, output: str, wanted: tuple[int, int, int]
 ) -> None:
-    assert fault(command) == ""
-    found = read_closing(f"collecting\n{output}\n", command)
+    assert command_fault(command) == ""
+    found = read_summary_line(f"collecting\n{output}\n", command)
     assert found
     assert (found.tests, found.failed, found.skipped) == wanted
     # Through something else than the runner itself as well; but not through another runner.
-    assert read_closing(output, "make test")
-    assert read_closing("28 passed in 0.1s", "go test ./...") is None
+    assert read_summary_line(output, "make test")
+    assert read_summary_line("28 passed in 0.1s", "go test ./...") is None
 
 
 @pytest.mark.parametrize("output", ["28 passed", "All 28 tests passed!", "OK", "Ran 28 tests", ""])
 def test_what_no_runner_writes_is_no_count(output: str) -> None:
-    assert read_closing(output, "make test") is None
+    assert read_summary_line(output, "make test") is None
 
 
 def test_junit_is_counted_case_by_case() -> None:

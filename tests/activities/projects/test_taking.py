@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from activities.projects.handoff import hand_over, unproved_work
+from activities.projects.handoff import hand_over, proof_problems
 from activities.projects.proof_run import NOT_SEEN
-from activities.projects.repository import Repository, repository_path
-from activities.steps.take_work import take
+from activities.projects.repository import ProjectRepository, repository_path
+from activities.steps.take_work import inspect_work
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
@@ -32,7 +32,7 @@ class Desk:
 
     def __init__(self, folder: Path, product: Mapping[str, str], **details: Any) -> None:
         self.standing = Standing.begin(folder, kind="tactical", agent="tester")
-        self.held = Repository.create(repository_path(self.standing.root, "tea"))
+        self.held = ProjectRepository.create(repository_path(self.standing.root, "tea"))
         snapshot = self.standing.open()
         files = snapshot.files
         for path, text in product.items():
@@ -68,7 +68,7 @@ class Desk:
     @property
     def refusal(self) -> str:
         """What the gate of its job says."""
-        return unproved_work(self.standing.root, JOB, self.standing.open())
+        return proof_problems(self.standing.root, JOB, self.standing.open())
 
     def taken(self) -> ChildWork:
         """What the project makes of it once the job is over."""
@@ -82,12 +82,12 @@ class Desk:
             tokens=1000,
             head=self.commit,
         )
-        work, _ = environment(local=False).run(take, self.standing.root, request, self.held)
+        work, _ = environment(local=False).run(inspect_work, self.standing.root, request, self.held)
         assert isinstance(work, ChildWork)
         return work
 
     def file(self, work: ChildWork, path: str) -> str:
-        return (self.held.file(work.commit, path) or b"").decode()
+        return (self.held.read_file(work.commit, path) or b"").decode()
 
 
 def verdict_on(folder: Path, product: Mapping[str, str], **details: Any) -> Desk:
@@ -173,7 +173,7 @@ def test_tests_of_a_tester_that_pass_are_merged(tmp_path: Path) -> None:
     assert work.problems == []
     assert desk.file(work, "tests/test_cold.py") == COLD
     # Nothing else of its copy is taken over.
-    assert desk.held.changed(desk.commit, work.commit) == ["tests/test_cold.py"]
+    assert desk.held.changed_paths(desk.commit, work.commit) == ["tests/test_cold.py"]
     assert [run.tests for run in work.proofs] == [3]
 
 

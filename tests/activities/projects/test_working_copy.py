@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from activities.commands import sandbox
-from activities.projects.handoff import hand_over, product
-from activities.projects.repository import Repository, repository_path
+from activities.projects.handoff import hand_over, product_tree
+from activities.projects.repository import ProjectRepository, repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 if WHY is None and shutil.which("git", path=sandbox.PATH) is None:
     WHY = "the sandbox sees no git"
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}
 def coder(tmp_path: Path) -> Standing:
     """A coder who was handed two accepted pieces of work."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="coder")
-    held = Repository.create(repository_path(standing.root, "tea"))
+    held = ProjectRepository.create(repository_path(standing.root, "tea"))
     tree = str(held.git.TreeBuilder().write())
     commits: list[str] = []
     for menu, story in ((b"tea\n", "Offer tea"), (b"tea\ncoffee\n", "Offer coffee")):
@@ -75,10 +75,10 @@ def test_it_is_no_part_of_the_work(coder: Standing) -> None:
     coder.call("run_command", command="cd repo && git status && echo more >> menu.md")
     snapshot = coder.open()
     assert snapshot.link
-    held = Repository(repository_path(coder.root, "tea"))
-    tree = product(held, snapshot, "repo", snapshot.link.handoff)
+    held = ProjectRepository(repository_path(coder.root, "tea"))
+    tree = product_tree(held, snapshot, "repo", snapshot.link.handoff)
     made = held.commit(tree, [snapshot.link.handoff.inputs.commit], "made", AT)
-    assert held.changed(snapshot.link.handoff.inputs.commit, made) == ["menu.md"]
+    assert held.changed_paths(snapshot.link.handoff.inputs.commit, made) == ["menu.md"]
 
 
 def test_unconfined_what_is_written_goes_nowhere(coder: Standing) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.redaction.credentials import HIDDEN, hide, look_again
+from activities.redaction.credentials import HIDDEN, hide_credentials, refresh_values
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ def test_a_value_is_hidden(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, held: str
 ) -> None:
     told = f"the receiver said: {held} is not known"
-    assert hide(told) == told
+    assert hide_credentials(told) == told
     monkeypatch.setenv(name, value)
-    look_again()
-    assert hide(told) == f"the receiver said: {HIDDEN} is not known"
-    assert hide("tea for a team, the api-key, Authorization, Basic") == (
+    refresh_values()
+    assert hide_credentials(told) == f"the receiver said: {HIDDEN} is not known"
+    assert hide_credentials("tea for a team, the api-key, Authorization, Basic") == (
         "tea for a team, the api-key, Authorization, Basic"
     )
 
@@ -36,4 +36,7 @@ def test_a_value_is_hidden(
 def test_a_header_that_git_is_given_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_KEY_3", "http.https://git.example.com/.extraHeader")
     monkeypatch.setenv("GIT_CONFIG_VALUE_3", "Authorization: Basic dGVhOnRlYXBvdA==")
-    assert hide("Authorization: Basic dGVhOnRlYXBvdA==") == f"Authorization: Basic {HIDDEN}"
+    assert (
+        hide_credentials("Authorization: Basic dGVhOnRlYXBvdA==")
+        == f"Authorization: Basic {HIDDEN}"
+    )

@@ -10,8 +10,8 @@ import pytest
 
 from activities.requirements import claims
 from activities.requirements import requirement_store as rows
-from activities.stores.engine import Store
-from activities.stores.errors import StoreRefuses
+from activities.stores.engine import RelationalStore
+from activities.stores.errors import StoreRefusedError
 from tests.activities.stores.filling import (
     AT,
     call,
@@ -24,51 +24,51 @@ from tests.activities.stores.filling import (
 )
 
 
-def test_what_is_stored_comes_back_as_it_was(store: Store) -> None:
+def test_what_is_stored_comes_back_as_it_was(store: RelationalStore) -> None:
     made = [requirement(1), requirement(2, "Zero \0 bytes are \U0001f600 kept out.")]
     fill(store, made)
-    found = store.run(lambda c: rows.of_job(c, "maker"))
+    found = store.run(lambda c: rows.job_requirements(c, "maker"))
     assert found[0] == made[0]
     assert found[1].text == "Zero \ufffd bytes are \U0001f600 kept out."
 
 
-def test_a_repeated_write_doubles_nothing(store: Store) -> None:
+def test_a_repeated_write_doubles_nothing(store: RelationalStore) -> None:
     for _ in range(3):
         fill(store, [requirement(1), requirement(2)])
     assert statuses(store) == {"REQ-001": "draft", "REQ-002": "draft"}
 
 
-def test_what_a_rewind_undid_is_withdrawn_and_comes_back_as_it_was(store: Store) -> None:
+def test_what_a_rewind_undid_is_withdrawn_and_comes_back_as_it_was(store: RelationalStore) -> None:
     fill(store, [requirement(1), requirement(2)])
     take(store, "judge")
     decide(store, "judge", "maker/REQ-001")
     fill(store, [], at=1)
     assert statuses(store) == {}
-    assert store.run(rows.known) == []
+    assert store.run(rows.known_requirements) == []
     assert take(store, "judge", at=2) is None
     fill(store, [requirement(1)], at=3)
     assert statuses(store) == {"REQ-001": "accepted"}
 
 
-def test_another_text_under_the_same_id_is_another_requirement(store: Store) -> None:
+def test_another_text_under_the_same_id_is_another_requirement(store: RelationalStore) -> None:
     fill(store, [requirement(1)])
     take(store, "judge")
     decide(store, "judge", "maker/REQ-001")
     fill(store, [requirement(1, "Something else is to be kept.")], at=1)
     assert statuses(store) == {"REQ-001": "draft"}
-    with pytest.raises(StoreRefuses, match="not held by this job"):
+    with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "judge", "maker/REQ-001", at=2)
 
 
-def test_a_call_that_comes_late_changes_nothing(store: Store) -> None:
+def test_a_call_that_comes_late_changes_nothing(store: RelationalStore) -> None:
     fill(store, [requirement(1)], at=5)
     fill(store, [requirement(1, "The frozen worker's older text."), requirement(2)], at=4)
-    assert store.run(lambda c: rows.of_job(c, "maker")) == [requirement(1)]
-    with pytest.raises(StoreRefuses, match="later call"):
+    assert store.run(lambda c: rows.job_requirements(c, "maker")) == [requirement(1)]
+    with pytest.raises(StoreRefusedError, match="later call"):
         take(store, "maker", at=3)
 
 
-def test_one_job_holds_one_draft_until_it_decides(store: Store) -> None:
+def test_one_job_holds_one_draft_until_it_decides(store: RelationalStore) -> None:
     fill(store, [requirement(1), requirement(2)])
     assert take(store, "judge", 1) == take(store, "judge", 2) == "maker/REQ-001"
     assert take(store, "other", 1) == "maker/REQ-002"
@@ -77,35 +77,37 @@ def test_one_job_holds_one_draft_until_it_decides(store: Store) -> None:
     assert statuses(store) == {"REQ-001": "rejected", "REQ-002": "draft"}
 
 
-def test_nobody_takes_its_own(store: Store) -> None:
+def test_nobody_takes_its_own(store: RelationalStore) -> None:
     fill(store, [requirement(1)])
     assert take(store, "maker", 1) is None
 
 
-def test_what_its_taker_left_is_free_when_the_time_is_over_or_the_job_ends(store: Store) -> None:
+def test_what_its_taker_left_is_free_when_the_time_is_over_or_the_job_ends(
+    store: RelationalStore,
+) -> None:
     fill(store, [requirement(1)])
     take(store, "frozen", hours=-1)
     assert take(store, "other") == "maker/REQ-001"
-    with pytest.raises(StoreRefuses, match="not held by this job"):
+    with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "frozen", "maker/REQ-001", at=1)
-    store.run(lambda connection: claims.release(connection, call("other", 2)))
+    store.run(lambda connection: claims.release_claims(connection, call("other", 2)))
     assert take(store, "third") == "maker/REQ-001"
 
 
-def test_what_a_job_left_is_with_the_one_that_has_its_task(store: Store) -> None:
+def test_what_a_job_left_is_with_the_one_that_has_its_task(store: RelationalStore) -> None:
     fill(store, [requirement(1), requirement(2)])
     take(store, "p.check-validator-1")
     again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
-    taken = store.run(lambda connection: claims.take(connection, again, AT, 24, before))
+    taken = store.run(lambda connection: claims.take_draft(connection, again, AT, 24, before))
     assert taken
     assert taken.ref == "maker/REQ-001"
-    with pytest.raises(StoreRefuses, match="not held by this job"):
+    with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "p.check-validator-1", "maker/REQ-001", at=2)
     decide(store, again.job, "maker/REQ-001", at=2)
     assert statuses(store)["REQ-001"] == "accepted"
 
 
-def test_a_decision_counts_once_and_the_newest_wins(store: Store) -> None:
+def test_a_decision_counts_once_and_the_newest_wins(store: RelationalStore) -> None:
     fill(store, [requirement(1)])
     take(store, "judge")
     decide(store, "judge", "maker/REQ-001", "rejected", at=1, key="k")
@@ -115,7 +117,7 @@ def test_a_decision_counts_once_and_the_newest_wins(store: Store) -> None:
     assert statuses(store) == {"REQ-001": "accepted"}
 
 
-def test_threads_take_each_requirement_once(store: Store) -> None:
+def test_threads_take_each_requirement_once(store: RelationalStore) -> None:
     fill(store, [requirement(number) for number in range(1, 21)])
     taken: list[str | None] = []
 
@@ -134,12 +136,12 @@ def test_threads_take_each_requirement_once(store: Store) -> None:
     assert sorted(taken, key=str) == [f"maker/REQ-{n:03d}" for n in range(1, 21)]
 
 
-def test_of_two_that_call_each_other_duplicates_one_stays(store: Store) -> None:
+def test_of_two_that_call_each_other_duplicates_one_stays(store: RelationalStore) -> None:
     fill(store, [requirement(1), requirement(2)])
     take(store, "one")
     take(store, "two")
     decide(store, "one", "maker/REQ-001", "duplicate", other="maker/REQ-002")
-    with pytest.raises(StoreRefuses, match="is duplicate itself of maker/REQ-002"):
+    with pytest.raises(StoreRefusedError, match="is duplicate itself of maker/REQ-002"):
         decide(store, "two", "maker/REQ-002", "duplicate", other="maker/REQ-001")
     decide(store, "two", "maker/REQ-002")
     assert statuses(store) == {"REQ-001": "duplicate", "REQ-002": "accepted"}
@@ -151,12 +153,12 @@ def test_of_two_that_call_each_other_duplicates_one_stays(store: Store) -> None:
         lambda store: decide(store, "one", "maker/REQ-001", "rejected", at=1),
         lambda store: fill(store, [], at=1),
         lambda store: fill(store, [requirement(1, "Something else is to be kept.")], at=1),
-        lambda store: store.run(lambda connection: rows.forget(connection, "maker")),
+        lambda store: store.run(lambda connection: rows.forget_requirements(connection, "maker")),
     ],
     ids=["rejected", "withdrawn", "changed", "forgotten"],
 )
 def test_a_duplicate_of_what_does_not_stay_is_a_draft_again(
-    store: Store, loses: Callable[[Store], None]
+    store: RelationalStore, loses: Callable[[RelationalStore], None]
 ) -> None:
     fill(store, [requirement(1)])
     fill(store, [requirement(1, "In other words, record 1 is kept.", job="twin")], job="twin")
@@ -165,24 +167,24 @@ def test_a_duplicate_of_what_does_not_stay_is_a_draft_again(
     loses(store)
     assert statuses(store, "twin") == {"REQ-001": "draft"}
     # Said twice, by a worker that was late, it is no duplicate either.
-    with pytest.raises(StoreRefuses, match="not held by this job"):
+    with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
     left = {take(store, "three"), take(store, "four")}
     assert "twin/REQ-001" in left
 
 
-def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Store) -> None:
+def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: RelationalStore) -> None:
     fill(store, [requirement(1), requirement(2)])
     again = [requirement(1, job="twin"), requirement(2, "Another is to be kept.", job="twin")]
     fill(store, again, at=1, job="twin")
     assert take(store, "judge", 1) == "maker/REQ-001"
-    _, _, free = store.read(lambda c: claims.decided(c, ["judge"], AT))
+    _, _, free = store.read(lambda c: claims.list_decided(c, ["judge"], AT))
     assert free == 2
     decide(store, "judge", "maker/REQ-001", at=2)
     assert take(store, "judge", 3) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", at=4)
     assert take(store, "judge", 5) == "twin/REQ-002"
-    made, _, free = store.read(lambda c: claims.decided(c, ["judge"], AT))
+    made, _, free = store.read(lambda c: claims.list_decided(c, ["judge"], AT))
     assert free == 0
     [double] = [each for each in made if each.status == "duplicate"]
     assert (double.ref, double.duplicate_of) == ("twin/REQ-001", "maker/REQ-001")
@@ -192,7 +194,7 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Store) -
     assert take(store, "judge", 8) == "twin/REQ-001"
 
 
-def test_what_a_person_withdraws_stays_withdrawn(store: Store) -> None:
+def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None:
     made = [requirement(1), requirement(2)]
     fill(store, made)
     fill(store, [requirement(1, "As maker says.", job="twin")], job="twin")
@@ -200,27 +202,31 @@ def test_what_a_person_withdraws_stays_withdrawn(store: Store) -> None:
     decide(store, "judge", "maker/REQ-001")
     assert take(store, "judge", 1) == "maker/REQ-002"
     decide(store, "judge", "maker/REQ-002", "duplicate", at=2, other="maker/REQ-001")
-    was = store.run(lambda c: rows.withdraw(c, "maker/REQ-001", "a person", "It is repealed."))
+    was = store.run(
+        lambda c: rows.withdraw_requirement(c, "maker/REQ-001", "a person", "It is repealed.")
+    )
     assert was == "accepted"
     assert statuses(store) == {"REQ-002": "draft"}
     # Its workspace has it as before, and that changes nothing.
-    assert "REQ-001" in store.read(lambda c: rows.held_blobs(c, "maker"))
+    assert "REQ-001" in store.read(lambda c: rows.stored_blobs(c, "maker"))
     fill(store, made, at=3)
     fill(store, [], at=4)
     fill(store, made, at=5)
     assert statuses(store) == {"REQ-002": "draft"}
     taken = [take(store, "other", at) for at in range(2)]
     assert "maker/REQ-001" not in taken
-    with pytest.raises(StoreRefuses, match="is withdrawn already"):
-        store.run(lambda c: rows.withdraw(c, "maker/REQ-001", "a person", "Again."))
-    with pytest.raises(StoreRefuses, match="there is no requirement"):
-        store.run(lambda c: rows.withdraw(c, "maker/REQ-009", "a person", "Again."))
-    [found] = store.read(lambda c: rows.search(c, refs=["maker/REQ-001"], withdrawn=True))
+    with pytest.raises(StoreRefusedError, match="is withdrawn already"):
+        store.run(lambda c: rows.withdraw_requirement(c, "maker/REQ-001", "a person", "Again."))
+    with pytest.raises(StoreRefusedError, match="there is no requirement"):
+        store.run(lambda c: rows.withdraw_requirement(c, "maker/REQ-009", "a person", "Again."))
+    [found] = store.read(
+        lambda c: rows.search_requirements(c, refs=["maker/REQ-001"], withdrawn=True)
+    )
     assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
-    assert store.read(lambda c: rows.search(c, refs=["maker/REQ-001"])) == []
+    assert store.read(lambda c: rows.search_requirements(c, refs=["maker/REQ-001"])) == []
 
 
-def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Store) -> None:
+def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: RelationalStore) -> None:
     made = [requirement(number) for number in (1, 2, 3)]
     fill(store, made)
     take(store, "judge")
@@ -245,12 +251,12 @@ def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Store) -> 
     assert statuses(store, "fork")["REQ-001"] == "duplicate"
 
 
-def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: Store) -> None:
+def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStore) -> None:
     made = [requirement(number) for number in (1, 2, 3)]
     fill(store, made)
     for number in (1, 2):
         ref = f"maker/REQ-00{number}"
-        store.run(partial(rows.withdraw, ref=ref, by="a person", why="It is repealed."))
+        store.run(partial(rows.withdraw_requirement, ref=ref, by="a person", why="It is repealed."))
     # The fork says something else under the second, which nobody has withdrawn.
     forked = [made[0], requirement(2, "It is to be kept for ever."), made[2]]
     present, _ = contents(forked)
@@ -264,11 +270,13 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: Store) -> None
     # Nor does the second fork lose what the first one has taken over.
     for job in ("fork", "other"):
         assert sorted(statuses(store, job)) == ["REQ-002", "REQ-003"]
-    [found] = store.read(lambda c: rows.search(c, refs=["fork/REQ-001"], withdrawn=True))
+    [found] = store.read(
+        lambda c: rows.search_requirements(c, refs=["fork/REQ-001"], withdrawn=True)
+    )
     assert (found.withdrawn_by, found.withdrawn_why) == ("a person", "It is repealed.")
 
 
-def test_the_store_is_searched_by_what_is_given(store: Store) -> None:
+def test_the_store_is_searched_by_what_is_given(store: RelationalStore) -> None:
     place = {"label": "iv", "section": "2.1"}
     cited = [each.model_copy(update=place) for each in requirement(1).citations]
     first = requirement(1).model_copy(update={"citations": cited, "force": "should"})
@@ -276,19 +284,20 @@ def test_the_store_is_searched_by_what_is_given(store: Store) -> None:
     fill(store, [requirement(1, "Of another.", job="zoo")], job="zoo")
 
     def search(**only: object) -> list[str]:
-        return [each.requirement.ref for each in store.read(lambda c: rows.search(c, **only))]  # type: ignore[arg-type]
+        hits = store.read(lambda c: rows.search_requirements(c, **only))  # type: ignore[arg-type]
+        return [each.requirement.ref for each in hits]
 
     assert search() == ["maker/REQ-001", "maker/REQ-002", "zoo/REQ-001"]
     assert search(job="zoo") == ["zoo/REQ-001"]
     assert search(status="accepted") == []
     assert search(document="a.md", job="maker") == ["maker/REQ-001", "maker/REQ-002"]
     assert search(document="%") == []
-    [found] = store.read(lambda c: rows.search(c, refs=["maker/REQ-001"]))
+    [found] = store.read(lambda c: rows.search_requirements(c, refs=["maker/REQ-001"]))
     assert found.requirement == first
 
 
 def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own(
-    store: Store,
+    store: RelationalStore,
 ) -> None:
     for job in ("Maker", "maker/two"):
         fill(store, [requirement(1, f"{job} keeps it for years.", job=job)], job=job)
@@ -300,6 +309,6 @@ def test_forgetting_a_job_leaves_the_duplicates_of_those_with_names_like_its_own
             decide(store, "judge", ref)
         else:
             decide(store, "judge", ref, "duplicate", other=like)
-    store.run(lambda connection: rows.forget(connection, "maker"))
+    store.run(lambda connection: rows.forget_requirements(connection, "maker"))
     assert statuses(store, "like Maker") == {"REQ-001": "duplicate"}
     assert statuses(store, "like maker/two") == {"REQ-001": "duplicate"}

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from activities.runtime.child_process import Child, run_child
+from activities.runtime.child_process import ChildResult, run_child
 
 
-def ran(path: Path, code: str, seconds: float = 20) -> Child:
+def ran(path: Path, code: str, seconds: float = 20) -> ChildResult:
     script = path / "child.py"
     script.write_text(f"import os, signal, sys, time\n{code}\n")
     return run_child(script, ["one"], b"tea", seconds)
@@ -21,12 +21,12 @@ def ran(path: Path, code: str, seconds: float = 20) -> Child:
 
 def test_what_it_says_and_how_it_ended_comes_back(tmp_path: Path) -> None:
     child = ran(tmp_path, "print(sys.argv[1], sys.stdin.read(), end='')")
-    assert (child.status, child.stdout, child.crash) == (0, b"one tea", "")
+    assert (child.status, child.stdout, child.crash_signal) == (0, b"one tea", "")
     assert not child.was_too_slow
     assert not child.was_too_big
     failed = ran(tmp_path, "print('a\\nlast', file=sys.stderr); sys.exit(3)")
     assert (failed.status, failed.last_line) == (3, "last")
-    assert ran(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)").crash == "SIGSEGV"
+    assert ran(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)").crash_signal == "SIGSEGV"
     assert ran(tmp_path, "raise MemoryError").was_too_big
     assert ran(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)").was_too_big
     assert ran(tmp_path, "os.kill(os.getpid(), signal.SIGALRM)").was_too_slow

@@ -12,8 +12,8 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
-from activities.runtime.failures import typed
-from activities.runtime.heartbeats import now_and_then, still_wanted
+from activities.runtime.failures import typed_failures
+from activities.runtime.heartbeats import check_still_wanted, throttled_heartbeat
 
 
 def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
@@ -26,7 +26,7 @@ def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
     environment.on_heartbeat = lambda *details: sent.append(details)
 
     def loop() -> None:
-        beat = now_and_then()
+        beat = throttled_heartbeat()
         for turn in range(3000):
             clock.monotonic.return_value = 100.0 + turn / 1000
             beat()
@@ -53,10 +53,10 @@ async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm()
 
     async def attempt() -> None:
         nonlocal went_on
-        with typed():
+        with typed_failures():
             # As whoever can do without the model does.
             with suppress(ApplicationError):
-                await still_wanted()
+                await check_still_wanted()
             went_on = True
 
     with pytest.raises(ApplicationError) as found:
@@ -67,5 +67,5 @@ async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm()
 
 async def test_a_late_attempt_that_is_still_wanted_goes_on() -> None:
     heartbeat = AsyncMock()
-    await late(heartbeat).run(still_wanted)
+    await late(heartbeat).run(check_still_wanted)
     heartbeat.assert_awaited_once()

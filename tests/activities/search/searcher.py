@@ -11,7 +11,7 @@ from pathlib import Path
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from activities.search import search
+from activities.search import search_passages
 from config.schema.agent_sections import Embeddings
 
 JOB = "job"
@@ -21,7 +21,7 @@ def main(root: str, commit: str, url: str, *queries: str) -> None:
     held = Root.open(Path(root), create=False)
     files = Snapshot.load(open_checkpoints(held, JOB), commit).files
     for query in queries:
-        found = search(
+        found = search_passages(
             held.repository(JOB) / "search",
             files,
             query,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from activities.redaction import credentials
-from activities.search.embedding import NONE, EmbeddingsFailed, embedder
+from activities.search.embedding import NO_EMBEDDINGS, EmbeddingsFailed, choose_embedder
 from config.schema.agent_sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
@@ -79,7 +79,7 @@ def test_no_credential_of_the_worker_is_sent(
     job: Standing, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEA_TOKEN", "l0ng-leaf-4711")
-    credentials.look_again()
+    credentials.refresh_values()
     job.write("notes/key.md", "The kettle's key is l0ng-leaf-4711.")
     job.call("search_files", query="boiler", mode="semantic")
     assert "The kettle's key is [redacted]." in endpoint.texts
@@ -190,7 +190,7 @@ def test_an_endpoint_whose_model_changes_leaves_no_search_broken(
 
 def test_one_who_has_no_time_asks_an_endpoint_once(endpoint: Endpoint) -> None:
     endpoint.gate = threading.Semaphore(0)
-    made = embedder(Embeddings(model="m", base_url=endpoint.url), patience=0.2)
+    made = choose_embedder(Embeddings(model="m", base_url=endpoint.url), patience=0.2)
     with pytest.raises(EmbeddingsFailed, match="timed out"):
         made.embed(["tea"])
     endpoint.gate.release(100)
@@ -222,7 +222,7 @@ def test_without_embeddings_the_answer_says_what_would_help(tmp_path: Path) -> N
     job = Standing.begin(tmp_path)
     found = search(job, "tea")
     assert found.startswith("instructions.md:1: Write about tea.")
-    assert NONE in found
+    assert NO_EMBEDDINGS in found
 
 
 @pytest.mark.skipif(not LOCAL, reason="needs the extra `embeddings`")
@@ -245,7 +245,7 @@ def test_odd_files_do_no_harm(job: Standing) -> None:
 
     def put(files):
         made = files.write("binary", b"\x00\xff\xfe" * 100).write("wide", b"x" * 300_000)
-        return made.with_raw(odd, made.raw(("notes", "law.md"))).write("empty", b"")
+        return made.with_tree_entry(odd, made.tree_entry(("notes", "law.md"))).write("empty", b"")
 
     job.put(put)
     assert search(job, "storing bills").count("# Law") == 2

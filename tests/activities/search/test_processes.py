@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from activities.checkpoints import Files
-from activities.search import search
-from activities.search.index import Index, with_index
+from activities.search import search_passages
+from activities.search.index import SearchIndex, with_index
 from config.schema.agent_sections import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
@@ -107,7 +107,7 @@ def test_many_files_are_searched_soon(tmp_path: Path, endpoint: Endpoint) -> Non
 
     def seconds(query: str) -> float:
         start = time.process_time()
-        found = search(
+        found = search_passages(
             job.root.repository(JOB) / "search",
             files,
             query,
@@ -131,7 +131,7 @@ def test_an_index_that_another_process_replaced_meanwhile_is_left_for_the_new_on
 ) -> None:
     tried = 0
 
-    def use(index: Index) -> list[tuple[bytes, str]]:
+    def use(index: SearchIndex) -> list[tuple[bytes, str]]:
         nonlocal tried
         tried += 1
         if tried == 1:

@@ -7,7 +7,7 @@ import pytest
 
 from activities.search import EmbeddingsFailed
 from activities.search.embedding import Matrix
-from activities.search.vectors import Vectors
+from activities.search.vectors import VectorCache
 
 ROW = 4 * 4
 """Bytes of an embedding."""
@@ -32,12 +32,12 @@ class Counting:
         return np.array([[len(text), *rest] for text in texts], dtype=np.float32)
 
 
-def lengths(kept: Vectors, by: Counting, *texts: str, width: int = 4) -> list[int]:
+def lengths(kept: VectorCache, by: Counting, *texts: str, width: int = 4) -> list[int]:
     return [int(row[0]) for row in kept.embed(texts, by, width, lambda: None)]
 
 
 def test_each_text_is_asked_for_once_by_model_and_width() -> None:
-    kept, by = Vectors(), Counting()
+    kept, by = VectorCache(), Counting()
     assert lengths(kept, by, "a", "bb", "a", "ccc") == [1, 2, 1, 3]
     assert by.asked == [["a", "bb"], ["ccc"]]
     assert lengths(kept, by, "bb", "dddd") == [2, 4]
@@ -54,7 +54,7 @@ def test_each_text_is_asked_for_once_by_model_and_width() -> None:
 
 
 def test_those_used_last_stay() -> None:
-    kept, by = Vectors(3 * ROW), Counting()
+    kept, by = VectorCache(3 * ROW), Counting()
     lengths(kept, by, "a", "bb", "ccc")
     lengths(kept, by, "a")
     # More than there is room for is answered all the same.
@@ -66,7 +66,7 @@ def test_those_used_last_stay() -> None:
 
 
 def test_what_was_answered_before_a_failure_is_not_asked_for_again() -> None:
-    kept, by = Vectors(), Counting(fails_after=1)
+    kept, by = VectorCache(), Counting(fails_after=1)
     with pytest.raises(EmbeddingsFailed):
         lengths(kept, by, "a", "bb", "ccc")
     again = Counting()

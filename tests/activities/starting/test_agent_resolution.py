@@ -8,7 +8,7 @@ import pytest
 
 from activities.starting.agent_resolution import check_windows
 from config.loader import load_agent
-from config.schema.agent import AgentConfig, Problem
+from config.schema.agent import AgentConfig, ConfigError
 
 
 def config(**settings: Any) -> AgentConfig:
@@ -24,7 +24,9 @@ def config(**settings: Any) -> AgentConfig:
     ],
 )
 def test_a_window_that_one_reply_fills_is_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(Problem, match=r"model.window: found \d+ .*lower model.max_output_tokens"):
+    with pytest.raises(
+        ConfigError, match=r"model.window: found \d+ .*lower model.max_output_tokens"
+    ):
         check_windows(config(**settings))
     check_windows(config(**settings, **{"context.share": 1.0, "model.max_output_tokens": 1000}))
     check_windows(config())

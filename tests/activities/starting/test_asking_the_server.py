@@ -12,7 +12,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.owner import Mark, take_mark
+from activities.checkpoints.owner import OwnerMark, record_owner
 from activities.starting.fork import no_such_job
 from activities.starting.search_attributes import registered_attributes
 from protocol.search_attributes import NAMES, PHASE
@@ -70,7 +70,7 @@ async def test_a_job_is_missing_only_if_the_server_says_so(tmp_path: Path) -> No
 async def test_the_jobs_there_are_carry_their_own_ids(tmp_path: Path) -> None:
     root = Root.open(tmp_path / "root", create=True)
     at = open_checkpoints(root, "tea/green", create=True).path
-    take_mark(at, Mark(chain="c", job="tea/green"))
+    record_owner(at, OwnerMark(chain="c", job="tea/green"))
     open_checkpoints(root, "unmarked", create=True)
     told = str(await no_such_job(failing(RPCStatusCode.NOT_FOUND), root, "nobody"))
     assert "tea/green" in told

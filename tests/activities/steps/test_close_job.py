@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from activities.documents import Quality
-from activities.steps.close_job import NOT_IN_FILE, Closing
+from activities.steps.close_job import NOT_IN_FILE, CloseJobActivity
 from protocol.endings import CloseReply, CloseRequest, Outcome
 from protocol.requests import Usage
 from protocol.scope import given_items
@@ -42,7 +42,9 @@ def job(tmp_path: Path) -> Standing:
 async def close(job: Standing, status: Outcome, **details: Any) -> CloseReply:
     base = {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
     request = CloseRequest.model_validate({**base, "status": status, **details})
-    closed: CloseReply = await environment(local=False).run(Closing(job.root).close_job, request)
+    closed: CloseReply = await environment(local=False).run(
+        CloseJobActivity(job.root).close_job, request
+    )
     job.commit = closed.commit
     return closed
 
@@ -55,9 +57,9 @@ async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> No
     # The second was not done by anybody; the third is the call itself.
     assert [todo.done for todo in snapshot.state.phase.todos] == [True, False, True]
     assert closed.completed == [3]
-    page = yaml.safe_load(snapshot.text("archive/phase_002.yaml"))
+    page = yaml.safe_load(snapshot.read_text("archive/phase_002.yaml"))
     assert [todo["status"] for todo in page["todos"]] == ["completed", "not needed", "completed"]
-    told = json.loads(snapshot.text("output/completion.json"))
+    told = json.loads(snapshot.read_text("output/completion.json"))
     assert told == closed.result.model_dump(exclude=NOT_IN_FILE)
     assert "cached_tokens" not in told["usage"]
     assert {name: told[name] for name in CLAIM} == CLAIM
@@ -65,7 +67,7 @@ async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> No
 
 
 async def test_the_result_says_which_documents_were_read_badly(job: Standing) -> None:
-    doubts = Quality(["Words run together: page 2."], [2], badly=True)
+    doubts = Quality(["Words run together: page 2."], [2], is_unreliable=True)
     job.write("documents/a.pdf", "%PDF-")
     job.write("documents/a.pdf.reading.json", doubts.as_json())
     job.write("documents/b.pdf", "%PDF-")

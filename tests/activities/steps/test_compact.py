@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.job.context_view import OPENING, shortened
+from activities.job.context_view import OPENING, shorten_results
 from activities.model.prompt import context_tokens, request_body
-from activities.steps.compact import Compacting
-from activities.text.tokens import count
+from activities.steps.compact import CompactActivity
+from activities.text.tokens import count_tokens
 from protocol.requests import CompactReply, CompactRequest
 from rehearsal import Failure, Reply, Script
 from tests.activities.standing import AT, Standing, environment
@@ -47,7 +47,7 @@ def messages(job: Standing) -> list[dict[str, Any]]:
 async def compact(
     job: Standing, script: Script, attempt: int = 1, id_: str = "7", **details: Any
 ) -> CompactReply:
-    activity = Compacting(job.root, lambda _: client_for(script)).compact
+    activity = CompactActivity(job.root, lambda _: client_for(script)).compact
     request = CompactRequest(
         **{"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step, "limit": LIMIT}
         | details
@@ -99,7 +99,7 @@ async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing)
 def test_a_pointer_names_a_call_that_shows_the_same(tool: str, arguments: str, again: str) -> None:
     called = {"id": "s1c0", "function": {"name": tool, "arguments": arguments}}
     result = {"role": "tool", "tool_call_id": "s1c0", "content": "leaf " * 100}
-    shown = shortened([{"role": "assistant", "tool_calls": [called]}, result])
+    shown = shorten_results([{"role": "assistant", "tool_calls": [called]}, result])
     assert shown[1]["content"] == f"[result cleared to make room; {again} to see it again]"
 
 
@@ -178,7 +178,7 @@ async def test_one_that_forgets_twice_is_completed_by_the_system(job: Standing) 
     assert summary.startswith("Still well.")
     assert "- todo 3: Step 3." in summary
     assert "- output/tea.md" in summary
-    assert count(summary) <= 2000
+    assert count_tokens(summary) <= 2000
 
 
 @pytest.mark.parametrize("answer", [Failure(400, "no"), Reply("")])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.job.plan_file import boxes, parse_plan
-from activities.steps.gate_facts import explained, read_facts
+from activities.job.plan_file import parse_plan, plan_boxes
+from activities.steps.gate_facts import is_explained, read_facts
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
 from protocol.scope import given_items, plan_items
@@ -80,7 +80,7 @@ def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: St
     assert found.plan_boxes == ["brew", "pour"]
     assert not found.only_unticked
     snapshot = job.open()
-    steps = boxes(parse_plan(PLAN.decode()))
+    steps = plan_boxes(parse_plan(PLAN.decode()))
     snapshot.state.scope = plan_items(steps)
     for item in snapshot.state.scope:
         item.status = "completed"
@@ -93,9 +93,9 @@ def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: St
     ["S1", "S1 tea", "S1: open", "S12 could not be found", "tea is out of stock", "xS1 y z"],
 )
 def test_an_entry_without_the_id_or_without_a_reason_explains_nothing(entry: str) -> None:
-    assert not explained("S1", "tea", [entry])
-    assert explained("S1", "tea", [entry, "S1 tea: none in stock"])
-    assert not explained("S1", "describe green tea", ["S1: describe green tea"])
+    assert not is_explained("S1", "tea", [entry])
+    assert is_explained("S1", "tea", [entry, "S1 tea: none in stock"])
+    assert not is_explained("S1", "describe green tea", ["S1: describe green tea"])
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.1, "high", None])

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.phases.changes import MOST_TOKENS
-from activities.steps.judge_phase import Judging, question
+from activities.phases.phase_diff import MAX_TOKENS
+from activities.steps.judge_phase import JudgePhaseActivity, judge_prompt
 from activities.text import tokens
-from config.loader import amend, load_agent
-from config.schema.agent import Problem
+from config.loader import amend_config, load_agent
+from config.schema.agent import ConfigError
 from protocol.endings import JudgeReply, JudgeRequest
 from rehearsal import Failure, Reply, Request, Script, call
 from tests.activities.standing import AT, Standing, environment
@@ -36,7 +36,7 @@ async def judged(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, since=since or job.commit
     )
     env = environment(local=False, attempt=attempt)
-    judging = Judging(job.root, lambda _: client_for(script))
+    judging = JudgePhaseActivity(job.root, lambda _: client_for(script))
     answer: JudgeReply = await env.run(judging.judge_phase, request)
     return answer
 
@@ -137,7 +137,7 @@ def test_it_is_shown_files_whose_names_are_not_utf_8(job: Standing) -> None:
     since = job.commit
     job.put(lambda files: files.write("caf\udce9", b"tea\n").write("n\udcff", b"\0"))
     job.reply(("todo_complete", "{}"))
-    asked = question(job.open(), 0, since)
+    asked = judge_prompt(job.open(), 0, since)
     for words in ("added caf?", "+++ b/caf?", "n?: not shown line by line"):
         assert words in asked
     assert asked.encode()
@@ -150,8 +150,8 @@ def test_what_it_is_shown_is_bounded(job: Standing) -> None:
         job.write(f"notes/{number}.md", text)
     job.write("notes/huge.md", "tea " * 100_000)
     job.reply(("todo_complete", "{}"))
-    asked = question(job.open(), 0, since)
-    assert tokens.count(asked) < MOST_TOKENS + 1000
+    asked = judge_prompt(job.open(), 0, since)
+    assert tokens.count_tokens(asked) < MAX_TOKENS + 1000
     assert "left out" in asked
     assert "added notes/huge.md" in asked
 
@@ -163,7 +163,7 @@ def test_its_prompt_is_checked_and_its_model_takes_the_keys_that_differ() -> Non
     assert config.judge.model.max_output_tokens == config.model.max_output_tokens
     assert config.judge.model in config.models
     assert "You judge" in config.templates["judge"]
-    with pytest.raises(Problem, match=r"nowhere\.md: prompt template is missing"):
+    with pytest.raises(ConfigError, match=r"nowhere\.md: prompt template is missing"):
         load_agent("generalist", {"judge": {"prompt": "nowhere.md"}})
     assert "judge" not in load_agent("generalist").templates
-    assert "You judge" in amend(load_agent("generalist"), SET).templates["judge"]
+    assert "You judge" in amend_config(load_agent("generalist"), SET).templates["judge"]

@@ -51,7 +51,7 @@ async def test_a_reply_becomes_a_checkpoint(job: Standing) -> None:
     assert [(held.tool, held.path) for held in reply.calls] == [("write_file", "a.md")]
     after = job.open(reply.commit)
     assert after.state.step == 1
-    assert after.call(0)["id"] == "s1c0"
+    assert after.tool_call(0)["id"] == "s1c0"
     assert (job.root.workspace(JOB) / "instructions.md").is_file()
 
 
@@ -124,7 +124,7 @@ async def test_no_credential_of_the_worker_is_sent(
     """A file that no tool has shown may hold one: workspace.md, or what a judge sees changed."""
     monkeypatch.setenv("TEA_TOKEN", 'l0ng-"leaf"-4711')
     monkeypatch.setenv("ODD_TOKEN", "not-\udcff-utf-8")
-    credentials.look_again()
+    credentials.refresh_values()
     snapshot = job.open()
     snapshot.begin_conversation({"role": "system", "content": 'The key is l0ng-"leaf"-4711.'})
     job.commit = snapshot.save("begin", AT)
@@ -154,7 +154,7 @@ async def test_no_credential_is_kept_of_a_reply(
 ) -> None:
     key = 'l0ng-"leaf"-4711'
     monkeypatch.setenv("TEA_TOKEN", key)
-    credentials.look_again()
+    credentials.refresh_values()
     with Script(
         Reply(f"It is {key}.", calls=[("write_file", {"path": "a", "content": key})])
     ) as it:
@@ -162,7 +162,7 @@ async def test_no_credential_is_kept_of_a_reply(
     (kept,) = (job.root.repository(JOB) / "replies").iterdir()
     assert b"4711" not in kept.read_bytes()
     assert after.conversation.messages()[-1]["content"] == "It is [redacted]."
-    assert after.argument(0, "content") == "[redacted]"
+    assert after.text_argument(0, "content") == "[redacted]"
 
 
 async def test_nothing_is_kept_of_a_failure(job: Standing) -> None:

@@ -11,7 +11,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import open_checkpoints
-from activities.checkpoints.forgotten import Record, keep
+from activities.checkpoints.forgotten import ForgottenJob, write_record
 from activities.checkpoints.journal import FULL_BYTES
 from activities.steps.recovery import Recovery
 from protocol.requests import FolderReply, ImportReply, JobPosition, RecoverRequest
@@ -77,7 +77,7 @@ def test_a_damaged_pack_without_an_index_is_looked_into_once(
     pack.chmod(0o644)
     with pack.open("r+b") as file:
         file.truncate(pack.stat().st_size - 30)
-    checkpoints.store.forget()
+    checkpoints.store.reload()
     asked, git = tmp_path / "asked", tmp_path / "bin/git"
     git.parent.mkdir()
     git.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexec {shutil.which("git")} "$@"\n')
@@ -91,7 +91,7 @@ def test_a_damaged_pack_without_an_index_is_looked_into_once(
 
 def test_a_job_that_was_forgotten_and_reset_says_so(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    keep(job.root, Record(job=JOB, at=0, done=True))
+    write_record(job.root, ForgottenJob(job=JOB, timestamp=0, done=True))
     shutil.rmtree(job.root.repository(JOB))
     request = RecoverRequest(root=job.root.id, candidates=[job.commit])
     with pytest.raises(
@@ -162,7 +162,7 @@ def test_a_link_to_a_file_of_the_workspace_is_read_as_that_file(tmp_path: Path) 
     (folder / "mine.md").write_text("a plan")
     (folder / "plan.md").symlink_to("mine.md")
     assert take(job).notes == []
-    assert job.open().text("plan.md") == "a plan"
+    assert job.open().read_text("plan.md") == "a plan"
 
 
 @pytest.mark.parametrize("target", ["/etc/hostname", "nothing.md", "plan.md", "output"])
@@ -170,7 +170,7 @@ def test_a_link_that_a_command_left_is_no_file(tmp_path: Path, target: str) -> N
     job = Standing.begin(tmp_path)
     job.put(lambda files: files.link("plan.md", target))
     shown(job)
-    assert job.open().bytes("plan.md") is None
+    assert job.open().read_bytes("plan.md") is None
     assert take(job).notes == []
 
 

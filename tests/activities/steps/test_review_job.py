@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from activities.job.conversation import Conversation
-from activities.steps.review_job import Reviewing, decided, reviewer_tools, task
-from activities.text.tokens import count, encoding_of
+from activities.steps.review_job import ReviewJobActivity, read_verdict, review_task, reviewer_tools
+from activities.text.tokens import count_tokens, encoding_name
 from config.loader import load_agent
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 from protocol.endings import ReviewRequest
 from protocol.scope import given_items
 from rehearsal import Script
@@ -26,10 +26,15 @@ def call(name: str, **arguments: object) -> tuple[str, str]:
 
 
 def test_only_accept_accepts() -> None:
-    assert decided([call("accept")]) == ("accepted", "")
-    assert decided([call("read_file", path="a"), call("accept", findings="ok")])[0] == "accepted"
-    assert decided([call("send_back", findings="a.md is empty")]) == ("sent back", "a.md is empty")
-    assert decided([]) == decided([call("read_file", path="a")]) == (None, "")
+    assert read_verdict([call("accept")]) == ("accepted", "")
+    assert (
+        read_verdict([call("read_file", path="a"), call("accept", findings="ok")])[0] == "accepted"
+    )
+    assert read_verdict([call("send_back", findings="a.md is empty")]) == (
+        "sent back",
+        "a.md is empty",
+    )
+    assert read_verdict([]) == read_verdict([call("read_file", path="a")]) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ def test_only_accept_accepts() -> None:
 def test_a_verdict_that_cannot_be_read_and_one_that_is_divided_are_no(
     calls: list[tuple[str, str]],
 ) -> None:
-    verdict, findings = decided(calls)
+    verdict, findings = read_verdict(calls)
     assert verdict == "sent back"
     assert findings
 
@@ -63,7 +68,7 @@ def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -
         "unresolved": ["S1: half of it"],
     }
     job.reply(call("job_complete", **claim))
-    told = task(job.open(), 0)
+    told = review_task(job.open(), 0)
     for words in (
         "Write about tea.",
         "- S1 (open): green tea",
@@ -87,7 +92,7 @@ def test_what_it_begins_with_is_what_the_limits_reserve(tmp_path: Path) -> None:
     claim |= {"deliverables": lines, "unresolved": lines}
     job.reply(call("job_complete", **claim))
     sent = [entry.schema for entry in reviewer_tools(load_agent("reviewer", reviews=True))]
-    assert 30_000 < count(task(job.open(), 0) + json.dumps(sent)) < REVIEW_TOKENS
+    assert 30_000 < count_tokens(review_task(job.open(), 0) + json.dumps(sent)) < REVIEW_TOKENS
 
 
 async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Path) -> None:
@@ -107,9 +112,11 @@ async def test_its_conversation_is_counted_as_its_own_model_counts(tmp_path: Pat
             root=job.root.id, commit=job.commit, at=AT, step=job.step, call=0, number=0
         )
         env = environment(local=False)
-        reply = await env.run(Reviewing(job.root, lambda _: client_for(script)).review_job, request)
+        reply = await env.run(
+            ReviewJobActivity(job.root, lambda _: client_for(script)).review_job, request
+        )
     held = Conversation(job.open(reply.commit).review)
-    newer, older = (held.tokens(encoding_of(name)) for name in ("gpt-4o", "gpt-4"))
+    newer, older = (held.count_tokens(encoding_name(name)) for name in ("gpt-4o", "gpt-4"))
     assert reply.context == newer != older
 
 
@@ -117,11 +124,11 @@ def test_a_reviewer_only_reads_and_can_decide() -> None:
     names = [entry.name for entry in reviewer_tools(load_agent("reviewer", reviews=True))]
     assert {"read_file", "accept", "send_back"} <= set(names)
     writing = load_agent("reviewer", {"tools": ["files", "verdict"]})
-    with pytest.raises(Problem, match="only reads; take out write_file"):
+    with pytest.raises(ConfigError, match="only reads; take out write_file"):
         reviewer_tools(writing)
-    with pytest.raises(Problem, match="decides with the group verdict"):
+    with pytest.raises(ConfigError, match="decides with the group verdict"):
         reviewer_tools(load_agent("reviewer", {"tools": ["read_file"]}))
-    with pytest.raises(Problem, match="neither a tool nor a group"):
+    with pytest.raises(ConfigError, match="neither a tool nor a group"):
         reviewer_tools(load_agent("reviewer", {"tools": ["magic"]}))
 
 
@@ -134,5 +141,5 @@ def test_the_reviewers_configuration_is_pinned_with_the_jobs() -> None:
 
 
 def test_a_reviewer_has_no_reviewer() -> None:
-    with pytest.raises(Problem, match="has no reviewer itself"):
+    with pytest.raises(ConfigError, match="has no reviewer itself"):
         load_agent("reviewer", {"review": {"agent": "generalist"}}, reviews=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from activities.job.context_view import shortened
-from activities.steps.show_call import MAX_CHARACTERS, bounded, show_call_activity
+from activities.job.context_view import shorten_results
+from activities.steps.show_call import MAX_CHARACTERS, bounded_arguments, show_call_activity
 from protocol.requests import ShowCallReply, ShowCallRequest
 from tests.activities.standing import AT, Standing, environment
 
@@ -39,7 +39,7 @@ def test_what_cannot_be_run_says_why(tmp_path: Path) -> None:
 
 
 def test_long_arguments_are_cut_and_say_so() -> None:
-    cut = bounded({"path": "a.md", "content": "x" * 100_000})
+    cut = bounded_arguments({"path": "a.md", "content": "x" * 100_000})
     assert cut["path"] == "a.md"
     assert cut["content"].endswith("x [92,000 more characters are not shown]")
     assert sum(map(len, cut.values())) < MAX_CHARACTERS
@@ -64,9 +64,9 @@ def test_arguments_that_are_nested_too_deep_are_read_as_none(tmp_path: Path) -> 
     deep = "[" * 100_000
     assert "valid JSON" in (shown(job, "move_file", deep).error or "")
     snapshot = job.open()
-    assert snapshot.argument(1, "old") == ""
+    assert snapshot.text_argument(1, "old") == ""
     call = {"id": "s1c0", "type": "function", "function": {"name": "x", "arguments": deep}}
-    [_, result] = shortened(
+    [_, result] = shorten_results(
         [
             {"role": "assistant", "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "s1c0", "content": "x" * 5000},

@@ -16,7 +16,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Files
 from activities.steps.gate_facts import read_facts
-from activities.steps.tool_call import cut
+from activities.steps.tool_call import truncate_result
 from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import REGISTRY
 from protocol.requests import ToolReply
@@ -135,7 +135,7 @@ def test_a_file_in_place_of_a_folder_is_noted_as_changed_in_its_step(job: Standi
     before, files = snapshot.files, snapshot.files.delete("tea")
     for files_after, path in ((files.write("tea", b"y"), "tea"), (before, "tea/black.md")):
         snapshot.files, last = files_after, snapshot.files
-        assert path in snapshot.note_changes(last)
+        assert path in snapshot.record_changes(last)
         assert snapshot.changes.read(path) == b"7"
         assert snapshot.changed_since(6) == [path]
 
@@ -292,8 +292,8 @@ def test_names_no_tool_would_give_can_be_listed_and_searched(job: Standing) -> N
 
     def put(files: Files) -> Files:
         made = files.write("notes/x.md", b"needle\n")
-        raw = made.raw(("notes", "x.md"))
-        return made.with_raw(odd, raw)
+        raw = made.tree_entry(("notes", "x.md"))
+        return made.with_tree_entry(odd, raw)
 
     job.put(put)
     assert "needle" in job.call("search_files", query="needle")
@@ -363,8 +363,8 @@ def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> Non
 
 
 def test_results_are_cut_in_the_middle() -> None:
-    assert cut("x" * 500, 500) == "x" * 500
-    short = cut("a" * 10_000 + "b" * 10_000, 1000)
+    assert truncate_result("x" * 500, 500) == "x" * 500
+    short = truncate_result("a" * 10_000 + "b" * 10_000, 1000)
     assert len(short) <= 1000
     assert short.startswith("aaa")
     assert short.endswith("bbb")

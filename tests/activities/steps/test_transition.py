@@ -12,8 +12,8 @@ import yaml
 from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import Conversation
-from activities.phases.predefined import predefined_todos
-from activities.steps.transition import Phases
+from activities.phases.predefined_todos import predefined_todos
+from activities.steps.transition import TransitionActivity
 from config.loader import load_agent
 from protocol.endings import TransitionReply, TransitionRequest
 from rehearsal import Reply, Script
@@ -51,7 +51,7 @@ async def turn(job: Standing, said: Any, **details: Any) -> TransitionReply:
         | details
     )
     with Script(*([] if said is None else [said])) as script:
-        phases = Phases(job.root, lambda _: client_for(script))
+        phases = TransitionActivity(job.root, lambda _: client_for(script))
         made: TransitionReply = await environment(local=False).run(phases.transition, request)
     return made
 
@@ -71,13 +71,13 @@ async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job:
     made = await turn(job, Reply("It was planned to brew."))
     after = job.open(made.commit)
 
-    page = yaml.safe_load(after.text("archive/phase_002.yaml"))
+    page = yaml.safe_load(after.read_text("archive/phase_002.yaml"))
     assert [todo["status"] for todo in page["todos"]] == ["completed"] * 3
     assert page["todos"][2]["notes"] == "All is handed over."
-    assert "It was planned to brew." in after.text("archive/phase_002.md")
-    listed = after.text("workspace_summary.md")
+    assert "It was planned to brew." in after.read_text("archive/phase_002.md")
+    listed = after.read_text("workspace_summary.md")
     assert re.search(rf"archive/phase_002\.md · .* · step {job.step} · Phase 2", listed)
-    assert "- Step 3. Notes: All is handed over." in after.text("workspace_summary.md")
+    assert "- Step 3. Notes: All is handed over." in after.read_text("workspace_summary.md")
 
     phase = after.state.phase
     assert (phase.number, phase.kind, phase.name) == (3, "tactical", "Brewing")
@@ -86,12 +86,12 @@ async def test_the_list_is_archived_and_the_next_is_there_in_one_checkpoint(job:
         (3, "Brew.", False),
         (7, "Pour.", False),
     ]
-    assert after.bytes("todos.yaml") is None
-    assert yaml.safe_load(after.text("archive/phase_003.yaml")) == TODOS
+    assert after.read_bytes("todos.yaml") is None
+    assert yaml.safe_load(after.read_text("archive/phase_003.yaml")) == TODOS
 
     assert [message["role"] for message in after.conversation.messages()] == ["system", "user"]
     assert "The kettle is blue." in after.conversation.messages()[0]["content"]
-    shelved = Conversation(after.history.below("0002")).messages()
+    shelved = Conversation(after.history.subfolder("0002")).messages()
     assert shelved == before.conversation.messages()
     newest, parent = after.checkpoints.log(made.commit, 2)
     assert (newest.id, parent.id) == (made.commit, job.commit)
@@ -145,7 +145,9 @@ async def test_a_rewind_says_why_to_the_model_the_archive_and_the_workflow(tmp_p
     made = await turn(job, None, **request)
     after = job.open(made.commit)
     assert "The kettle\nleaks." in after.conversation.messages()[1]["content"]
-    assert yaml.safe_load(after.text("archive/phase_002.yaml"))["issue"].startswith("The kettle")
+    assert yaml.safe_load(after.read_text("archive/phase_002.yaml"))["issue"].startswith(
+        "The kettle"
+    )
     assert made.issue.startswith("The kettle leaks.")
     assert len(made.issue) <= 500
     assert [todo.done for todo in after.state.phase.todos] == [False] * len(after.state.phase.todos)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from activities.requirements import claims
 from activities.requirements import requirement_store as rows
 from activities.requirements.requirement import Citation, Requirement
-from activities.stores.engine import Store
+from activities.stores.engine import RelationalStore
 from activities.stores.outbox import Call
 
 AT = 1_700_000_000_000
@@ -28,10 +28,16 @@ def requirement(number: int, text: str = "", job: str = "maker") -> Requirement:
 
 
 def fill(
-    store: Store, made: Sequence[Requirement], at: int = 0, job: str = "maker", key: str = ""
+    store: RelationalStore,
+    made: Sequence[Requirement],
+    at: int = 0,
+    job: str = "maker",
+    key: str = "",
 ) -> None:
     """The job's workspace holds exactly these."""
-    store.run(lambda connection: rows.fill(connection, call(job, at, key), *contents(made)))
+    store.run(
+        lambda connection: rows.fill_requirements(connection, call(job, at, key), *contents(made))
+    )
 
 
 def contents(
@@ -41,13 +47,13 @@ def contents(
     return blobs, [(each, blobs[each.id]) for each in made]
 
 
-def take(store: Store, job: str, at: int = 0, hours: float = 24) -> str | None:
-    taken = store.run(lambda connection: claims.take(connection, call(job, at), AT, hours))
+def take(store: RelationalStore, job: str, at: int = 0, hours: float = 24) -> str | None:
+    taken = store.run(lambda connection: claims.take_draft(connection, call(job, at), AT, hours))
     return taken.ref if taken else None
 
 
 def decide(
-    store: Store,
+    store: RelationalStore,
     job: str,
     ref: str,
     status: str = "accepted",
@@ -56,7 +62,7 @@ def decide(
     other: str | None = None,
 ) -> None:
     store.run(
-        lambda connection: claims.decide(
+        lambda connection: claims.decide_requirement(
             connection,
             call(job, at, key),
             ref,
@@ -67,5 +73,5 @@ def decide(
     )
 
 
-def statuses(store: Store, job: str = "maker") -> dict[str, str]:
-    return {each.id: each.status for each in store.run(lambda c: rows.of_job(c, job))}
+def statuses(store: RelationalStore, job: str = "maker") -> dict[str, str]:
+    return {each.id: each.status for each in store.run(lambda c: rows.job_requirements(c, job))}

@@ -16,7 +16,7 @@ from sqlalchemy import text
 from activities.checkpoints import Root
 from activities.requirements import requirement_store as rows
 from activities.stores import upgrade  # noqa: F401 - loaded before the fork
-from activities.stores.engine import Store
+from activities.stores.engine import RelationalStore
 from tests.activities.stores.filling import (
     call,
     contents,
@@ -54,7 +54,7 @@ def received(pipe: Connection) -> Any:
 
 
 def judge(root: Root, url: str, name: str, _send: Any) -> list[str]:
-    store, taken, at = Store(root, url), [], 0
+    store, taken, at = RelationalStore(root, url), [], 0
     while (ref := take(store, name, at)) is not None:
         taken.append(ref)
         decide(store, name, ref, at=at + 1)
@@ -63,21 +63,21 @@ def judge(root: Root, url: str, name: str, _send: Any) -> list[str]:
 
 
 def test_two_processes_take_each_requirement_once(root: Root, url: str) -> None:
-    fill(Store(root, url), [requirement(number) for number in range(1, 41)])
+    fill(RelationalStore(root, url), [requirement(number) for number in range(1, 41)])
     # A pool that was made here is not to be shared with children.
-    Store(root, url)._forget()
+    RelationalStore(root, url)._dispose_engine()
     with (
         process(judge, root, url, "one") as (_, one),
         process(judge, root, url, "two") as (_, two),
     ):
         taken = received(one) + received(two)
     assert sorted(taken) == [f"maker/REQ-{number:03d}" for number in range(1, 41)]
-    assert set(statuses(Store(root, url)).values()) == {"accepted"}
+    assert set(statuses(RelationalStore(root, url)).values()) == {"accepted"}
 
 
 def revision(root: Root, url: str, _send: Any) -> list[str]:
     asked = "SELECT version_num FROM alembic_version"
-    return list(Store(root, url).run(lambda c: c.execute(text(asked)).scalars().all()))
+    return list(RelationalStore(root, url).run(lambda c: c.execute(text(asked)).scalars().all()))
 
 
 def test_processes_that_start_at_once_agree_on_the_tables(root: Root, url: str) -> None:
@@ -96,23 +96,23 @@ def half_done(root: Root, url: str, send: Any) -> None:
     present, changed = contents([requirement(1), requirement(2)])
 
     def work(connection: Any) -> None:
-        rows.fill(connection, call("maker"), present, changed)
+        rows.fill_requirements(connection, call("maker"), present, changed)
         send("written, not committed")
         time.sleep(60)
 
-    Store(root, url).run(work, seconds=60)
+    RelationalStore(root, url).run(work, seconds=60)
 
 
 def test_a_kill_in_the_middle_of_a_write_leaves_nothing_and_the_retry_does_it_once(
     root: Root, url: str
 ) -> None:
-    fill(Store(root, url), [], job="somebody")
-    Store(root, url)._forget()
+    fill(RelationalStore(root, url), [], job="somebody")
+    RelationalStore(root, url)._dispose_engine()
     with process(half_done, root, url) as (child, pipe):
         assert received(pipe) == "written, not committed"
         os.kill(child.pid, signal.SIGKILL)
         child.join()
-    store = Store(root, url)
+    store = RelationalStore(root, url)
     assert statuses(store) == {}
     for _ in range(2):
         fill(store, [requirement(1), requirement(2)])

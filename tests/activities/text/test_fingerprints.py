@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from activities.text.fingerprints import LENGTH, of_arguments, of_error, of_poll, of_result, of_text
+from activities.text.fingerprints import (
+    LENGTH,
+    arguments_fingerprint,
+    error_fingerprint,
+    poll_fingerprint,
+    result_fingerprint,
+    text_fingerprint,
+)
 
 
 def test_arguments_are_compared_by_what_they_mean() -> None:
-    assert of_arguments('{"a": 1, "b": [2]}') == of_arguments('{"b":[2],"a":1}')
-    assert of_arguments("") == of_arguments("{}")
-    assert of_arguments('{"a": 1}') != of_arguments('{"a": 2}')
-    assert of_arguments('{"a": "ü"}') == of_arguments('{"a": "\\u00fc"}')
+    assert arguments_fingerprint('{"a": 1, "b": [2]}') == arguments_fingerprint('{"b":[2],"a":1}')
+    assert arguments_fingerprint("") == arguments_fingerprint("{}")
+    assert arguments_fingerprint('{"a": 1}') != arguments_fingerprint('{"a": 2}')
+    assert arguments_fingerprint('{"a": "ü"}') == arguments_fingerprint('{"a": "\\u00fc"}')
 
 
 @pytest.mark.parametrize("raw", ['{"a": ', "[" * 100_000, "\ud83d", '{"a": "\\ud83d"}', "NaN"])
 def test_arguments_of_any_form_have_one(raw: str) -> None:
-    assert len(of_arguments(raw)) == LENGTH
+    assert len(arguments_fingerprint(raw)) == LENGTH
 
 
 def test_texts() -> None:
-    assert of_text("a") == of_text("a") != of_text("b")
+    assert text_fingerprint("a") == text_fingerprint("a") != text_fingerprint("b")
     # A number so long that it may not be read again from each of its digits.
-    assert of_result("7" * 500_000) != of_result("7" * 500_001)
-    assert len(of_text("\ud83d" * 10)) == LENGTH
+    assert result_fingerprint("7" * 500_000) != result_fingerprint("7" * 500_001)
+    assert len(text_fingerprint("\ud83d" * 10)) == LENGTH
 
 
 @pytest.mark.parametrize(
@@ -39,8 +46,8 @@ def test_texts() -> None:
     ],
 )
 def test_numbers_and_names_make_no_other_error(one: str, other: str) -> None:
-    assert of_text(one) != of_text(other)
-    assert of_error(one) == of_error(other)
+    assert text_fingerprint(one) != text_fingerprint(other)
+    assert error_fingerprint(one) == error_fingerprint(other)
 
 
 @pytest.mark.parametrize(
@@ -59,14 +66,18 @@ def test_numbers_and_names_make_no_other_error(one: str, other: str) -> None:
     ],
 )
 def test_how_long_it_took_makes_no_other_result(one: str, other: str, same: bool) -> None:
-    assert (of_result(one) == of_result(other)) is same
+    assert (result_fingerprint(one) == result_fingerprint(other)) is same
 
 
 def test_another_error_is_another() -> None:
-    assert of_error("There is no file 'a.md'.") != of_error("'a.md' is not a text file.")
+    assert error_fingerprint("There is no file 'a.md'.") != error_fingerprint(
+        "'a.md' is not a text file."
+    )
 
 
 def test_a_poll_that_tells_how_long_it_waits_changes_by_the_second() -> None:
-    assert of_result("running for 12.5 s") == of_result("running for 14.5 s")
-    assert of_poll("running for 12.5 s") != of_poll("running for 14.5 s")
-    assert of_poll("idle, asked in 0.12 s, 31 ms") == of_poll("idle, asked in 0.34 s, 9.5 ms")
+    assert result_fingerprint("running for 12.5 s") == result_fingerprint("running for 14.5 s")
+    assert poll_fingerprint("running for 12.5 s") != poll_fingerprint("running for 14.5 s")
+    assert poll_fingerprint("idle, asked in 0.12 s, 31 ms") == poll_fingerprint(
+        "idle, asked in 0.34 s, 9.5 ms"
+    )

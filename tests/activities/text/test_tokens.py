@@ -11,7 +11,7 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.conversation import Conversation
-from activities.text.tokens import clip, count, encoding_of, of_message
+from activities.text.tokens import clip_text, count_tokens, encoding_name, message_tokens
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 OFFLINE = """
@@ -22,15 +22,15 @@ def refuse(event, args):
         raise SystemExit(f"reaches out: {event} {args}")
 
 sys.addaudithook(refuse)
-from activities.text.tokens import count
-print(count("hello world"), count("hello world", "cl100k_base"))
+from activities.text.tokens import count_tokens
+print(count_tokens("hello world"), count_tokens("hello world", "cl100k_base"))
 """
 
 
 def test_the_known_example() -> None:
-    assert count("hello world") == 2
-    assert count("") == 0
-    assert count("<|endoftext|>") > 1
+    assert count_tokens("hello world") == 2
+    assert count_tokens("") == 0
+    assert count_tokens("<|endoftext|>") > 1
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_known_example() -> None:
     ],
 )
 def test_a_model_has_its_encoding_and_an_unknown_one_the_newest(model: str, encoding: str) -> None:
-    assert encoding_of(model) == encoding
+    assert encoding_name(model) == encoding
 
 
 def test_counting_needs_no_network_and_no_file_kept_from_before(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_the_texts_of_calls_count() -> None:
         b'{"role":"assistant","content":null,"tool_calls":'
         b'[{"id":"s1c0","function":{"name":"read_file","arguments":"{\\"path\\":\\"a.md\\"}"}}]}'
     )
-    more = count('read_file {"path":"a.md"}')
-    assert of_message(called, "o200k_base") == of_message(said, "o200k_base") + more
+    more = count_tokens('read_file {"path":"a.md"}')
+    assert message_tokens(called, "o200k_base") == message_tokens(said, "o200k_base") + more
 
 
 def test_a_step_costs_the_count_of_its_new_messages_alone(tmp_path: Path) -> None:
@@ -78,18 +78,18 @@ def test_a_step_costs_the_count_of_its_new_messages_alone(tmp_path: Path) -> Non
 
     def seconds(conversation: Conversation) -> tuple[int, float]:
         begun = time.process_time()
-        return conversation.tokens("o200k_base"), time.process_time() - begun
+        return conversation.count_tokens("o200k_base"), time.process_time() - begun
 
     whole, first = seconds(held)
     longer, again = seconds(held.append({"role": "user", "content": words[0]}))
-    assert longer - whole == 4 + count(words[0])
+    assert longer - whole == 4 + count_tokens(words[0])
     assert again < first / 5
 
 
 def test_what_is_cut_has_no_more_tokens_than_asked_for() -> None:
     text = "tea leaf " * 1000
-    cut = clip(text, 100, "the rest is in a.md")
+    cut = clip_text(text, 100, "the rest is in a.md")
     assert cut.startswith("tea leaf tea leaf")
     assert cut.endswith("the rest is in a.md]")
-    assert count(cut.partition("\n[")[0]) <= 100
-    assert clip(text, 10_000, "nowhere") == text
+    assert count_tokens(cut.partition("\n[")[0]) <= 100
+    assert clip_text(text, 10_000, "nowhere") == text

@@ -13,9 +13,9 @@ import pytest
 from temporalio.exceptions import CancelledError
 
 from activities.checkpoints import Files
-from activities.job.kept_results import KeptResults
-from activities.toolkit.effects import MAY_HAVE_HAPPENED, held_by, once
-from activities.toolkit.errors import ToolError, Unfinished, Unreached
+from activities.job.result_cache import ResultCache
+from activities.toolkit.effects import MAY_HAVE_HAPPENED, held_by, run_once
+from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
 from protocol.requests import Pending
 from tests.activities.standing import Standing, environment
 
@@ -25,8 +25,8 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> KeptResults:
-    return KeptResults(tmp_path)
+def kept(tmp_path: Path) -> ResultCache:
+    return ResultCache(tmp_path)
 
 
 @pytest.fixture
@@ -38,11 +38,11 @@ def never() -> tuple[str, Files]:
     raise AssertionError("done twice")
 
 
-def test_a_retry_finds_what_the_first_attempt_did(kept: KeptResults, files: Files) -> None:
-    first = once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
-    assert once(kept, "run.7", files, never) == first
+def test_a_retry_finds_what_the_first_attempt_did(kept: ResultCache, files: Files) -> None:
+    first = run_once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
+    assert run_once(kept, "run.7", files, never) == first
     assert first[1].read("sent.md") == b"x"
-    assert once(kept, "run.8", files, lambda: ("sent", files)) == ("sent", files)
+    assert run_once(kept, "run.8", files, lambda: ("sent", files)) == ("sent", files)
 
 
 def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> None:
@@ -50,15 +50,15 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "from activities.checkpoints import Files, Root, open_checkpoints\n"
-        "from activities.toolkit.effects import once\n"
-        "from activities.job.kept_results import KeptResults\n"
-        "class Killed(KeptResults):\n"
-        "    def keep(self, key, data):\n"
-        "        super().keep(key, data)\n"
+        "from activities.toolkit.effects import run_once\n"
+        "from activities.job.result_cache import ResultCache\n"
+        "class Killed(ResultCache):\n"
+        "    def put(self, key, data):\n"
+        "        super().put(key, data)\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "root = Root.open(Path(sys.argv[1]), create=False)\n"
         "files = Files(open_checkpoints(root, 'job').store, sys.argv[2])\n"
-        "once(Killed(Path(sys.argv[3])), 'run.7', files,\n"
+        "run_once(Killed(Path(sys.argv[3])), 'run.7', files,\n"
         "     lambda: ('sent', files.write('sent.md', b'x')))\n"
     )
     job = Standing.begin(tmp_path)
@@ -67,13 +67,13 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
     ended = subprocess.run([sys.executable, "-c", code, *where], check=False)
     assert ended.returncode == -signal.SIGKILL
 
-    text, after = once(KeptResults(tmp_path), "run.7", files, never)
+    text, after = run_once(ResultCache(tmp_path), "run.7", files, never)
     assert (text, after.read("sent.md")) == ("sent", b"x")
 
 
 @pytest.mark.parametrize("repeatable", [False, True])
 def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
-    kept: KeptResults, files: Files, repeatable: bool
+    kept: ResultCache, files: Files, repeatable: bool
 ) -> None:
     late = environment(local=False)
     late.info = dataclasses.replace(
@@ -83,26 +83,26 @@ def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
     )
     # As the SDK does when the server refuses a heartbeat.
     late.on_heartbeat = lambda *_: late.cancel()
-    once(kept, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
-    kept.forget(except_key="run.8")
+    run_once(kept, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
+    kept.remove_others(except_key="run.8")
     with pytest.raises(CancelledError):
-        late.run(lambda: once(kept, "run.7", files, never, repeatable=repeatable))
+        late.run(lambda: run_once(kept, "run.7", files, never, repeatable=repeatable))
 
 
-def test_an_interrupted_call_is_not_repeated(kept: KeptResults, files: Files) -> None:
+def test_an_interrupted_call_is_not_repeated(kept: ResultCache, files: Files) -> None:
     def dies() -> tuple[str, Files]:
         raise Killed
 
     with pytest.raises(Killed):
-        once(kept, "run.7", files, dies)
+        run_once(kept, "run.7", files, dies)
     for _ in range(2):
         with pytest.raises(ToolError, match="may have happened") as told:
-            once(kept, "run.7", files, lambda: ("sent", files))
+            run_once(kept, "run.7", files, lambda: ("sent", files))
         assert str(told.value) == MAY_HAVE_HAPPENED
 
 
 def test_what_may_be_repeated_is_made_again_only_if_it_was_not_finished(
-    kept: KeptResults, files: Files
+    kept: ResultCache, files: Files
 ) -> None:
     made: list[int] = []
 
@@ -113,66 +113,66 @@ def test_what_may_be_repeated_is_made_again_only_if_it_was_not_finished(
         return f"made {len(made)}", files
 
     with pytest.raises(Killed):
-        once(kept, "run.7", files, run, repeatable=True)
+        run_once(kept, "run.7", files, run, repeatable=True)
     for _ in range(3):
-        assert once(kept, "run.7", files, run, repeatable=True) == ("made 2", files)
+        assert run_once(kept, "run.7", files, run, repeatable=True) == ("made 2", files)
 
 
-def test_a_refusal_is_a_result(kept: KeptResults, files: Files) -> None:
+def test_a_refusal_is_a_result(kept: ResultCache, files: Files) -> None:
     def refuses() -> tuple[str, Files]:
         raise ToolError("no such customer")
 
     for run in (refuses, lambda: ("sent", files)):
         with pytest.raises(ToolError, match="no such customer"):
-            once(kept, "run.7", files, run)
+            run_once(kept, "run.7", files, run)
 
 
 def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(
-    kept: KeptResults, files: Files
+    kept: ResultCache, files: Files
 ) -> None:
     with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
-        once(kept, "run.7", files, never, attempt=2)
-    text, _ = once(kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2)
+        run_once(kept, "run.7", files, never, attempt=2)
+    text, _ = run_once(kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2)
     assert text == "sent"
 
 
 def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
-    kept: KeptResults, files: Files
+    kept: ResultCache, files: Files
 ) -> None:
     def away() -> tuple[str, Files]:
-        raise Unreached("nobody there")
+        raise DependencyUnavailable("nobody there")
 
     for attempt in (1, 2):
-        with pytest.raises(Unreached):
-            once(kept, "run.7", files, away, attempt=attempt)
-    assert once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
+        with pytest.raises(DependencyUnavailable):
+            run_once(kept, "run.7", files, away, attempt=attempt)
+    assert run_once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
 
 
-def test_what_was_not_reached_is_tried_again(kept: KeptResults, files: Files) -> None:
+def test_what_was_not_reached_is_tried_again(kept: ResultCache, files: Files) -> None:
     def away() -> tuple[str, Files]:
-        raise Unreached("the server at localhost:1 does not answer")
+        raise DependencyUnavailable("the server at localhost:1 does not answer")
 
-    with pytest.raises(Unreached):
-        once(kept, "run.7", files, away)
-    assert once(kept, "run.7", files, lambda: ("sent", files)) == ("sent", files)
+    with pytest.raises(DependencyUnavailable):
+        run_once(kept, "run.7", files, away)
+    assert run_once(kept, "run.7", files, lambda: ("sent", files)) == ("sent", files)
 
 
-def test_what_is_not_finished_is_not_begun_again(kept: KeptResults, files: Files) -> None:
+def test_what_is_not_finished_is_not_begun_again(kept: ResultCache, files: Files) -> None:
     def takes() -> tuple[str, Files]:
         raise Unfinished(Pending(key="run.7", task="t1"), {"state": "s"})
 
     for does in (takes, never):
         with pytest.raises(Unfinished) as unfinished:
-            once(kept, "run.7", files, does)
+            run_once(kept, "run.7", files, does)
         assert unfinished.value.pending.task == "t1"
     assert held_by(kept, "run.7") == {"state": "s"}
     assert held_by(kept, "run.8") is None
 
 
-def test_a_turn_that_changed_nothing_comes_once_more(kept: KeptResults, files: Files) -> None:
+def test_a_turn_that_changed_nothing_comes_once_more(kept: ResultCache, files: Files) -> None:
     def asks() -> tuple[str, Files]:
         raise Unfinished(Pending(key="run.7"), again=True)
 
     with pytest.raises(Unfinished):
-        once(kept, "run.7.1", files, asks)
-    assert once(kept, "run.7.1", files, lambda: ("sent", files))[0] == "sent"
+        run_once(kept, "run.7.1", files, asks)
+    assert run_once(kept, "run.7.1", files, lambda: ("sent", files))[0] == "sent"

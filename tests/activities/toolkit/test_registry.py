@@ -8,7 +8,7 @@ import pytest
 
 from activities.toolkit.context import ToolContext
 from activities.toolkit.registry import REGISTRY, tool
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 
 
 def without_context(path: str) -> str:
@@ -71,7 +71,7 @@ def test_a_tool_that_cannot_work_is_refused_in_a_line(
     function: Callable[..., Any], declared: dict[str, Any], expected: str
 ) -> None:
     before = dict(REGISTRY)
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(ConfigError) as raised:
         tool("counting", **{"effect": "reads", **declared})(function)
     told = str(raised.value)
     assert told.startswith(f"{__file__}: tool {function.__name__}: ")

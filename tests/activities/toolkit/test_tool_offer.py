@@ -12,9 +12,9 @@ import pytest
 
 from activities.model.prompt import request_body
 from activities.phases.orientation import first_messages
-from activities.text.tokens import count
-from activities.toolkit.registry import REGISTRY, select
-from activities.toolkit.tool_offer import MOST_OFFERED, not_found_yet, offer, tools_of
+from activities.text.tokens import count_tokens
+from activities.toolkit.registry import REGISTRY, select_tools
+from activities.toolkit.tool_offer import MAX_OFFERED, deferred_refusal, offer_tools, tools_of
 from config.loader import agent_names, load_agent
 from config.schema.agent import AgentConfig
 from protocol.state import JobState, PhaseKind
@@ -59,7 +59,7 @@ def test_shipped_agents_are_offered_all_they_have(
 ) -> None:
     job = Standing.begin(tmp_path, agent=name, kind=kind)
     config = load_agent(name)
-    had = [e for e in select(config.tools) if e.name != "cite_web"]
+    had = [e for e in select_tools(config.tools) if e.name != "cite_web"]
     assert sent(job) == [e.schema for e in had if kind in e.phases]
     assert tools_of(config) == had
     assert "\n\n\n" not in system(job)
@@ -67,50 +67,52 @@ def test_shipped_agents_are_offered_all_they_have(
 
 
 def test_the_limit_is_the_last_number_at_which_all_are_offered(office: list[str]) -> None:
-    here = [entry.name for entry in select(GROUPS) if "tactical" in entry.phases]
-    at = offer(agent(*GROUPS, tools_offered=len(here)), "tactical")
+    here = [entry.name for entry in select_tools(GROUPS) if "tactical" in entry.phases]
+    at = offer_tools(agent(*GROUPS, tools_offered=len(here)), "tactical")
     assert [entry.name for entry in at.offered] == here
     assert at.deferred == []
-    over = offer(agent(*GROUPS, tools_offered=len(here) - 1), "tactical")
+    over = offer_tools(agent(*GROUPS, tools_offered=len(here) - 1), "tactical")
     core = {entry.name for entry in over.offered}
     assert core == set(here) - set(office) | {"search_tools"}
     assert [entry.name for entry in over.deferred] == office
 
 
 def test_each_kind_of_phase_counts_for_itself(office: list[str]) -> None:
-    strategic = len([entry for entry in select(GROUPS) if "strategic" in entry.phases])
+    strategic = len([entry for entry in select_tools(GROUPS) if "strategic" in entry.phases])
     config = agent(*GROUPS, tools_offered=strategic - 1)
-    assert offer(config, "strategic").deferred
-    assert not offer(config, "tactical").deferred
+    assert offer_tools(config, "strategic").deferred
+    assert not offer_tools(config, "tactical").deferred
     assert "search_tools" in {entry.name for entry in tools_of(config)}
 
 
 def test_what_is_offered_since_others_are_unused_may_be_called(office: list[str]) -> None:
-    here = [entry.name for entry in select(GROUPS) if "tactical" in entry.phases]
+    here = [entry.name for entry in select_tools(GROUPS) if "tactical" in entry.phases]
     config, unused = agent(*GROUPS, tools_offered=len(here) - 1), [here[0]]
-    assert not offer(config, "tactical", unused=unused).deferred
-    assert not_found_yet(config, "tactical", [], unused, office[0]) is None
-    assert "search_tools" in (not_found_yet(config, "tactical", [], [], office[0]) or "")
+    assert not offer_tools(config, "tactical", unused=unused).deferred
+    assert deferred_refusal(config, "tactical", [], unused, office[0]) is None
+    assert "search_tools" in (deferred_refusal(config, "tactical", [], [], office[0]) or "")
 
 
 def test_a_core_over_the_limit_is_offered_whole() -> None:
     config = agent("files", "todos", "job", "discovery", tools_offered=3)
-    core = [entry for entry in select(["files", "todos", "job"]) if "strategic" in entry.phases]
-    assert offer(config, "strategic").offered == core
+    core = [
+        entry for entry in select_tools(["files", "todos", "job"]) if "strategic" in entry.phases
+    ]
+    assert offer_tools(config, "strategic").offered == core
     assert "search_tools" not in {entry.name for entry in tools_of(config)}
 
 
 def test_an_agent_may_name_the_group_all_the_same(office: list[str]) -> None:
     config = agent(*GROUPS)
     assert tools_of(agent("discovery", *GROUPS)) == tools_of(config)
-    assert offer(agent("discovery", *GROUPS), "tactical") == offer(config, "tactical")
+    assert offer_tools(agent("discovery", *GROUPS), "tactical") == offer_tools(config, "tactical")
 
 
 def test_found_tools_follow_the_core_in_the_order_found(office: list[str]) -> None:
     config = agent(*GROUPS)
-    core = offer(config, "tactical").offered
+    core = offer_tools(config, "tactical").offered
     found = ["merge_tickets", "export_invoices"]
-    made = offer(config, "tactical", [*found, "read_file", "gone_since"])
+    made = offer_tools(config, "tactical", [*found, "read_file", "gone_since"])
     assert made.offered == [*core, REGISTRY["merge_tickets"], REGISTRY["export_invoices"]]
     assert not set(found) & {entry.name for entry in made.deferred}
 
@@ -168,9 +170,9 @@ def test_fifty_tools_cost_a_fifth_of_their_tokens_at_most(
         job = Standing.begin(tmp_path / folder, kind=kind, set=wanted)
         tools = sent(job)
         schemas = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
-        return len(tools), count(schemas), count(system(job))
+        return len(tools), count_tokens(schemas), count_tokens(system(job))
 
-    number, whole, prompt = cost("all", MOST_OFFERED)
+    number, whole, prompt = cost("all", MAX_OFFERED)
     _, core, prompt_with_list = cost("core", 30)
     assert 50 <= number <= 60
     assert core + prompt_with_list - prompt <= 0.2 * whole
@@ -178,5 +180,5 @@ def test_fifty_tools_cost_a_fifth_of_their_tokens_at_most(
 
 def test_a_worker_that_lacks_a_tool_of_a_running_job_says_so() -> None:
     with pytest.raises(KeyError) as caught:
-        select(["files", "counting"])
+        select_tools(["files", "counting"])
     assert str(caught.value) == "this worker has no tool or group 'counting': start one that has it"

@@ -10,10 +10,16 @@ import pytest
 
 from activities.requirements import store_lifecycle
 from activities.requirements.graph.writes import NODE
-from activities.steps.close_job import Closing
-from activities.stores.engine import Store
-from activities.stores.errors import StoreAway, StoreRefuses
-from activities.stores.outbox import Call, Writer, attempt, flush, write
+from activities.steps.close_job import CloseJobActivity
+from activities.stores.engine import RelationalStore
+from activities.stores.errors import StoreRefusedError, StoreUnavailableError
+from activities.stores.outbox import (
+    Call,
+    StoreWriter,
+    attempt_deferred,
+    flush_deferred,
+    write_or_defer,
+)
 from activities.tools.traces import KIND
 from protocol.endings import CloseReply, CloseRequest
 from protocol.state import DeferredWrite
@@ -28,12 +34,12 @@ TOOLS = ["files", "todos", "job", "validation", "requirements"]
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
     """Has a decision waiting on a requirement that its maker has changed meanwhile."""
     judge = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
-    fill(Store(judge.root), [requirement(1)])
+    fill(RelationalStore(judge.root), [requirement(1)])
     judge.call("take_requirement")
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
     judge.call("decide_requirement", id="maker/REQ-001", status="accepted", reasons="Yes.")
     monkeypatch.delenv("LONGHAUL_STORE_URL")
-    fill(Store(judge.root), [requirement(1, "It says something else now.")], at=9)
+    fill(RelationalStore(judge.root), [requirement(1, "It says something else now.")], at=9)
     return judge
 
 
@@ -47,7 +53,9 @@ async def cancelled(job: Standing) -> list[str]:
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="cancelled"
     )
-    closed: CloseReply = await environment(local=False).run(Closing(job.root).close_job, request)
+    closed: CloseReply = await environment(local=False).run(
+        CloseJobActivity(job.root).close_job, request
+    )
     return closed.result.unresolved
 
 
@@ -93,21 +101,23 @@ def test_it_comes_up_again_where_another_store_is_away(
     node = DeferredWrite(kind=NODE, key="k", at=1, about="maker/REQ-001", data=data)
     snapshot.state.deferred_writes = [*snapshot.state.deferred_writes, node]
     call = Call(JOB, "key", 10)
-    writer = Writer(judge.root, call, snapshot.files, snapshot.state, snapshot.config)
-    with pytest.raises(StoreAway):
-        flush(writer)
+    writer = StoreWriter(judge.root, call, snapshot.files, snapshot.state, snapshot.config)
+    with pytest.raises(StoreUnavailableError):
+        flush_deferred(writer)
     assert [entry.kind for entry in snapshot.state.deferred_writes] == ["decision", NODE]
 
 
 def test_what_the_store_does_not_take_is_refused_as_well(job: Standing) -> None:
     lacking = DeferredWrite(kind=KIND, key="k", at=1, about="a trace", data={"key": "k"})
     snapshot = job.open()
-    writer = Writer(job.root, Call(JOB, "key", 10), snapshot.files, snapshot.state, snapshot.config)
-    with pytest.raises(StoreRefuses, match="does not take this"):
-        write(writer, lacking)
+    writer = StoreWriter(
+        job.root, Call(JOB, "key", 10), snapshot.files, snapshot.state, snapshot.config
+    )
+    with pytest.raises(StoreRefusedError, match="does not take this"):
+        write_or_defer(writer, lacking)
     assert snapshot.state.deferred_writes == []
     snapshot.state.deferred_writes = [lacking]
-    _, [(entry, _)] = attempt(writer)
+    _, [(entry, _)] = attempt_deferred(writer)
     assert entry is lacking
 
 
@@ -118,7 +128,7 @@ def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_
     maker.write("documents/a.md.txt", f"[page 1]\n{quote}\n")
     maker.call("cite_document", path="documents/a.md", page=1, quote=quote)
     refuse = "CREATE TRIGGER refuse BEFORE INSERT ON citations BEGIN SELECT RAISE(ABORT, 'no'); END"
-    Store(maker.root).run(lambda c: c.exec_driver_sql(refuse))
+    RelationalStore(maker.root).run(lambda c: c.exec_driver_sql(refuse))
     told = maker.call(
         "add_requirement",
         text=quote,

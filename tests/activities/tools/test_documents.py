@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from activities.documents import Page, Quality
-from activities.documents.pages import not_read
+from activities.documents.pages import unread_text
 from activities.text import tokens
-from activities.tools.documents import _chunks
+from activities.tools.documents import _split_chunks
 from tests.activities.standing import Standing
 
 QUOTE = "Every invoice must be kept for ten years."
@@ -38,7 +38,7 @@ def test_chunks_hold_the_whole_document(job: Standing, text: str) -> None:
     manifest = json.loads(job.text("chunks/b.md/manifest.json"))
     parts = [job.text(chunk["path"]) for chunk in manifest["chunks"]]
     assert "".join("".join(parts).split()) == "".join(text.split())
-    assert max(tokens.count(part) for part in parts) <= 500
+    assert max(tokens.count_tokens(part) for part in parts) <= 500
 
 
 def paged(count: int) -> str:
@@ -62,7 +62,7 @@ def test_chunks_name_their_pages_and_share_what_was_asked_for(job: Standing) -> 
     texts = [job.text(chunk["path"]) for chunk in manifest["chunks"]]
     for chunk, text in zip(manifest["chunks"], texts, strict=True):
         assert chunk["pages"] == sorted({int(n) for n in re.findall(r"[AB](\d+) ", text)})
-        assert chunk["tokens"] == tokens.count(text) <= 200
+        assert chunk["tokens"] == tokens.count_tokens(text) <= 200
     for text, following in itertools.pairwise(texts):
         assert text.split("\n\n")[-1].strip() == following.split("\n\n")[0].strip()
 
@@ -94,7 +94,7 @@ def test_chunking_takes_linear_time() -> None:
         pages = [Page(1, "a few words of a very long paragraph " * size)]
         # Of the processor: what else a machine does takes no time then.
         start = time.thread_time()
-        assert _chunks(pages, 8000, 4000)
+        assert _split_chunks(pages, 8000, 4000)
         return time.thread_time() - start
 
     seconds(1000)
@@ -171,7 +171,7 @@ def test_a_text_is_read_without_a_text_beside_it(job: Standing) -> None:
 def test_doubts_about_a_document_come_before_its_text(job: Standing) -> None:
     job.write("documents/b.pdf", "%PDF-")
     job.write("documents/b.pdf.txt", f"[page 1; label iv]\n{QUOTE}\n")
-    doubts = Quality(["Words run together: page 1."], [1], badly=True)
+    doubts = Quality(["Words run together: page 1."], [1], is_unreliable=True)
     job.write("documents/b.pdf.reading.json", doubts.as_json())
     told = job.call("extract_document_text", path="documents/b.pdf")
     assert told.startswith("documents/b.pdf, page 1 of 1. Words run together: page 1. ")
@@ -183,7 +183,7 @@ def test_doubts_about_a_document_come_before_its_text(job: Standing) -> None:
 
 def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> None:
     job.write("documents/b.pdf", "%PDF-")
-    why = not_read("A page must have contents")
+    why = unread_text("A page must have contents")
     text = f"[page 1]\n{QUOTE}\n[page 2]\n{why}\n"
     job.write("documents/b.pdf.txt", text)
     for tool in ("extract_document_text", "chunk_document", "identify_requirement_candidates"):

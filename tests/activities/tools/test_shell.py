@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from activities.commands import sandbox
-from activities.guards.hooks.names import tool_there
+from activities.guards.hooks.tool_names import hook_tool_name
 from tests.activities.standing import Standing
 
-WHY = sandbox.lacking(sandbox.find_bwrap())
+WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 
 
@@ -109,7 +109,7 @@ def test_a_hook_sees_a_command_as_bash(tmp_path: Path) -> None:
         },
     )
     job.write("a.txt", "one")
-    assert tool_there("run_command") == "Bash"
+    assert hook_tool_name("run_command") == "Bash"
     assert job.call("run_command", command="rm a.txt").startswith("Error: Refused by")
     assert "a.txt" in job.paths()
     assert job.call("run_command", command="cat a.txt") == "Exit code 0.\none"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.documents import pages_with_quote, parse
+from activities.documents import pages_with_quote, parse_pages
 from activities.toolkit.tool_offer import tools_of
 from activities.web import name_stem
 from config.loader import load_agent
@@ -95,7 +95,7 @@ def test_a_page_its_text_and_where_it_is_from(job: Standing, site: str) -> None:
     path = f"documents/sources/{name_stem(f'{site}/moved')}.html"
     assert sources(job) == [path, f"{path}.source.json", f"{path}.txt"]
     assert job.open().files.read(path) == PAGE
-    assert pages_with_quote(parse(job.text(f"{path}.txt")), QUOTE) == [1]
+    assert pages_with_quote(parse_pages(job.text(f"{path}.txt")), QUOTE) == [1]
     assert json.loads(job.text(f"{path}.source.json")) == {
         "url": f"{site}/moved",
         "final_url": f"{site}/page",

@@ -11,13 +11,13 @@ from sqlalchemy import insert
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
-from activities.steps.store_traces import row_of
+from activities.steps.store_traces import trace_row
 from activities.stores import traces as rows
-from activities.stores.engine import Store
+from activities.stores.engine import RelationalStore
 from activities.stores.schema import TRACES
-from activities.text.tokens import count
-from activities.traces.recall import recalled
-from activities.traces.trace_search import Reader, find
+from activities.text.tokens import count_tokens
+from activities.traces.recall import recall_traces
+from activities.traces.trace_search import TraceReader, find_traces
 from activities.traces.trace_text import render_trace
 from config.schema.agent_sections import Embeddings
 from protocol.traces import StoreTracesRequest
@@ -25,11 +25,11 @@ from tests.activities.search.endpoint import serving
 from tests.activities.standing import Standing
 from tests.activities.traces.noting import store, trace
 
-READER = Reader("other", "generalist")
+READER = TraceReader("other", "generalist")
 
 
-def found(root: Root, query: str, reader: Reader = READER, **details: Any) -> list[str]:
-    return [row.key for row in find(root, reader, query, 5, **details)]
+def found(root: Root, query: str, reader: TraceReader = READER, **details: Any) -> list[str]:
+    return [row.key for row in find_traces(root, reader, query, 5, **details)]
 
 
 def test_the_trace_that_fits_the_situation_comes_first(root: Root) -> None:
@@ -51,11 +51,11 @@ def test_what_was_removed_is_not_found_and_its_number_never_comes_again(
     store(root, trace(1, "tea"), job="first")
     store(root, trace(2, "coffee"), job="last")
     assert found(root, "coffee") == ["run.2"]
-    Store(root).run(lambda connection: rows.forget(connection, "last"))
+    RelationalStore(root).run(lambda connection: rows.forget_traces(connection, "last"))
     assert found(root, "coffee") == []
     store(root, trace(3, "milk"), job="next")
     assert found(root, "milk") == ["run.3"]
-    Store(root).run(lambda connection: rows.forget(connection, "next"))
+    RelationalStore(root).run(lambda connection: rows.forget_traces(connection, "next"))
     store(root, trace(4, "juice"), job="next")
     assert found(root, "milk") == []
     assert found(root, "juice") == ["run.4"]
@@ -78,27 +78,27 @@ def test_without_a_project_an_agent_finds_what_its_own_jobs_left(root: Root) -> 
     store(root, trace(2, "tea"), agent="coder")
     store(root, trace(3, "tea"), project="shop")
     assert found(root, "tea") == ["run.1"]
-    assert found(root, "tea", Reader("x", "coder", "shop")) == ["run.3"]
+    assert found(root, "tea", TraceReader("x", "coder", "shop")) == ["run.3"]
 
 
 def test_a_universal_trace_is_found_by_all(root: Root) -> None:
     store(root, trace(1, "tea"), project="shop")
     assert found(root, "tea") == []
-    Store(root).run(lambda connection: rows.make_universal(connection, 1))
+    RelationalStore(root).run(lambda connection: rows.make_universal(connection, 1))
     assert found(root, "tea") == ["run.1"]
 
 
 def test_a_job_is_told_of_others_alone_when_a_phase_is_planned(root: Root) -> None:
     store(root, trace(1, "tea"))
     store(root, trace(2, "tea"), job="other")
-    assert found(root, "tea", wanted=lambda row: row.job != "other") == ["run.1"]
+    assert found(root, "tea", is_wanted=lambda row: row.job != "other") == ["run.1"]
 
 
 def test_what_is_not_looked_for_takes_no_place_of_what_is(root: Root) -> None:
     store(root, *(trace(n, "tea tea tea") for n in range(2, 200)), job="other")
     store(root, trace(1, "tea, somewhere in a longer sentence"), job="first")
-    assert found(root, "tea", wanted=lambda row: row.job == "first") == ["run.1"]
-    assert len(find(root, READER, "tea", 150)) == 150
+    assert found(root, "tea", is_wanted=lambda row: row.job == "first") == ["run.1"]
+    assert len(find_traces(root, READER, "tea", 150)) == 150
 
 
 def test_words_of_the_search_language_mean_nothing(root: Root) -> None:
@@ -155,17 +155,19 @@ def test_an_endpoint_whose_model_changes_leaves_no_search_broken(root: Root) -> 
 
 def test_ten_thousand_traces_are_searched_within_a_tenth_of_a_second(root: Root) -> None:
     request = StoreTracesRequest(root=root.id, agent="generalist", task="Mend the server")
-    base = row_of("job", request, trace(0)) | {"scope": "project", "retrieved": 0}
+    base = trace_row("job", request, trace(0)) | {"scope": "project", "retrieved": 0}
     made = [
         base | {"key": str(n), "what_happened": f"read_file was refused: log {n} of host {n % 97}"}
         for n in range(10_000)
     ]
-    Store(root).run(lambda connection: connection.execute(insert(TRACES), made))
-    find(root, READER, "warm", 5)
+    RelationalStore(root).run(lambda connection: connection.execute(insert(TRACES), made))
+    find_traces(root, READER, "warm", 5)
     taken = []
     for _ in range(5):
         begun = time.process_time()
-        hits = find(root, READER, "a refused read_file of a log of host 13 in the server", 20)
+        hits = find_traces(
+            root, READER, "a refused read_file of a log of host 13 in the server", 20
+        )
         taken.append(time.process_time() - begun)
         assert len(hits) == 20
     assert min(taken) < 0.1
@@ -175,9 +177,9 @@ def test_each_level_of_detail_has_its_size(root: Root) -> None:
     long = "An explanation that goes on and on, with paths such as output/a/b/c.md. " * 5
     store(root, trace(1, long, why=long, what_was_correct=long, guard="g" * 64, tool="t" * 60))
     store(root, trace(2))
-    for row in find(root, READER, "explanation refused", 5):
-        assert count(render_trace(row, "metadata")) < 25
-        assert count(render_trace(row, "summary")) <= 100
+    for row in find_traces(root, READER, "explanation refused", 5):
+        assert count_tokens(render_trace(row, "metadata")) < 25
+        assert count_tokens(render_trace(row, "summary")) <= 100
         assert row.why[:50] in render_trace(row, "full")
 
 
@@ -193,10 +195,10 @@ def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothin
     # Refused once in some job is no lesson.
     store(job.root, trace(13, "tea was stolen"), job="c")
     env: Any = ActivityEnvironment()
-    lines = env.run(recalled, job.root, job.open())
+    lines = env.run(recall_traces, job.root, job.open())
     assert len(lines) == 2, lines
     assert all(any(what in line for line in lines) for what in ("was refused", "was spilled"))
     # What fits best stays first, however little its like fits that another task met.
     store(job.root, trace(10, "the cup was hot"), job="d", task="Make tea, make tea.")
     store(job.root, trace(11, "the cup was hot"), job="e", task=f"Tea, {'something else ' * 50}")
-    assert "the cup was hot" in env.run(recalled, job.root, job.open())[0]
+    assert "the cup was hot" in env.run(recall_traces, job.root, job.open())[0]

@@ -7,8 +7,8 @@ from ipaddress import ip_address
 import pytest
 from pydantic import ValidationError
 
-from activities.web import Refused, resolve
-from activities.web.addresses import checked, parsed, public
+from activities.web import PageRefused, resolve_host
+from activities.web.addresses import check_addresses, is_public, parse_address
 from config.schema.web import Web
 
 PRIVATE = [
@@ -34,21 +34,21 @@ PUBLIC = ["1.1.1.1", "93.184.215.14", "2606:4700::1111", "64:ff9b::101:101", "::
 
 @pytest.mark.parametrize("address", PRIVATE)
 def test_addresses_that_are_not_public(address: str) -> None:
-    assert not public(ip_address(address))
+    assert not is_public(ip_address(address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses(address: str) -> None:
-    assert public(ip_address(address))
+    assert is_public(ip_address(address))
 
 
 @pytest.mark.parametrize(
     "host", ["2130706433", "0177.0.0.1", "0x7f000001", "127.1", "localhost", "[::1]", "LOCALHOST"]
 )
 def test_other_ways_to_write_loopback(host: str) -> None:
-    with pytest.raises(Refused, match=r"not a public address|not an address"):
-        url = parsed(f"http://{host}/")
-        checked(url, resolve(url.raw_host.decode(), 80), Web())
+    with pytest.raises(PageRefused, match=r"not a public address|not an address"):
+        url = parse_address(f"http://{host}/")
+        check_addresses(url, resolve_host(url.raw_host.decode(), 80), Web())
 
 
 @pytest.mark.parametrize(
@@ -67,23 +67,23 @@ def test_other_ways_to_write_loopback(host: str) -> None:
     }.items(),
 )
 def test_addresses_that_cannot_be_asked_for(address: str, told: str) -> None:
-    with pytest.raises(Refused, match=told):
-        parsed(address)
+    with pytest.raises(PageRefused, match=told):
+        parse_address(address)
 
 
 def test_ports_of_other_services() -> None:
     for port, refused in {25: True, 22: True, 80: False, 443: False, 8080: False}.items():
-        url = parsed(f"http://example.org:{port}/")
+        url = parse_address(f"http://example.org:{port}/")
         if refused:
-            with pytest.raises(Refused, match="not a web server's"):
-                checked(url, ["1.1.1.1"], Web())
+            with pytest.raises(PageRefused, match="not a web server's"):
+                check_addresses(url, ["1.1.1.1"], Web())
         else:
-            assert checked(url, ["1.1.1.1"], Web()) == ["1.1.1.1"]
+            assert check_addresses(url, ["1.1.1.1"], Web()) == ["1.1.1.1"]
 
 
 def test_one_private_address_among_several_refuses_the_host() -> None:
-    with pytest.raises(Refused, match=r"pages\.example \(10\.0\.0\.1\)"):
-        checked(parsed("http://pages.example/"), ["1.1.1.1", "10.0.0.1"], Web())
+    with pytest.raises(PageRefused, match=r"pages\.example \(10\.0\.0\.1\)"):
+        check_addresses(parse_address("http://pages.example/"), ["1.1.1.1", "10.0.0.1"], Web())
 
 
 def test_what_the_operator_allows() -> None:
@@ -95,12 +95,12 @@ def test_what_the_operator_allows() -> None:
         ("wiki.internal", "10.2.2.3", True),
         ("x.wiki.internal", "10.2.2.3", False),
     ]:
-        url = parsed(f"http://{host}/")
+        url = parse_address(f"http://{host}/")
         if allowed:
-            assert checked(url, [address], web) == [address]
+            assert check_addresses(url, [address], web) == [address]
         else:
-            with pytest.raises(Refused):
-                checked(url, [address], web)
+            with pytest.raises(PageRefused):
+                check_addresses(url, [address], web)
 
 
 @pytest.mark.parametrize("entry", ["", "http://a", "10.0.0.1/8", "*.internal", "a b", "a:80"])

@@ -11,7 +11,7 @@ from cli.report import charts
 from cli.report.data import ProjectReport
 from cli.report.page import render_page
 from cli.report.recurrence import find_habits
-from config.learned_guards import Learned
+from config.learned_guards import LearnedRevision
 from config.schema.guards import Guard
 from tests.cli.report.samples import habit, report
 
@@ -28,10 +28,10 @@ def row(id: int, job: str, **details: Any) -> Any:
     return SimpleNamespace(**base | details)
 
 
-def learned(*numbers: int) -> Learned:
+def learned(*numbers: int) -> LearnedRevision:
     guard = Guard(name=NAME, point="before_tool", decision="deny", message="No.")
     named = ", ".join(f"T{number}" for number in numbers)
-    return Learned(
+    return LearnedRevision(
         name=NAME, stage="active", at=1, since=1, why="w", agent="generalist", guard=guard,
         evidence=["generalist: write_file …", f"traces {named}"],
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from config.loader import load_agent
-from config.schema.agent import Problem
+from config.schema.agent import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_addresses_are_taken_as_they_are(url: str | None) -> None:
     ],
 )
 def test_what_is_no_address_or_runs_a_program_is_refused(url: str) -> None:
-    with pytest.raises(Problem, match=r"set: workspace\.remote"):
+    with pytest.raises(ConfigError, match=r"set: workspace\.remote"):
         load_agent("generalist", {"workspace.remote": url})
 
 
@@ -57,6 +57,6 @@ def test_what_is_no_address_or_runs_a_program_is_refused(url: str) -> None:
     ],
 )
 def test_a_password_is_refused_and_not_told(url: str) -> None:
-    with pytest.raises(Problem, match="an address without a password") as refused:
+    with pytest.raises(ConfigError, match="an address without a password") as refused:
         load_agent("generalist", {"workspace.remote": url})
     assert "s3cret" not in str(refused.value)

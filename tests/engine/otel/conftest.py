@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from engine.otel import switch
+from engine.otel import exports
 from tests.engine.otel.receiver import Receiver, Span
 
 
@@ -21,7 +21,7 @@ class Exported:
 
     def spans(self, job: str) -> list[Span]:
         """All of a job so far."""
-        self.pipeline.spans().tracers.force_flush()
+        self.pipeline.span_export().tracers.force_flush()
         return [each for each in self.receiver.spans() if each.attributes["longhaul.job"] == job]
 
 
@@ -31,9 +31,9 @@ def exported() -> Iterator[Exported]:
         given.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.address}/v1/traces")
         # A batch that meets the time-out is dropped; 10 seconds pass on a busy machine.
         given.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
-        pipeline = switch.pipeline()
+        pipeline = exports.load_pipeline()
         # OpenTelemetry has one provider for a process, which is made now.
-        assert not pipeline.spans.cache_info().currsize, "another test has made it"
-        pipeline.spans()
+        assert not pipeline.span_export.cache_info().currsize, "another test has made it"
+        pipeline.span_export()
         given.undo()
         yield Exported(pipeline, receiver)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import yaml
 
-from engine.development import Server, free_port
+from engine.development import DevelopmentServer, free_port
 from rehearsal import Answer, Failure, Request
-from rehearsal.request_view import View
+from rehearsal.request_view import RequestView
 from rehearsal.wire import Model
 from tests.crash.processes import Nursery
 from tests.engine.otel.receiver import Span
@@ -48,7 +48,7 @@ class Holding:
     def __init__(self) -> None:
         self._goes_on = threading.Event()
 
-    def work(self, view: View) -> list[Call]:
+    def work(self, view: RequestView) -> list[Call]:
         if view.replies == HELD_AT:
             assert self._goes_on.wait(300)
         return _work(view)
@@ -57,7 +57,7 @@ class Holding:
         self._goes_on.set()
 
 
-def _work(view: View) -> list[Call]:
+def _work(view: RequestView) -> list[Call]:
     path = "output/tea.md"
     does = [
         ("read_file", {"path": f"notes/{PLANTED}.md"}),
@@ -71,7 +71,7 @@ def _work(view: View) -> list[Call]:
 
 
 async def test_a_job_is_one_trace_over_runs_retries_and_workers(
-    running: Server, workers: Nursery, tmp_path: Path
+    running: DevelopmentServer, workers: Nursery, tmp_path: Path
 ) -> None:
     holding = Holding()
     async with watched(running, workers, tmp_path, Failing(Short({"Work": holding.work}))) as site:
@@ -165,7 +165,7 @@ def _check_model_calls(spans: list[Span], steps: list[Span], before: set[str]) -
 
 
 async def test_the_jobs_of_a_project_are_in_its_trace(
-    running: Server, workers: Nursery, tmp_path: Path
+    running: DevelopmentServer, workers: Nursery, tmp_path: Path
 ) -> None:
     team = Team(
         {
@@ -207,7 +207,7 @@ async def test_the_jobs_of_a_project_are_in_its_trace(
 
 
 async def test_an_endpoint_that_is_not_there_costs_a_job_nothing(
-    running: Server, workers: Nursery, tmp_path: Path
+    running: DevelopmentServer, workers: Nursery, tmp_path: Path
 ) -> None:
     """Traces go where nobody ever answers, metrics where nobody listens."""
     with socket.socket() as silent:

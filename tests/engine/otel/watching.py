@@ -12,7 +12,7 @@ from typing import Any
 
 from temporalio.client import Client
 
-from engine.development import Server
+from engine.development import DevelopmentServer
 from rehearsal.server import ModelServer
 from rehearsal.wire import Model
 from tests.crash.processes import REPOSITORY, Nursery, Worker, environment
@@ -57,7 +57,7 @@ class Watched:
 
 @asynccontextmanager
 async def watched(
-    running: Server, workers: Nursery, folder: Path, model: Model, **variables: str
+    running: DevelopmentServer, workers: Nursery, folder: Path, model: Model, **variables: str
 ) -> AsyncIterator[Watched]:
     """What is exported comes to the receiver at once, unless the variables say otherwise."""
     with Receiver() as receiver, ModelServer(model, delay=0.03) as models:

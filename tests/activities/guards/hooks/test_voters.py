@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from activities.guards.hooks.processes import run
+from activities.guards.hooks.processes import run_hook
 from tests.activities.guards.hooks.scripts import begin, call, hook, say
 from tests.activities.standing import Standing
 
@@ -145,7 +145,7 @@ def test_a_hook_gets_none_of_the_workers_secrets(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "the key")
     monkeypatch.setenv("TEAM", "tea")
-    ran = run("env", b"", folder=str(tmp_path), seconds=5, variables=["TEAM"])
+    ran = run_hook("env", b"", folder=str(tmp_path), seconds=5, variables=["TEAM"])
     assert "TEAM=tea" in ran.out
     assert "PATH=" in ran.out
     assert "the key" not in ran.out

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import pytest
 
-from activities.requirements.graph import GraphAway, Query
-from activities.requirements.graph.neo4j import Neo4j
+from activities.requirements.graph import GraphQuery, GraphUnavailableError
+from activities.requirements.graph.neo4j import Neo4jGraph
 from config.schema.graph import GraphSchema
 from engine.development import free_port
 
@@ -31,8 +31,8 @@ class Server:
     process: subprocess.Popen[bytes]
 
     def empty(self) -> None:
-        graph = Neo4j(self.url, GraphSchema())
-        graph.write(Query("MATCH (n) DETACH DELETE n"))
+        graph = Neo4jGraph(self.url, GraphSchema())
+        graph.write(GraphQuery("MATCH (n) DETACH DELETE n"))
         graph.close()
 
     @contextmanager
@@ -84,7 +84,7 @@ def _until_it_answers(server: Server, log: Path) -> None:
     while True:
         try:
             return server.empty()
-        except GraphAway:
+        except GraphUnavailableError:
             if server.process.poll() is not None or time.monotonic() > until:
                 pytest.fail(f"the graph server does not start: {log.read_text()[-2000:]}")
         time.sleep(0.2)

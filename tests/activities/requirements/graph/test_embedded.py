@@ -16,16 +16,21 @@ from typing import Any
 
 import pytest
 
-from activities.checkpoints.locks import locked
-from activities.requirements.graph import GraphAway, GraphRefused, Limits, Query
-from activities.requirements.graph.embedded import Embedded
+from activities.checkpoints.locks import file_lock
+from activities.requirements.graph import (
+    GraphLimits,
+    GraphQuery,
+    GraphQueryError,
+    GraphUnavailableError,
+)
+from activities.requirements.graph.embedded import EmbeddedGraph
 from config.loader import load_agent
 from config.schema.graph import GraphSchema
 from tests.soak import soak
 
 _FORK = multiprocessing.get_context("fork")
 PUT = "MERGE (n:BusinessObject {id: $id}) SET n.name = $name"
-COUNT = Query("MATCH (n:BusinessObject) RETURN count(*), count(DISTINCT n.id)")
+COUNT = GraphQuery("MATCH (n:BusinessObject) RETURN count(*), count(DISTINCT n.id)")
 PARTS = (
     "UNWIND range(1, $size) AS part MERGE (n:%s {id: $start + CAST(part, 'STRING')}) "
     "SET n.name = repeat('x', 500)"
@@ -47,15 +52,15 @@ def schema() -> GraphSchema:
 
 
 @pytest.fixture
-def graph(tmp_path: Path, schema: GraphSchema) -> Embedded:
-    return Embedded(tmp_path / "graph", schema)
+def graph(tmp_path: Path, schema: GraphSchema) -> EmbeddedGraph:
+    return EmbeddedGraph(tmp_path / "graph", schema)
 
 
 def write(folder: Path, first: int, last: int, size: int = 1) -> None:
-    graph = Embedded(folder, load_agent("generalist").graph_schema)
+    graph = EmbeddedGraph(folder, load_agent("generalist").graph_schema)
     for number in range(first, last):
         start = {"start": f"{number}.", "size": size}
-        graph.write(*(Query(PARTS % kind, start) for kind in ("BusinessObject", "Message")))
+        graph.write(*(GraphQuery(PARTS % kind, start) for kind in ("BusinessObject", "Message")))
 
 
 def writer(*told: Any) -> multiprocessing.process.BaseProcess:
@@ -64,10 +69,10 @@ def writer(*told: Any) -> multiprocessing.process.BaseProcess:
     return process
 
 
-def test_what_was_written_is_read(graph: Embedded) -> None:
+def test_what_was_written_is_read(graph: EmbeddedGraph) -> None:
     for _ in range(2):
-        graph.write(Query(PUT, {"id": "invoice", "name": "Invoice"}))
-    found = graph.read(Query("MATCH (n:BusinessObject) RETURN n, n.id AS id"))[0]
+        graph.write(GraphQuery(PUT, {"id": "invoice", "name": "Invoice"}))
+    found = graph.read(GraphQuery("MATCH (n:BusinessObject) RETURN n, n.id AS id"))[0]
     assert found.columns == ["n", "id"]
     assert found.rows == [
         [{"_label": "BusinessObject", "id": "invoice", "name": "Invoice"}, "invoice"]
@@ -75,31 +80,33 @@ def test_what_was_written_is_read(graph: Embedded) -> None:
     assert not found.more
 
 
-def test_a_write_is_whole_or_not_done(graph: Embedded) -> None:
-    with pytest.raises(GraphRefused, match="Nope"):
-        graph.write(Query(PUT, {"id": "a", "name": "A"}), Query("CREATE (:Nope {id: 'b'})"))
+def test_a_write_is_whole_or_not_done(graph: EmbeddedGraph) -> None:
+    with pytest.raises(GraphQueryError, match="Nope"):
+        graph.write(
+            GraphQuery(PUT, {"id": "a", "name": "A"}), GraphQuery("CREATE (:Nope {id: 'b'})")
+        )
     assert graph.read(COUNT)[0].rows == [[0, 0]]
 
 
-def test_reading_changes_nothing(graph: Embedded) -> None:
-    with pytest.raises(GraphRefused, match="read-only"):
-        graph.read(Query(PUT, {"id": "a", "name": "A"}))
+def test_reading_changes_nothing(graph: EmbeddedGraph) -> None:
+    with pytest.raises(GraphQueryError, match="read-only"):
+        graph.read(GraphQuery(PUT, {"id": "a", "name": "A"}))
 
 
-def test_a_schema_that_grew_adds_to_the_graph(tmp_path: Path, graph: Embedded) -> None:
-    graph.write(Query(PUT, {"id": "a", "name": "A"}))
+def test_a_schema_that_grew_adds_to_the_graph(tmp_path: Path, graph: EmbeddedGraph) -> None:
+    graph.write(GraphQuery(PUT, {"id": "a", "name": "A"}))
     more = {"nodes": {"BusinessObject": {"key": "id", "properties": {
         "id": {"type": "text", "required": True}, "owner": {"type": "text"}}},
         "Team": {"key": "id", "properties": {"id": {"type": "text"}}}},
         "relations": {"OWNS": {"ends": [["Team", "BusinessObject"]]}}}  # fmt: skip
-    grown = Embedded(tmp_path / "graph", GraphSchema.model_validate(more))
-    rows = grown.read(Query("MATCH (n:BusinessObject) RETURN n.name, n.owner"))[0].rows
+    grown = EmbeddedGraph(tmp_path / "graph", GraphSchema.model_validate(more))
+    rows = grown.read(GraphQuery("MATCH (n:BusinessObject) RETURN n.name, n.owner"))[0].rows
     assert rows == [["A", None]]
     owns = next(table for table in grown.schema() if table.name == "OWNS")
     assert owns.ends == [("Team", "BusinessObject")]
 
 
-def test_two_processes_write_at_the_same_time(tmp_path: Path, graph: Embedded) -> None:
+def test_two_processes_write_at_the_same_time(tmp_path: Path, graph: EmbeddedGraph) -> None:
     # The same nodes from both, so that whatever is doubled shows.
     both = [writer(tmp_path / "graph", 0, 4), writer(tmp_path / "graph", 0, 4)]
     for each in both:
@@ -109,9 +116,9 @@ def test_two_processes_write_at_the_same_time(tmp_path: Path, graph: Embedded) -
 
 
 def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
-    tmp_path: Path, graph: Embedded
+    tmp_path: Path, graph: EmbeddedGraph
 ) -> None:
-    halves = Query("MATCH (n:Message) RETURN count(*)")
+    halves = GraphQuery("MATCH (n:Message) RETURN count(*)")
     size = 2000
     graph.read(COUNT)
     for round_, pause in enumerate(soak((0.6,), (0.2, 0.4, 0.6, 0.8))):
@@ -134,27 +141,29 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
 
 
 @pytest.fixture
-def log(tmp_path: Path, graph: Embedded) -> Path:
+def log(tmp_path: Path, graph: EmbeddedGraph) -> Path:
     """Of a graph with one node, with what an engine leaves that had stored two more and was
     killed."""
-    graph.write(Query(PUT, {"id": "a", "name": "A"}))
+    graph.write(GraphQuery(PUT, {"id": "a", "name": "A"}))
     database = tmp_path / "graph" / "graph.lbug"
     subprocess.run([sys.executable, "-c", KILLED, str(database)], check=True)
     return Path(f"{database}.wal")
 
 
-def test_half_a_record_at_the_end_of_the_log_keeps_nobody_out(graph: Embedded, log: Path) -> None:
+def test_half_a_record_at_the_end_of_the_log_keeps_nobody_out(
+    graph: EmbeddedGraph, log: Path
+) -> None:
     stored = log.read_bytes()
     torn = stored[: len(stored) * 3 // 4]
     log.write_bytes(torn)
     assert graph.read(COUNT)[0].rows == [[2, 2]]
-    graph.write(Query(PUT, {"id": "d", "name": "D"}))
+    graph.write(GraphQuery(PUT, {"id": "d", "name": "D"}))
     assert graph.read(COUNT)[0].rows == [[3, 3]]
     assert Path(f"{log}.torn").read_bytes() == torn
 
 
 def test_a_writer_that_was_killed_in_its_checkpoint_keeps_nobody_out(
-    graph: Embedded, log: Path
+    graph: EmbeddedGraph, log: Path
 ) -> None:
     # As the engine does when it begins one.
     log.rename(f"{log}.checkpoint")
@@ -177,62 +186,62 @@ def children(pid: int) -> list[int]:
 
 
 def test_a_runaway_query_ends_and_frees_the_lock(
-    tmp_path: Path, schema: GraphSchema, graph: Embedded
+    tmp_path: Path, schema: GraphSchema, graph: EmbeddedGraph
 ) -> None:
     graph.read(COUNT)
-    short = Embedded(tmp_path / "graph", schema, Limits(wait_seconds=1, seconds=1))
+    short = EmbeddedGraph(tmp_path / "graph", schema, GraphLimits(wait_seconds=1, seconds=1))
     endless = (
         "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b "
         "WITH a + b AS c RETURN c ORDER BY c LIMIT 3"
     )
     started = time.monotonic()
-    with pytest.raises(GraphRefused, match="stopped"):
-        short.read(Query(endless))
+    with pytest.raises(GraphQueryError, match="stopped"):
+        short.read(GraphQuery(endless))
     assert time.monotonic() - started < 10
     assert graph.read(COUNT)[0].rows == [[0, 0]]
 
 
 def test_a_query_that_heeds_no_time_limit_is_killed(
-    tmp_path: Path, schema: GraphSchema, graph: Embedded
+    tmp_path: Path, schema: GraphSchema, graph: EmbeddedGraph
 ) -> None:
     graph.read(COUNT)
     beats: list[float] = []
-    heard = Embedded(
-        tmp_path / "graph", schema, Limits(wait_seconds=1, seconds=1),
+    heard = EmbeddedGraph(
+        tmp_path / "graph", schema, GraphLimits(wait_seconds=1, seconds=1),
         heartbeat=lambda: beats.append(time.monotonic()),
     )  # fmt: skip
     nested = "RETURN " + "(" * 20_000 + "1" + ")" * 20_000
-    with pytest.raises(GraphRefused, match=r"stopped|crashed"):
-        heard.read(Query(nested))
+    with pytest.raises(GraphQueryError, match=r"stopped|crashed"):
+        heard.read(GraphQuery(nested))
     # Not the longest pause: this process may stand still for a moment.
     assert median(b - a for a, b in pairwise(beats)) < 1
     assert graph.read(COUNT)[0].rows == [[0, 0]]
 
 
 def test_memory_and_rows_are_bounded(tmp_path: Path, schema: GraphSchema) -> None:
-    small = Embedded(tmp_path / "graph", schema, Limits(rows=10, bytes=1000))
-    with pytest.raises(GraphRefused, match="memory"):
-        small.read(Query("RETURN range(1, 1000000000)"))
-    many = small.read(Query("UNWIND range(1, 1000000) AS n RETURN n"))[0]
+    small = EmbeddedGraph(tmp_path / "graph", schema, GraphLimits(rows=10, bytes=1000))
+    with pytest.raises(GraphQueryError, match="memory"):
+        small.read(GraphQuery("RETURN range(1, 1000000000)"))
+    many = small.read(GraphQuery("UNWIND range(1, 1000000) AS n RETURN n"))[0]
     assert (len(many.rows), many.more) == (10, True)
-    wide = small.read(Query("UNWIND range(1, 5) AS n RETURN repeat('x', 400)"))[0]
+    wide = small.read(GraphQuery("UNWIND range(1, 5) AS n RETURN repeat('x', 400)"))[0]
     assert (len(wide.rows), wide.more) == (2, True)
 
 
 def test_a_lock_that_another_keeps_is_no_failure_of_the_query(
     tmp_path: Path, schema: GraphSchema
 ) -> None:
-    graph = Embedded(tmp_path / "graph", schema, Limits(wait_seconds=0.3))
+    graph = EmbeddedGraph(tmp_path / "graph", schema, GraphLimits(wait_seconds=0.3))
     graph.read(COUNT)
     with (
-        locked(tmp_path / "graph" / "lock", seconds=1),
-        pytest.raises(GraphAway, match="others have been using it"),
+        file_lock(tmp_path / "graph" / "lock", seconds=1),
+        pytest.raises(GraphUnavailableError, match="others have been using it"),
     ):
         graph.read(COUNT)
 
 
-def test_a_damaged_database_is_named(tmp_path: Path, graph: Embedded) -> None:
+def test_a_damaged_database_is_named(tmp_path: Path, graph: EmbeddedGraph) -> None:
     (tmp_path / "graph").mkdir()
     (tmp_path / "graph" / "graph.lbug").write_bytes(b"no database" * 1000)
-    with pytest.raises(GraphAway, match="from a backup"):
+    with pytest.raises(GraphUnavailableError, match="from a backup"):
         graph.read(COUNT)

@@ -10,14 +10,20 @@ from urllib.parse import unquote
 
 import pytest
 
-from activities.requirements.graph import GraphAway, GraphRefused, Limits, Query, neo4j
-from activities.requirements.graph.neo4j import Address, Neo4j, tables_of
-from activities.requirements.graph.statements import constraints
+from activities.requirements.graph import (
+    GraphLimits,
+    GraphQuery,
+    GraphQueryError,
+    GraphUnavailableError,
+    neo4j,
+)
+from activities.requirements.graph.cypher import constraint_statements
+from activities.requirements.graph.neo4j import Neo4jGraph, ServerAddress, build_tables
 from config.loader import load_agent
 from tests.activities.requirements.graph.serving import Server
 
 SCHEMA = load_agent("generalist").graph_schema
-COUNT = Query("MATCH (n:Message) RETURN count(*)")
+COUNT = GraphQuery("MATCH (n:Message) RETURN count(*)")
 # Seconds of work, and no more: what is given up goes on in this server.
 LONG = (
     "UNWIND range(1, 1500) AS a UNWIND range(1, 1500) AS b "
@@ -27,7 +33,7 @@ LONG = (
 
 
 def test_an_address_with_all_its_parts() -> None:
-    found = Address.parse("neo4j+s://tea:p%40ss@graph.example:7687/requirements")
+    found = ServerAddress.parse("neo4j+s://tea:p%40ss@graph.example:7687/requirements")
     assert found.uri == "neo4j+s://graph.example:7687"
     assert (found.user, found.password, found.database) == ("tea", "p@ss", "requirements")
     assert "p@ss" not in repr(found)
@@ -35,38 +41,38 @@ def test_an_address_with_all_its_parts() -> None:
 
 @pytest.mark.parametrize("url", ["http://u:secret@host", "bolt://", "neo4j://u:secret@host:port"])
 def test_what_is_no_address_is_told_without_its_password(url: str) -> None:
-    with pytest.raises(GraphAway, match="it has the form neo4j://") as told:
-        Address.parse(url)
+    with pytest.raises(GraphUnavailableError, match="it has the form neo4j://") as told:
+        ServerAddress.parse(url)
     assert "secret" not in str(told.value)
 
 
 def test_a_missing_driver_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "neo4j", None)
-    with pytest.raises(GraphAway, match=r"pip install '\.\[neo4j\]'"):
-        Neo4j("bolt://localhost:1", SCHEMA)
+    with pytest.raises(GraphUnavailableError, match=r"pip install '\.\[neo4j\]'"):
+        Neo4jGraph("bolt://localhost:1", SCHEMA)
 
 
 def test_a_server_that_is_not_there() -> None:
     with (
-        closing(Neo4j("bolt://tea:secret@localhost:1", SCHEMA)) as graph,
-        pytest.raises(GraphAway, match="cannot be used") as told,
+        closing(Neo4jGraph("bolt://tea:secret@localhost:1", SCHEMA)) as graph,
+        pytest.raises(GraphUnavailableError, match="cannot be used") as told,
     ):
-        graph.read(Query("RETURN 1"))
+        graph.read(GraphQuery("RETURN 1"))
     assert "secret" not in str(told.value)
 
 
 @pytest.fixture
-def graph(graph_server: Server) -> Iterator[Neo4j]:
+def graph(graph_server: Server) -> Iterator[Neo4jGraph]:
     graph_server.empty()
-    with closing(Neo4j(graph_server.url, SCHEMA)) as graph:
+    with closing(Neo4jGraph(graph_server.url, SCHEMA)) as graph:
         yield graph
 
 
 @pytest.fixture
-def connected(graph: Neo4j, graph_server: Server) -> Iterator[Neo4j]:
+def connected(graph: Neo4jGraph, graph_server: Server) -> Iterator[Neo4jGraph]:
     """Has a second for its statements, and a connection, which takes long to make where the server
     has little of the machine."""
-    with closing(Neo4j(graph_server.url, SCHEMA, Limits(seconds=1))) as made:
+    with closing(Neo4jGraph(graph_server.url, SCHEMA, GraphLimits(seconds=1))) as made:
         made.read(COUNT)
         yield made
 
@@ -80,11 +86,11 @@ def hurried() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-def test_values_come_as_they_were_put(graph: Neo4j) -> None:
+def test_values_come_as_they_were_put(graph: Neo4jGraph) -> None:
     put = {"id": "a", "whole": 1, "part": 1.5, "yes": True, "many": ["x", "y"], "none": None}
-    graph.write(Query("CREATE (n:BusinessObject {id: 'b'}) SET n = $put", {"put": put}))
-    graph.write(Query("MATCH (n:BusinessObject) CREATE (n)-[:PART_OF {w: 2}]->(:Message)"))
-    [rows] = graph.read(Query("MATCH (n)-[r]->(m) RETURN n, r, m, {a: [n.id]}, null"))
+    graph.write(GraphQuery("CREATE (n:BusinessObject {id: 'b'}) SET n = $put", {"put": put}))
+    graph.write(GraphQuery("MATCH (n:BusinessObject) CREATE (n)-[:PART_OF {w: 2}]->(:Message)"))
+    [rows] = graph.read(GraphQuery("MATCH (n)-[r]->(m) RETURN n, r, m, {a: [n.id]}, null"))
     del put["none"]
     held = {"_label": "BusinessObject", **put}
     assert rows.rows == [
@@ -103,23 +109,23 @@ def test_values_come_as_they_were_put(graph: Neo4j) -> None:
     assert other.properties == {}
 
 
-def test_a_write_is_whole_or_not_done(graph: Neo4j) -> None:
-    with pytest.raises(GraphRefused, match="Nope"):
-        graph.write(Query("CREATE (:Message {id: 'a'})"), Query("Nope"))
+def test_a_write_is_whole_or_not_done(graph: Neo4jGraph) -> None:
+    with pytest.raises(GraphQueryError, match="Nope"):
+        graph.write(GraphQuery("CREATE (:Message {id: 'a'})"), GraphQuery("Nope"))
     assert graph.read(COUNT)[0].rows == [[0]]
 
 
-def test_reading_changes_nothing(graph: Neo4j) -> None:
+def test_reading_changes_nothing(graph: Neo4jGraph) -> None:
     # This server heeds no access mode, as Neo4j does.
-    with suppress(GraphRefused):
-        graph.read(Query("CREATE (:Message {id: 'a'})"))
+    with suppress(GraphQueryError):
+        graph.read(GraphQuery("CREATE (:Message {id: 'a'})"))
     assert graph.read(COUNT)[0].rows == [[0]]
 
 
-def test_a_second_node_with_the_same_key_is_not_made(graph: Neo4j) -> None:
-    graph.write(Query("CREATE (:Message {id: 'a'})"))
-    with pytest.raises(GraphAway, match="a"):
-        graph.write(Query("CREATE (:Message {id: 'a'})"))
+def test_a_second_node_with_the_same_key_is_not_made(graph: Neo4jGraph) -> None:
+    graph.write(GraphQuery("CREATE (:Message {id: 'a'})"))
+    with pytest.raises(GraphUnavailableError, match="a"):
+        graph.write(GraphQuery("CREATE (:Message {id: 'a'})"))
     assert graph.read(COUNT)[0].rows == [[1]]
 
 
@@ -131,24 +137,24 @@ def test_writes_at_once_are_each_done_once_or_come_again(graph_server: Server) -
         for number in range(20):
             while True:
                 with (
-                    suppress(GraphAway),
-                    closing(Neo4j(graph_server.url, SCHEMA)) as graph,
+                    suppress(GraphUnavailableError),
+                    closing(Neo4jGraph(graph_server.url, SCHEMA)) as graph,
                 ):
-                    graph.write(Query(add, {"id": f"m{number % 5}"}))
+                    graph.write(GraphQuery(add, {"id": f"m{number % 5}"}))
                     break
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(writer, range(4)))
-    with closing(Neo4j(graph_server.url, SCHEMA)) as graph:
-        [rows] = graph.read(Query("MATCH (n:Message) RETURN n.id, n.times ORDER BY n.id"))
+    with closing(Neo4jGraph(graph_server.url, SCHEMA)) as graph:
+        [rows] = graph.read(GraphQuery("MATCH (n:Message) RETURN n.id, n.times ORDER BY n.id"))
     assert rows.rows == [[f"m{number}", 16] for number in range(5)]
 
 
 def test_more_rows_than_the_limit_are_not_read(graph_server: Server) -> None:
-    with closing(Neo4j(graph_server.url, SCHEMA, Limits(rows=10))) as graph:
-        [rows] = graph.read(Query("UNWIND range(1, 1000000) AS n RETURN n"))
+    with closing(Neo4jGraph(graph_server.url, SCHEMA, GraphLimits(rows=10))) as graph:
+        [rows] = graph.read(GraphQuery("UNWIND range(1, 1000000) AS n RETURN n"))
         assert (len(rows.rows), rows.more) == (10, True)
-        assert graph.read(Query("RETURN 1"))[0].rows == [[1]]
+        assert graph.read(GraphQuery("RETURN 1"))[0].rows == [[1]]
 
 
 @pytest.mark.parametrize(
@@ -156,38 +162,38 @@ def test_more_rows_than_the_limit_are_not_read(graph_server: Server) -> None:
 )
 def test_who_is_not_let_in_waits(graph_server: Server, old: str, new: str) -> None:
     with (
-        closing(Neo4j(graph_server.url.replace(old, new), SCHEMA)) as graph,
-        pytest.raises(GraphAway, match="LONGHAUL_GRAPH_URL has its address") as told,
+        closing(Neo4jGraph(graph_server.url.replace(old, new), SCHEMA)) as graph,
+        pytest.raises(GraphUnavailableError, match="LONGHAUL_GRAPH_URL has its address") as told,
     ):
-        graph.read(Query("RETURN 1"))
+        graph.read(GraphQuery("RETURN 1"))
     assert "p@ssword" not in unquote(str(told.value))
 
 
 def test_a_query_that_takes_too_long_is_refused(
-    connected: Neo4j, hurried: pytest.MonkeyPatch
+    connected: Neo4jGraph, hurried: pytest.MonkeyPatch
 ) -> None:
-    answers = connected._answers
+    answers = connected._is_answering
 
     def patiently() -> bool:
         """The query goes on in the server, which may be long in answering another one."""
         hurried.undo()
         return answers()
 
-    hurried.setattr(connected, "_answers", patiently)
-    with pytest.raises(GraphRefused, match="more than 1 s"):
-        connected.read(Query(LONG))
-    assert connected.read(Query("RETURN 1"))[0].rows == [[1]]
+    hurried.setattr(connected, "_is_answering", patiently)
+    with pytest.raises(GraphQueryError, match="more than 1 s"):
+        connected.read(GraphQuery(LONG))
+    assert connected.read(GraphQuery("RETURN 1"))[0].rows == [[1]]
 
 
 def test_a_server_that_stands_still_is_away(
-    graph_server: Server, connected: Neo4j, hurried: pytest.MonkeyPatch
+    graph_server: Server, connected: Neo4jGraph, hurried: pytest.MonkeyPatch
 ) -> None:
     with graph_server.frozen():
         for act in (connected.read, connected.write):
-            with pytest.raises(GraphAway, match="does not answer"):
-                act(Query("MERGE (:Message {id: 'a'})"))
+            with pytest.raises(GraphUnavailableError, match="does not answer"):
+                act(GraphQuery("MERGE (:Message {id: 'a'})"))
     hurried.undo()
-    connected.write(Query("MERGE (:Message {id: 'a'})"))
+    connected.write(GraphQuery("MERGE (:Message {id: 'a'})"))
     assert connected.read(COUNT)[0].rows == [[1]]
 
 
@@ -201,15 +207,15 @@ def test_who_is_no_longer_wanted_stops_waiting(graph_server: Server) -> None:
             raise KeyError("given up")
 
     with (
-        closing(Neo4j(graph_server.url, SCHEMA, heartbeat=heartbeat)) as graph,
+        closing(Neo4jGraph(graph_server.url, SCHEMA, heartbeat=heartbeat)) as graph,
         pytest.raises(KeyError, match="given up"),
     ):
-        graph.read(Query(LONG))
+        graph.read(GraphQuery(LONG))
     assert beats == 3
 
 
 def test_keys_become_constraints() -> None:
-    assert constraints(SCHEMA)[0] == (
+    assert constraint_statements(SCHEMA)[0] == (
         "CREATE CONSTRAINT `Requirement_id` IF NOT EXISTS "
         "FOR (n:`Requirement`) REQUIRE n.`id` IS UNIQUE"
     )
@@ -217,12 +223,12 @@ def test_keys_become_constraints() -> None:
 
 def test_a_property_of_several_types_is_told_with_all() -> None:
     properties = [["Message", "n", "FLOAT NOT NULL"], ["Message", "n", "STRING NOT NULL"]]
-    [table] = tables_of([[["Message"]]], properties, [], [])
+    [table] = build_tables([[["Message"]]], properties, [], [])
     assert table.properties == {"n": "DOUBLE or STRING"}
 
 
 def test_a_kind_that_others_made_meanwhile_is_told() -> None:
-    node, relation = tables_of(
+    node, relation = build_tables(
         [], [["Message", "n", "STRING NOT NULL"]], [], [["PART_OF", "w", "INTEGER NOT NULL"]]
     )
     assert (node.name, node.properties) == ("Message", {"n": "STRING"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from activities.documents import Page
-from activities.requirements.text.mentions import mentions
-from activities.requirements.text.relevance import relevance
+from activities.requirements.text.mentions import find_mentions
+from activities.requirements.text.relevance import judge_relevance
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from activities.requirements.text.relevance import relevance
     ],
 )
 def test_demands_are_relevant(text: str) -> None:
-    assert relevance(text).score >= 0.4
+    assert judge_relevance(text).score >= 0.4
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,13 @@ def test_demands_are_relevant(text: str) -> None:
     ],
 )
 def test_asides_questions_and_tales_are_not(text: str) -> None:
-    assert relevance(text).score < 0.4
+    assert judge_relevance(text).score < 0.4
 
 
 def test_demands_rank_by_what_they_demand() -> None:
     scores = [
-        relevance(f"The owner {word} keep the records.").score for word in ("must", "should", "may")
+        judge_relevance(f"The owner {word} keep the records.").score
+        for word in ("must", "should", "may")
     ]
     assert scores == sorted(scores, reverse=True)
     assert len(set(scores)) == 3
@@ -49,15 +50,15 @@ def test_mentions_have_their_pages_and_come_by_how_often_they_stand() -> None:
         Page(2, "It goes from the ERP to the Tax Office. Then the ERP waits."),
         Page(3, "Under the GDPR the file of a Person is kept."),
     ]
-    found = {mention.text: mention for mention in mentions(pages)}
-    assert (found["ERP"].sort, found["ERP"].count, found["ERP"].pages) == (
+    found = {mention.text: mention for mention in find_mentions(pages)}
+    assert (found["ERP"].kind, found["ERP"].count, found["ERP"].pages) == (
         "abbreviation",
         3,
         (1, 2),
     )
-    assert found["electronic invoice"].sort == "defined term"
+    assert found["electronic invoice"].kind == "defined term"
     assert found["Tax Office"].pages == (2,)
-    assert found["GDPR"].sort == "regulation"
+    assert found["GDPR"].kind == "regulation"
     assert "Person" not in found, "a capitalised word that stands once is no term"
-    assert mentions(pages)[0].text == "ERP"
-    assert mentions([]) == []
+    assert find_mentions(pages)[0].text == "ERP"
+    assert find_mentions([]) == []

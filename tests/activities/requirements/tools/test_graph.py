@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.requirements.graph import Query, open_graph
-from activities.requirements.graph.interface import Limits
-from activities.stores.engine import Store
+from activities.requirements.graph import GraphQuery, open_graph
+from activities.requirements.graph.interface import GraphLimits
+from activities.stores.engine import RelationalStore
 from tests.activities.requirements.graph.serving import Server
 from tests.activities.standing import Standing
 from tests.activities.stores.filling import fill, requirement
@@ -45,15 +45,15 @@ def job(tmp_path: Path, place: str) -> Standing:
 
 def put(job: Standing, *queries: str) -> None:
     schema = job.open().config.graph_schema
-    with open_graph(job.root, schema, limits=Limits()) as graph:
-        graph.write(*map(Query, queries))
+    with open_graph(job.root, schema, limits=GraphLimits()) as graph:
+        graph.write(*map(GraphQuery, queries))
 
 
 @BOTH
 def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(Store(job.root), [requirement(1, TEXT)])
+    fill(RelationalStore(job.root), [requirement(1, TEXT)])
     job.call("take_requirement")
     reject = {"id": "maker/REQ-001", "status": "rejected", "reasons": "It binds nobody."}
     accept = reject | {"status": "accepted"}
@@ -259,7 +259,7 @@ def test_an_own_requirement_is_named_as_in_the_store(job: Standing) -> None:
 def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(Store(job.root), [requirement(1, TEXT)])
+    fill(RelationalStore(job.root), [requirement(1, TEXT)])
     accept = {"id": "maker/REQ-001", "status": "accepted", "reasons": "It binds."}
     # What another job may hold is not to be put there.
     assert "not held by this job" in job.call("decide_requirement", **accept)
@@ -338,7 +338,7 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
 def test_the_completion_gate_makes_what_is_deferred_with_what_the_store_says_by_then(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(Store(job.root), [requirement(1, TEXT)])
+    fill(RelationalStore(job.root), [requirement(1, TEXT)])
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
     job.call("create_requirement_node", id="REQ-001", text=TEXT)
     monkeypatch.delenv("LONGHAUL_GRAPH_URL")

@@ -12,9 +12,9 @@ from temporalio.exceptions import ApplicationError
 
 from activities.requirements import requirement_store as rows
 from activities.requirements import store_lifecycle
-from activities.steps.close_job import Closing
-from activities.stores.engine import Store
-from activities.web import Fetched, as_source
+from activities.steps.close_job import CloseJobActivity
+from activities.stores.engine import RelationalStore
+from activities.web import FetchedPage, read_source
 from protocol.endings import CloseRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import AT, JOB, Standing, environment
@@ -152,7 +152,7 @@ def test_a_citation_is_added_by_a_tool(job: Standing) -> None:
     told = job.call("add_citation", requirement="REQ-001", quotes=[there])
     assert told == f"REQ-001 cites also citation CIT-0002: documents/a.md, page 1: “{OTHER}”"
     assert "cites that already" in job.call("add_citation", requirement="REQ-001", quotes=[there])
-    [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
     assert [each.quote for each in row.citations] == [QUOTE, OTHER]
     assert job.completion().unstored == []
 
@@ -175,7 +175,7 @@ def test_the_force_is_that_of_the_passage_unless_it_is_given(job: Standing) -> N
     told = add("It should be warm.", force="must").splitlines()
     assert told[0].startswith("REQ-005 (must)")
     assert told[1] == "Its force is must, and its passage says should."
-    stored = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    stored = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
     assert [each.force for each in stored] == ["may", "should", "must not", "must", "must"]
 
 
@@ -262,7 +262,7 @@ def test_candidates_below_the_threshold_are_listed_as_well(job: Standing) -> Non
 
 
 def stored(job: Standing) -> dict[str, str]:
-    found = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    found = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
     return {each.id: each.text for each in found}
 
 
@@ -276,7 +276,7 @@ def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standin
         "requirements/req_001/final.json"
     ]
     final = json.loads(job.text("requirements/req_001/final.json"))
-    [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
     assert json.loads(row.final_json)["citations"] == final["citations"]
     assert json.loads(row.final_json) == final
     assert (row.job, "job" in final) == (JOB, False)
@@ -372,7 +372,7 @@ async def test_the_end_of_a_job_clears_what_was_made_up_for(
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="completed", call=0
     )
-    closed = await environment(local=False).run(Closing(job.root).close_job, request)
+    closed = await environment(local=False).run(CloseJobActivity(job.root).close_job, request)
     assert job.open(closed.commit).state.deferred_writes == []
 
 
@@ -380,8 +380,11 @@ def test_similar_ones_are_found_here_and_in_the_store(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job.call("add_requirement", **given())
-    fill(Store(job.root), [requirement(7, "Every invoice must be kept for at least ten years.")])
-    fill(Store(job.root), [requirement(8, OTHER, job="b")], job="b")
+    fill(
+        RelationalStore(job.root),
+        [requirement(7, "Every invoice must be kept for at least ten years.")],
+    )
+    fill(RelationalStore(job.root), [requirement(8, OTHER, job="b")], job="b")
     lines = job.call("find_similar_requirements", text=QUOTE).splitlines()
     assert lines[0] == "2 of 3 requirements are alike by their words (threshold 0.30):"
     assert lines[1].startswith("1.00 · duplicate · REQ-001 · draft · Every invoice")
@@ -395,7 +398,7 @@ def test_similar_ones_are_found_here_and_in_the_store(
 
 def test_a_validator_takes_and_decides(judge: Standing) -> None:
     assert judge.call("take_requirement") == "No draft requirement is left to take."
-    fill(Store(judge.root), [requirement(1), requirement(2), requirement(3)])
+    fill(RelationalStore(judge.root), [requirement(1), requirement(2), requirement(3)])
     told = judge.call("take_requirement")
     assert told == judge.call("take_requirement")
     assert told.startswith("maker/REQ-001 (data, confidence 0.9")
@@ -418,7 +421,7 @@ def test_a_validator_takes_and_decides(judge: Standing) -> None:
         "decide_requirement", **twin, duplicate_of="REQ-001"
     )
     judge.call("decide_requirement", **twin, duplicate_of="maker/REQ-001")
-    assert statuses(Store(judge.root)) == {
+    assert statuses(RelationalStore(judge.root)) == {
         "REQ-001": "accepted", "REQ-002": "duplicate", "REQ-003": "draft",
     }  # fmt: skip
     judge.call("take_requirement")
@@ -437,16 +440,16 @@ def test_a_validator_takes_and_decides(judge: Standing) -> None:
 
 
 def test_until_when_one_is_taken_is_by_the_servers_clock(judge: Standing) -> None:
-    fill(Store(judge.root), [requirement(1)])
+    fill(RelationalStore(judge.root), [requirement(1)])
     judge.call("take_requirement")
-    [row] = Store(judge.root).run(lambda c: [rows.find(c, "maker/REQ-001")])
+    [row] = RelationalStore(judge.root).run(lambda c: [rows.find_row(c, "maker/REQ-001")])
     assert row is not None
     started = environment().info.started_time
     assert row.taken_until == (started + timedelta(hours=24)).timestamp() * 1000
 
 
 def test_a_decision_waits_for_its_store(judge: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(Store(judge.root), [requirement(1), requirement(2)])
+    fill(RelationalStore(judge.root), [requirement(1), requirement(2)])
     judge.call("take_requirement")
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
     told = judge.call("decide_requirement", id="maker/REQ-001", status="accepted", reasons="Yes.")
@@ -455,17 +458,17 @@ def test_a_decision_waits_for_its_store(judge: Standing, monkeypatch: pytest.Mon
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     assert judge.call("take_requirement").startswith("maker/REQ-002")
     assert judge.open().state.deferred_writes == []
-    assert statuses(Store(judge.root)) == {"REQ-001": "accepted", "REQ-002": "draft"}
+    assert statuses(RelationalStore(judge.root)) == {"REQ-001": "accepted", "REQ-002": "draft"}
 
 
 async def test_what_an_ended_validator_held_is_free(judge: Standing) -> None:
-    fill(Store(judge.root), [requirement(1)])
+    fill(RelationalStore(judge.root), [requirement(1)])
     judge.call("take_requirement")
     request = CloseRequest(
         root=judge.root.id, commit=judge.commit, at=AT, step=judge.step, status="cancelled"
     )
-    await environment(local=False).run(Closing(judge.root).close_job, request)
-    [row] = Store(judge.root).run(lambda c: [rows.find(c, "maker/REQ-001")])
+    await environment(local=False).run(CloseJobActivity(judge.root).close_job, request)
+    [row] = RelationalStore(judge.root).run(lambda c: [rows.find_row(c, "maker/REQ-001")])
     assert row is not None
     assert row.taken_by is None
 
@@ -484,7 +487,7 @@ def test_relevance_and_mentions(job: Standing) -> None:
 
 def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
     url, data = "https://law.example/act/1", f"<html><body><p>{QUOTE}</p></body></html>".encode()
-    source = as_source(Fetched("https://law.example/a", url, "text/html", None, data))
+    source = read_source(FetchedPage("https://law.example/a", url, "text/html", None, data))
     job.put(source.put_into)
     good = {"url": url, "quote": QUOTE, "accessed": "2023-11-14"}
     told = job.call("cite_web", **good)
@@ -502,7 +505,7 @@ def test_a_web_page_is_cited_as_it_was_fetched(job: Standing) -> None:
         assert told.startswith(f"Error: accessed: {day} cannot be")
     told = job.call("add_requirement", **(given() | {"citations": ["CIT-0002"]}))
     assert told.startswith("REQ-001")
-    [row] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
+    [row] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
     assert row.citations[0].url == "https://law.example/act/1"
 
 
@@ -523,7 +526,7 @@ def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> Non
             tmp_path, kind="tactical", agent="validator", set={"embeddings": embeddings}
         )
         first, second = requirement(1, "Invoices kept."), requirement(2, "Storing bills.")
-        fill(Store(judge.root), [first, second])
+        fill(RelationalStore(judge.root), [first, second])
         assert judge.call("take_requirement").startswith("maker/REQ-001")
         told = judge.call("find_similar_requirements", text=first.text).splitlines()
         assert told[0].startswith("1 of 1 ")
@@ -539,7 +542,7 @@ def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> Non
 def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place(
     job: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, first = Store(job.root), "tea.draft-creator-1"
+    store, first = RelationalStore(job.root), "tea.draft-creator-1"
     fill(store, [requirement(1), requirement(2)], job=first)
     assert take(store, "judge") == f"{first}/REQ-001"
     decide(store, "judge", f"{first}/REQ-001")
@@ -550,7 +553,7 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
 
     def begin(*before: str) -> list[str]:
         told: list[str] = environment().run(
-            store_lifecycle.instead_of, job.root, job.open(), before
+            store_lifecycle.supersede_earlier, job.root, job.open(), before
         )
         return told
 
@@ -571,16 +574,18 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
 ) -> None:
     job.call("add_requirement", **given())
     job.call("add_requirement", **given(OTHER))
-    [first, second] = Store(job.root).run(lambda c: rows.of_job(c, JOB))
-    fill(Store(job.root), [first, second], at=-3, job="parent")
+    [first, second] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
+    fill(RelationalStore(job.root), [first, second], at=-3, job="parent")
     # The first was decided on; of the second the parent has the same content.
-    blobs = Store(job.root).read(lambda c: rows.held_blobs(c, JOB))
+    blobs = RelationalStore(job.root).read(lambda c: rows.stored_blobs(c, JOB))
     parents = [(first, blobs["REQ-001"]), (second, blobs["REQ-002"])]
-    Store(job.root).run(lambda c: rows.forget(c, "parent"))
-    Store(job.root).run(lambda c: rows.fill(c, call("parent", -2), blobs, parents))
-    Store(job.root).run(lambda c: rows.forget(c, JOB))
-    assert take(Store(job.root), "judge", at=-1) == "parent/REQ-001"
-    decide(Store(job.root), "judge", "parent/REQ-001")
+    RelationalStore(job.root).run(lambda c: rows.forget_requirements(c, "parent"))
+    RelationalStore(job.root).run(
+        lambda c: rows.fill_requirements(c, call("parent", -2), blobs, parents)
+    )
+    RelationalStore(job.root).run(lambda c: rows.forget_requirements(c, JOB))
+    assert take(RelationalStore(job.root), "judge", at=-1) == "parent/REQ-001"
+    decide(RelationalStore(job.root), "judge", "parent/REQ-001")
 
     def begin() -> list[str]:
         told: list[str] = environment().run(
@@ -593,5 +598,5 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
         [told] = begin()
         assert told.startswith("Deferred, and made later by itself")
     assert begin() == begin() == []
-    assert statuses(Store(job.root), "parent") == {"REQ-001": "accepted"}
-    assert statuses(Store(job.root), JOB) == {"REQ-001": "draft", "REQ-002": "draft"}
+    assert statuses(RelationalStore(job.root), "parent") == {"REQ-001": "accepted"}
+    assert statuses(RelationalStore(job.root), JOB) == {"REQ-001": "draft", "REQ-002": "draft"}

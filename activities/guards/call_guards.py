@@ -1,0 +1,241 @@
+"""The guards of one tool call, before and after it: where declared guards and hooks meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from activities.checkpoints import Files, Root
+from activities.guards.hooks.voters import Hooks
+from activities.guards.matching import Situation, matched_groups
+from activities.guards.tool_routes import approval_tools
+from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome, settle_votes
+from activities.job.activity_context import job_id
+from activities.job.snapshot import Snapshot
+from activities.redaction.secrets import redact
+from activities.runtime import metrics
+from config.guard_files import render_argument
+from config.schema.agent import ConfigError
+from config.schema.guards import Guard, GuardPoint, GuardStage, HookEvent
+from protocol.requests import GuardOutcome
+
+BY_CONFIGURATION = "approve"
+"""Who asks when the configuration does: no guard."""
+CONFIGURED = "The agent's configuration asks for approval of each call of this tool."
+
+
+@dataclass
+class CallGuards:
+    """What is asked of one call, and what was decided so far."""
+
+    root: Root
+    snapshot: Snapshot
+    approved: bool = False
+    bypass: Sequence[str] = ()
+    remarks: list[str] = field(default_factory=list)
+    """For people: what else than a refusal was decided."""
+    trials: list[str] = field(default_factory=list)
+    """Guards on trial that would have refused it."""
+    bypassed_guard: str = ""
+    rewritten_arguments: dict[str, Any] = field(default_factory=dict)
+    """Arguments that the call would be run with and did not come with."""
+    rewriters: tuple[str, ...] = ()
+    """Who put them there."""
+
+    def judge_call(
+        self, tool: str, arguments: dict[str, Any], *points: GuardPoint
+    ) -> VotingOutcome:
+        """What comes of a call before it is run.
+
+        Args:
+            points: Further points than `before_tool` at which it stands, such as `phase_end`.
+        """
+        rule_voters = [
+            self._guard_voter(guard, point, tool)
+            for point in ("before_tool", *points)
+            for guard in self._guards_in_stage()
+            if guard.point == point and guard.match.changes is None
+        ]
+        voters = [
+            *self._approval_voters(tool),
+            *rule_voters,
+            *self._hooks.voters("PreToolUse", tool),
+        ]
+        outcome = self._settle_votes(voters, arguments)
+        # Before a call was approved they had their say of it.
+        for point in () if outcome.denied or self.approved else ("before_tool", *points):
+            self._try_experiments(self._make_situation(point, tool, arguments, ""))
+        if outcome.asks:
+            outcome = self._may_be_permitted(tool, outcome, voters)
+        would = outcome
+        if outcome.asks:
+            # A person approves what would then be run, and not what was sent.
+            would = settle_votes(voters, arguments, approved=True, bypass=self.bypass)
+            if would.denied:
+                # Nobody is asked about what is refused after all.
+                outcome = would
+        self.rewriters = would.rewriters
+        self.rewritten_arguments = {
+            name: value
+            for name, value in would.arguments.items()
+            if name not in arguments or arguments[name] != value
+        }
+        for name in outcome.rewriters:
+            self.remarks.append(f"guard {name} rewrote the arguments of {tool}")
+        return outcome
+
+    def judge_stop(self, *, active: bool, subagent: bool = False) -> VotingOutcome:
+        """What the hooks say of the job's end.
+
+        Args:
+            active: Whether one of them has kept the job from ending before.
+            subagent: Whether the job works for a project: another event then.
+        """
+        event: HookEvent = "SubagentStop" if subagent else "Stop"
+        return self._settle_votes(self._hooks.voters(event, stop_hook_active=active), {})
+
+    def judge_voters(self, voters: list[Voter]) -> VotingOutcome:
+        """What others say, who stand where guards do: may be bypassed like them."""
+        return self._settle_votes(voters, {})
+
+    def judge_change(self, tool: str, arguments: dict[str, Any], after: Files) -> VotingOutcome:
+        """Whether the call may change what it would change."""
+        voters = [
+            self._guard_voter(guard, "before_tool", tool, after)
+            for guard in self._guards_in_stage()
+            if guard.match.changes is not None
+        ]
+        outcome = self._settle_votes(voters, arguments)
+        if not outcome.denied:
+            self._try_experiments(self._make_situation("before_tool", tool, arguments, "", after))
+        return outcome
+
+    def add_feedback(
+        self, tool: str, arguments: dict[str, Any], result: str, after: Files
+    ) -> tuple[str, Files]:
+        """What is added to a result, and the files as hooks leave them."""
+        now = self._make_situation("after_tool", tool, arguments, result)
+        lines = [
+            (guard.name, guard.message)
+            for guard in self._guards_in_stage()
+            if guard.decision == "feedback" and matched_groups(guard, now) is not None
+        ]
+        said, after = self._hooks.after_tool(tool, arguments, result, after)
+        lines += said
+        for name, _ in lines:
+            self.remarks.append(f"guard {name} added to the result of {tool}")
+        return "".join(f"\n\n[{name}] {text}" for name, text in lines), after
+
+    def judge_reply(self, text: str) -> Guard | None:
+        """The guard that does not accept a reply."""
+        now = self._make_situation("reply", "", {}, text)
+        self._try_experiments(now)
+        denying = (g for g in self._guards_in_stage() if g.decision == "deny")
+        return next((guard for guard in denying if matched_groups(guard, now) is not None), None)
+
+    def report_outcome(self, outcome: VotingOutcome | None = None) -> GuardOutcome:
+        """What the workflow is told; only what there is to tell is set."""
+        report = GuardOutcome()
+        if outcome and outcome.guard:
+            report.guard = outcome.guard
+            if outcome.hook:
+                report.hook = True
+            if outcome.undecided:
+                report.undecided = True
+            metrics.count_refusal(self.snapshot.config.name, outcome.guard)
+        if outcome and outcome.asks:
+            report.asks = redact(outcome.asks)[:1000]
+        # Refused by another after all, the call is to be made again: the bypass is for that one.
+        if self.bypassed_guard and not (outcome and outcome.guard):
+            report.bypassed_guard = self.bypassed_guard
+        if self.trials:
+            report.trials = self.trials
+        if self.remarks:
+            report.remarks = [redact(line)[:300] for line in self.remarks[:5]]
+        return report
+
+    def _guards_in_stage(self, stage: GuardStage = "active") -> list[Guard]:
+        return [guard for guard in self.snapshot.config.rules if guard.stage == stage]
+
+    def _try_experiments(self, now: Situation) -> None:
+        """Ask the guards on trial: what they say is noted, and blocks nothing."""
+        self.trials += [
+            guard.name
+            for guard in self._guards_in_stage("experiment")
+            if guard.decision in ("deny", "ask", "rewrite")
+            and guard.name not in self.trials
+            and matched_groups(guard, now) is not None
+        ]
+
+    def _settle_votes(self, voters: list[Voter], arguments: dict[str, Any]) -> VotingOutcome:
+        # One refusal is passed over, not one at each point.
+        bypass = () if self.bypassed_guard else self.bypass
+        outcome = settle_votes(voters, arguments, approved=self.approved, bypass=bypass)
+        if outcome.bypassed_guard:
+            self.bypassed_guard = outcome.bypassed_guard
+        return outcome
+
+    def _may_be_permitted(
+        self, tool: str, outcome: VotingOutcome, voters: list[Voter]
+    ) -> VotingOutcome:
+        """Ask the hooks that may answer in a person's place, but not in place of the person whom
+        the configuration names.
+        """
+        if outcome.guard == BY_CONFIGURATION:
+            return outcome
+        for voter in self._hooks.voters("PermissionRequest", tool, reason=outcome.asks):
+            vote = voter.ask(outcome.arguments)
+            if vote.decision == "deny":
+                return VotingOutcome(outcome.arguments, denied=vote.reason, guard=voter.name)
+            if vote.decision in ("allow", "rewrite") and vote is not ALLOW:
+                self.remarks.append(
+                    f"hook {voter.name} permitted {tool}: {outcome.guard} had asked"
+                )
+                self.approved = True
+                return self._settle_votes(voters, vote.arguments or outcome.arguments)
+        return outcome
+
+    def _approval_voters(self, tool: str) -> list[Voter]:
+        """The agent's configuration, if it asks a person about this tool."""
+        if tool not in approval_tools(self.snapshot.config):
+            return []
+        return [Voter(BY_CONFIGURATION, lambda _: Vote("ask", CONFIGURED))]
+
+    def _guard_voter(
+        self, guard: Guard, point: GuardPoint, tool: str, after: Files | None = None
+    ) -> Voter:
+        def cast_vote(arguments: dict[str, Any]) -> Vote:
+            groups = matched_groups(guard, self._make_situation(point, tool, arguments, "", after))
+            if groups is None or guard.decision in ("allow", "feedback"):
+                return ALLOW
+            if guard.decision == "rewrite":
+                return _rewrite_vote(guard, arguments, groups)
+            return Vote("deny" if guard.decision == "deny" else "ask", guard.message)
+
+        return Voter(guard.name, cast_vote)
+
+    def _make_situation(
+        self,
+        point: GuardPoint,
+        tool: str,
+        arguments: dict[str, Any],
+        text: str,
+        after: Files | None = None,
+    ) -> Situation:
+        return Situation.from_snapshot(self.snapshot, point, tool, arguments, text, after)
+
+    @cached_property
+    def _hooks(self) -> Hooks:
+        return Hooks(self.snapshot, self.root, job_id(), self.remarks)
+
+
+def _rewrite_vote(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Vote:
+    names = {**arguments, **groups}
+    try:
+        new = {name: render_argument(value, names) for name, value in guard.rewrite.items()}
+    except ConfigError as problem:
+        return Vote("deny", f"The guard {guard.name} cannot rewrite the call: {problem}")
+    rewritten = {**arguments, **new}
+    return Vote("rewrite", guard.message, rewritten) if rewritten != arguments else ALLOW

@@ -1,0 +1,85 @@
+"""Fields of JSON files before and after a call: which agent may change which is a guard's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from activities.checkpoints import FileEntry, Files, diff_files
+from config.schema.guards import FieldMatch
+
+NAMES = ("id", "name", "key")
+"""Keys by which the entries of a list are told apart, so that moving one changes nothing."""
+
+
+def changed_field(before: Files, after: Files, match: FieldMatch) -> str | None:
+    """`feature-list.json: login.tested`, the first such field that differs, or None."""
+    for change in diff_files(before, after):
+        if not any(fnmatchcase(change.path, pattern) for pattern in match.path):
+            continue
+        if change.new is not None and change.new.kind == "link":
+            # What it leads to could be changed under another name.
+            return f"{change.path}, which became a link"
+        old = _field_values(before, change.old, match.field)
+        new = _field_values(after, change.new, match.field)
+        for place in sorted(old.keys() | new.keys()):
+            # Absent, null and false all say the same: not set.
+            if (old.get(place) or None) != (new.get(place) or None):
+                return f"{change.path}: {place}"
+    return None
+
+
+def _field_values(files: Files, entry: FileEntry | None, field: str) -> dict[str, Any]:
+    if entry is None or entry.kind != "file":
+        return {}
+    try:
+        content = json.loads(files.read_entry(entry), object_pairs_hook=_all_values)
+        return dict(_find_fields(content, (), tuple(field.split("."))))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _all_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of which each value of a key that stands twice counts.
+
+    Such a key is read in one way by one reader and in another by the next.
+    """
+    collected: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        collected.setdefault(key, []).append(value)
+    return {key: values if len(values) > 1 else values[0] for key, values in collected.items()}
+
+
+def _find_fields(
+    value: Any, path: tuple[str, ...], field: tuple[str, ...]
+) -> Iterator[tuple[str, Any]]:
+    if path and _matches_field(path, field):
+        yield ".".join(path), value
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _find_fields(inner, (*path, str(key)), field)
+    elif isinstance(value, list):
+        counts: dict[str, int] = {}
+        for place, inner in enumerate(value):
+            name = _entry_name(inner) or str(place)
+            counts[name] = counts.get(name, 0) + 1
+            yield from _find_fields(
+                inner, (*path, name if counts[name] == 1 else f"{name}#{place}"), field
+            )
+
+
+def _matches_field(path: tuple[str, ...], field: tuple[str, ...]) -> bool:
+    if len(field) == 1:
+        return path[-1] == field[0]
+    return len(path) == len(field) and all(
+        want in ("*", have) for want, have in zip(field, path, strict=True)
+    )
+
+
+def _entry_name(entry: Any) -> str | None:
+    if not isinstance(entry, dict):
+        return None
+    return next((f"{entry[key]}" for key in NAMES if isinstance(entry.get(key), (str, int))), None)

@@ -1,0 +1,63 @@
+"""How calls are run that hooks are asked about."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from activities.guards.hooks.voters import matching_hooks
+from activities.toolkit.agent_tools import has_tool, tools_by_name
+from activities.toolkit.registry import Tool, select_tools
+from config.schema.agent import AgentConfig
+from config.schema.guards import Hook, HookEvent
+from protocol.tools import ToolRoute
+
+CALL_EVENTS: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PermissionRequest")
+WORKFLOW_POINTS = {
+    "todo_complete": ("todo_complete", "phase_end"),
+    "todo_rewind": (),
+    "job_complete": ("job_complete", "subagent_end"),
+    "request_clarification": (),
+    "wait": (),
+}
+"""Calls for which the workflow turns to another phase, ends, asks or waits before a tool is run, if
+one is at all; and the further points they stand at."""
+
+
+def approval_tools(config: AgentConfig) -> set[str]:
+    """The tools whose calls a person approves, each of them. Raises KeyError for one unknown."""
+    if not config.approve:
+        return set()
+    return {entry.name for entry in select_tools(config.approve, tools_by_name(config))}
+
+
+def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
+    """The tool's route; with hooks a regular activity, since their processes may do anything."""
+    route = entry.route
+    hooks = [hook for event in CALL_EVENTS for hook in matching_hooks(config, event, entry.name)]
+    if hooks:
+        route.local = False
+        # Each may be asked again after every rewrite.
+        route.seconds += sum(int(hook.timeout) + 2 for hook in hooks) * 3
+    if entry.name == "todo_complete" and has_tool(config, "run_command"):
+        # A todo's `done_when` may be a command.
+        route.local = False
+        route.seconds += config.shell.seconds + 60
+    if entry.name in ("todo_complete", "job_complete") and config.verifiers:
+        route.guarded = True
+        route.seconds += sum(verifier.seconds + 30 for verifier in config.verifiers)
+    if entry.name in WORKFLOW_POINTS:
+        points = ("before_tool", *WORKFLOW_POINTS[entry.name])
+        ending: list[Hook] = []
+        if entry.name == "job_complete":
+            ending = [*config.hooks.get("Stop", []), *config.hooks.get("SubagentStop", [])]
+        guarded = bool(hooks or ending) or any(
+            guard.stage in ("active", "experiment")
+            and guard.point in points
+            and guard.match.changes is None
+            and (not guard.match.tool or any(fnmatchcase(entry.name, t) for t in guard.match.tool))
+            for guard in config.rules
+        )
+        if guarded or entry.name in approval_tools(config):
+            route.guarded = True
+        route.seconds += sum(int(hook.timeout) + 2 for hook in ending)
+    return route

@@ -1,0 +1,43 @@
+"""What a person changed in the folder of a paused job, as the model reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from activities.checkpoints import Change, Files, diff_lines
+from activities.text.plain import replace_surrogates
+
+MAX_PATHS = 20
+MAX_CHARACTERS = 6000
+"""Of the diffs."""
+INSTRUCTIONS = "instructions.md"
+
+
+def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
+    """The paths that a person changed and their diffs, `MAX_CHARACTERS` of them.
+
+    The diff of the instructions comes first, as what it adds is to be done.
+    """
+    if not changes:
+        return ""
+    first = sorted(changes, key=lambda change: (change.path != INSTRUCTIONS, change.path))
+    paths = ", ".join(_path_label(change) for change in first[:MAX_PATHS])
+    if (more := len(first) - MAX_PATHS) > 0:
+        paths += f" and {more} more"
+    text = f"A person edited the files while the job was paused: {paths}."
+    if first[0].path == INSTRUCTIONS:
+        text += " The instructions are in force as they are now."
+    remaining, lines = MAX_CHARACTERS, [text]
+    for change in first[:MAX_PATHS]:
+        for line in diff_lines(old, new, change, ("before", "now")) or ():
+            remaining -= len(line)
+            if remaining < 0:
+                return "\n".join([*lines, "… and more; read the files."])
+            lines.append(replace_surrogates(line.rstrip("\n")))
+    return "\n".join(lines)
+
+
+def _path_label(change: Change) -> str:
+    if change.old is None:
+        return f"{replace_surrogates(change.path)} (new)"
+    return replace_surrogates(change.path) + (" (removed)" if change.new is None else "")

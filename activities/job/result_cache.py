@@ -1,0 +1,85 @@
+"""What was paid for or done, kept at the longest until the phase ends: replies, results of calls.
+
+A reply is stored before its activity returns. When the worker dies between the two, the
+activity's retry finds it by key and does not ask the model again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+ROOM_BYTES = 256 << 10
+"""More than nearly every reply of a model."""
+
+
+class ResultCache:
+    """Small files in the repository of one job, named by key: mostly run and activity id."""
+
+    def __init__(self, repository: Path) -> None:
+        self.folder = repository / "replies"
+
+    def find(self, key: str) -> bytes | None:
+        try:
+            return (self.folder / key).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(self, key: str, data: bytes, instead_of: str = "") -> None:
+        """Store whole or not at all, also when killed half way.
+
+        Args:
+            instead_of: Key of a result that nobody will ask for any more. Its file is written over:
+                on many file systems a new one takes longer than all else here.
+        """
+        if instead_of not in ("", key):
+            with suppress(FileNotFoundError):
+                return self._write_file(key, data, self.folder / instead_of, os.O_WRONLY)
+        self.folder.mkdir(exist_ok=True)
+        # Two attempts may write at once; each has a name of its own until it is complete.
+        draft = self.folder / f".{key}.{secrets.token_hex(6)}"
+        self._write_file(key, data, draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        return None
+
+    def _write_file(self, key: str, data: bytes, draft: Path, flags: int) -> None:
+        file = os.open(draft, flags | os.O_CLOEXEC, 0o666)
+        try:
+            with os.fdopen(file, "wb") as out:
+                out.write(data)
+                out.truncate()
+            draft.rename(self.folder / key)
+        except OSError:
+            # Half a reply must not take the last room there is.
+            draft.unlink(missing_ok=True)
+            raise
+
+    def check_room(self) -> None:
+        """Raises OSError where a reply could not be kept: it would be paid for and lost."""
+        self.folder.mkdir(exist_ok=True)
+        probe = self.folder / f".room.{secrets.token_hex(6)}"
+        try:
+            probe.write_bytes(bytes(ROOM_BYTES))
+        finally:
+            probe.unlink(missing_ok=True)
+
+    def claim(self, key: str) -> bool:
+        """Leave a mark of that key; False when it was there already."""
+        self.folder.mkdir(exist_ok=True)
+        try:
+            (self.folder / key).open("xb").close()
+        except FileExistsError:
+            return False
+        return True
+
+    def release(self, key: str) -> None:
+        """Take the mark back."""
+        (self.folder / key).unlink(missing_ok=True)
+
+    def remove_others(self, except_key: str) -> None:
+        """Remove all but one. Called at a phase end, when no other call is under way."""
+        if self.folder.is_dir():
+            for path in self.folder.iterdir():
+                if not path.name.startswith(except_key):
+                    path.unlink(missing_ok=True)

@@ -1,0 +1,153 @@
+"""The kinds of guards that are made from patterns. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from activities.learning.patterns import Pattern
+from activities.learning.situations import CallMoment
+from config.patterns import compile_cached
+from config.schema.guards import FieldMatch, Guard, Match
+
+WRITES = ("write_file", "append_file", "edit_file", "delete_file")
+LOGS = ("*.log", "*.log.*", "*[-_.]log.txt", "logs/*", "*/logs/*")
+LOG_LINES = 1000
+MAX_NAMED_FILES = 3
+"""So many single files are named by a guard; of more it takes a folder or an ending."""
+EVIDENCE_TOOLS = ("run_command", "fetch_page", "*__*")
+"""Tools whose results can prove a claim: commands, pages, those of servers."""
+CLAIM = r"(?i)\b(?:test|verif|check|prüf)"
+"""In the text of a todo: it is about a proof."""
+FEATURE_LISTS = ("feature-list.json", "feature_list.json")
+TESTED = "tested"
+MAX_NAME_CHARACTERS = 64
+"""Most characters of a guard's name."""
+_LOST = re.compile(r"[^a-z0-9_./* -]")
+"""What of a text its name cannot say; a dash for a space or a slash is no loss."""
+DEFAULT_LESSON = "People have refused this again and again."
+
+
+def guard_for(pattern: Pattern, moments: Sequence[CallMoment]) -> Guard | None:
+    """A guard that refuses what the pattern's traces were of; None: no kind fits.
+
+    Args:
+        moments: Of the pattern's traces, those that are still known.
+    """
+    lesson = pattern.lesson or DEFAULT_LESSON
+    return (
+        _unproved_guard(pattern, moments, lesson) or _long_logs_guard(pattern, lesson)
+        or _misplaced_files_guard(pattern, lesson)
+    )  # fmt: skip
+
+
+def _unproved_guard(pattern: Pattern, moments: Sequence[CallMoment], lesson: str) -> Guard | None:
+    """Something is marked as tested, although nothing was run for it."""
+    if not moments or any(map(_has_proof, moments)) or not all(map(_can_prove, moments)):
+        return None
+    if pattern.tool == "todo_complete":
+        if not all(compile_cached(CLAIM).search(moment.situation.todo) for moment in moments):
+            return None
+        kinds = {moment.situation.phase for moment in moments}
+        return Guard(
+            name="todo_complete.unproved",
+            point="todo_complete",
+            match=Match(
+                tool=[pattern.tool],
+                todo=CLAIM,
+                not_ran=list(EVIDENCE_TOOLS),
+                phase=kinds.pop() if len(kinds) == 1 else None,
+            ),
+            decision="deny",
+            message=lesson,
+        )
+    if pattern.tool in WRITES and all(map(_sets_tested, moments)):
+        paths = [spelled for name in FEATURE_LISTS for spelled in (name, f"*/{name}")]
+        return Guard(
+            name="tested.unproved",
+            point="before_tool",
+            match=Match(changes=FieldMatch(path=paths, field=TESTED), not_ran=list(EVIDENCE_TOOLS)),
+            decision="deny",
+            message=lesson,
+        )
+    return None
+
+
+def _long_logs_guard(pattern: Pattern, lesson: str) -> Guard | None:
+    """Logs are read whole."""
+    if pattern.tool != "read_file" or not _names_each(pattern):
+        return None
+    if not all(any(fnmatchcase(path.lower(), log) for log in LOGS) for path in pattern.paths):
+        return None
+    return Guard(
+        name="read_file.logs",
+        point="before_tool",
+        match=Match(tool=["read_file"], path=list(LOGS), reads_lines=LOG_LINES),
+        decision="deny",
+        message=lesson,
+    )
+
+
+def _misplaced_files_guard(pattern: Pattern, lesson: str) -> Guard | None:
+    """Files are written where they do not belong."""
+    patterns = _common_patterns(pattern.paths) if _names_each(pattern) else []
+    if pattern.tool not in WRITES or not patterns:
+        return None
+    return Guard(
+        name=guard_slug(f"{pattern.tool}.{patterns[0]}"),
+        point="before_tool",
+        match=Match(tool=[pattern.tool], path=patterns),
+        decision="deny",
+        message=lesson,
+    )
+
+
+def guard_slug(text: str) -> str:
+    """A text as a guard's name; one that cannot say all of it ends with a mark of the whole."""
+    plain = re.sub(r"[^a-z0-9_.-]+", "-", text.lower().replace("/*", "")).strip("-.")
+    if len(plain) <= MAX_NAME_CHARACTERS and not _LOST.search(text):
+        return plain or "guard"
+    # Of what is longer or of another script several would have one name, and the first would be
+    # taken for the answer to all.
+    mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{plain[: MAX_NAME_CHARACTERS - 9].rstrip('-.')}-{mark}".lstrip("-")
+
+
+def _has_proof(moment: CallMoment) -> bool:
+    return any(_is_proof_tool(tool) for tool in moment.situation.tools_run)
+
+
+def _can_prove(moment: CallMoment) -> bool:
+    """Whether the agent has a tool at all with which it could do better."""
+    return any(_is_proof_tool(tool) for tool in moment.tools)
+
+
+def _is_proof_tool(tool: str) -> bool:
+    return any(fnmatchcase(tool, pattern) for pattern in EVIDENCE_TOOLS)
+
+
+def _sets_tested(moment: CallMoment) -> bool:
+    arguments = moment.situation.arguments
+    named = PurePosixPath(str(arguments.get("path", ""))).name
+    return named in FEATURE_LISTS and TESTED in json.dumps(arguments)
+
+
+def _names_each(pattern: Pattern) -> bool:
+    return bool(pattern.paths) and all(row.path for row in pattern.traces)
+
+
+def _common_patterns(paths: list[str]) -> list[str]:
+    """Shell patterns that these paths have in common; empty: nothing."""
+    if len(paths) <= MAX_NAMED_FILES and len({PurePosixPath(path).parts[:1] for path in paths}) > 1:
+        return paths
+    folders = {path.partition("/")[0] for path in paths if "/" in path}
+    if len(folders) == 1 and all("/" in path for path in paths):
+        return [f"{folders.pop()}/*"]
+    endings = {PurePosixPath(path).suffix for path in paths}
+    if len(endings) == 1 and (ending := endings.pop()):
+        return [f"*{ending}"]
+    return paths if len(paths) <= MAX_NAMED_FILES else []

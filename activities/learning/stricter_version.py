@@ -1,0 +1,62 @@
+"""A guard that is there, made so strict that it refuses what it has let pass. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from activities.guards.matching import Situation, content_length, lines_read, would_concern
+from activities.learning.situations import CallMoment
+from config.schema.guards import Guard
+
+
+def stricter_version(guard: Guard, moments: Sequence[CallMoment]) -> Guard | None:
+    """The guard as it would have refused all these calls, where one limit or decision keeps it.
+
+    It says so instead of remarking on the result or asking a person, or its limit is as low as
+    the smallest of the calls takes.
+
+    Returns:
+        None for a guard that is about something else, or refuses them already.
+    """
+    situations = [moment.situation for moment in moments]
+    if not situations or refuses_all(guard, situations):
+        return None
+    for version in _stricter_versions(guard, situations):
+        if refuses_all(version, situations):
+            return version
+    return None
+
+
+def refuses_all(guard: Guard, situations: Sequence[Situation]) -> bool:
+    """Whether the guard denies all these calls."""
+    return guard.decision == "deny" and all(would_concern(guard, now) for now in situations)
+
+
+def _stricter_versions(guard: Guard, situations: Sequence[Situation]) -> list[Guard]:
+    """Versions that are stricter in one way."""
+    match, versions = guard.match, []
+    if guard.decision == "ask":
+        versions.append(guard.model_copy(update={"decision": "deny"}))
+    if guard.decision == "feedback" and not match.content and match.longer is None:
+        versions.append(guard.model_copy(update={"decision": "deny", "point": "before_tool"}))
+    if guard.decision != "deny":
+        return versions
+    if match.reads_lines is not None:
+        read = min(lines_read(now) or 0 for now in situations)
+        if 1 < read <= match.reads_lines:
+            versions.append(_with_limit(guard, "reads_lines", _round_below(read)))
+    if match.longer is not None:
+        written = min(content_length(match, now) for now in situations)
+        if 1 < written <= match.longer:
+            versions.append(_with_limit(guard, "longer", _round_below(written)))
+    return versions
+
+
+def _with_limit(guard: Guard, name: str, limit: int) -> Guard:
+    return guard.model_copy(update={"match": guard.match.model_copy(update={name: limit})})
+
+
+def _round_below(value: int) -> int:
+    """The greatest number of one digit and noughts that is smaller: 599 and 501 give 500."""
+    power: int = 10 ** (len(str(value - 1)) - 1)
+    return (value - 1) // power * power

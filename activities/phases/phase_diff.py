@@ -1,0 +1,64 @@
+"""What a phase changed in the files, as text of a bounded size."""
+
+from __future__ import annotations
+
+from pygit2 import Patch
+
+from activities.checkpoints import Change, FileEntry, Files, diff_files
+from activities.text.plain import replace_surrogates
+from activities.text.tokens import clip_text
+from activities.toolkit.ownership import is_system
+
+MAX_BYTES = 200_000
+"""Of one side of a file that is compared line by line."""
+MAX_TOKENS = 16_000
+FILE_TOKENS = 4000
+MAX_FILES = 200
+LEFT_OUT = "this part is left out"
+
+
+def phase_diff(before: Files, after: Files) -> str:
+    """The changes of a phase, bounded; what the system keeps is left out."""
+    changes = [change for change in diff_files(before, after) if not is_system(change.path)]
+    names = [
+        f"{_change_word(change)} {replace_surrogates(change.path)}"
+        for change in changes[:MAX_FILES]
+    ]
+    if (more := len(changes) - MAX_FILES) > 0:
+        names.append(f"and {more:,} more")
+    parts = ["\n".join(names) or "No file changed."]
+    remaining = MAX_TOKENS * 8
+    for change in changes[:MAX_FILES]:
+        part = clip_text(_file_patch(before, after, change), FILE_TOKENS, LEFT_OUT)
+        parts.append(part)
+        remaining -= len(part)
+        if remaining < 0:
+            break
+    return clip_text("\n\n".join(parts), MAX_TOKENS, LEFT_OUT)
+
+
+def _change_word(change: Change) -> str:
+    if change.old is None:
+        return "added"
+    return "removed" if change.new is None else "changed"
+
+
+def _file_patch(before: Files, after: Files, change: Change) -> str:
+    path = replace_surrogates(change.path)
+    sides = [
+        _side_content(files, entry) for files, entry in ((before, change.old), (after, change.new))
+    ]
+    if None in sides or any(b"\0" in side for side in sides if side):
+        sizes = " → ".join(f"{entry.size:,}" for entry in (change.old, change.new) if entry)
+        return f"{path}: not shown line by line ({sizes} bytes)"
+    patch = Patch.create_from(
+        sides[0], sides[1], old_as_path=path, new_as_path=path, context_lines=3
+    )
+    return patch.data.decode(errors="replace").rstrip()
+
+
+def _side_content(files: Files, entry: FileEntry | None) -> bytes | None:
+    """One side; None for what is too large."""
+    if entry is None or entry.kind == "folder":
+        return b""
+    return None if entry.size > MAX_BYTES else files.read_entry(entry)

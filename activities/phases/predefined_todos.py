@@ -1,0 +1,138 @@
+"""The lists that the configuration brings, and which of their todos the workspace shows as done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from activities.checkpoints import Files
+from activities.checkpoints import parse_path as parts_of
+from activities.job.plan_file import PlanPhase, listed_under
+from activities.job.snapshot import Snapshot
+from config.schema.agent import AgentConfig
+from config.schema.agent_sections import PredefinedTodo
+from protocol.scope import plan_items
+from protocol.state import JobState, Phase, Purpose, Todo
+from protocol.text import start_of
+
+STRATEGIC_NAMES: dict[Purpose, str] = {
+    "bootstrap": "Understand and plan",
+    "transition": "Take stock and plan ahead",
+    "rewind": "Reconsider the approach",
+    "fork": "Reconsider the plan",
+    "final": "Verify and complete",
+}
+MAX_NAME = 80
+OWN_PLAN = """\
+# Plan
+
+The work is one list, which the agent's configuration brings.
+
+## Phase 1: {name}
+
+{boxes}
+"""
+
+
+def predefined_todos(
+    config: AgentConfig, purpose: Purpose, instructions: str, page: str = ""
+) -> list[Todo]:
+    """The list of a strategic phase; instructions may bring their own final todos.
+
+    Args:
+        config: The agent's.
+        purpose: Of the phase.
+        instructions: The job's.
+        page: Path of the archive page that was just written; it completes what asks for it.
+    """
+    entries: list[PredefinedTodo] = getattr(config.todos, purpose) or config.todos.rewind
+    if purpose == "final" and (listed := listed_under(instructions, "Final todos")):
+        closing = [] if "job_complete" in listed[-1] else entries[-1:]
+        entries = [*(PredefinedTodo(content=text) for text in listed), *closing]
+    todos = _numbered_todos(entries)
+    for todo, entry in zip(todos, entries, strict=True):
+        if entry.archived and page:
+            todo.done, todo.notes = True, page
+    return todos
+
+
+def begin_configured_list(snapshot: Snapshot, number: int) -> None:
+    """Begin with the list that the agent brings, and with a plan of one phase that says so.
+
+    Every box of the plan is a todo. The last todo covers the items that were given. Where the job
+    goes on from an earlier attempt, its plan is replaced and what was open in it dropped.
+
+    Args:
+        snapshot: The job before the phase; changed in place.
+        number: Of the phase.
+    """
+    config, before = snapshot.config, snapshot.state
+    todos = _numbered_todos(config.todos.work)
+    name = start_of(config.description.rstrip(".") or config.name, MAX_NAME)
+    plan = OWN_PLAN.format(name=name, boxes="\n".join(f"- [ ] {todo.content}" for todo in todos))
+    for item in before.open_items:
+        if item.source == "plan":
+            before.drop_item(item.id, f"Done again in phase {number}.")
+    items = plan_items([(False, todo.content) for todo in todos])
+    first = 1 + sum(item.source == "plan" for item in before.scope)
+    for place, (todo, item) in enumerate(zip(todos, items, strict=True), first):
+        item.id = f"P{place}"
+        todo.items = [item.id]
+    todos[-1].items += [item.id for item in before.open_items]
+    snapshot.files = snapshot.files.write("plan.md", plan.encode())
+    snapshot.state = JobState(
+        step=before.step,
+        scope=[*before.scope, *items],
+        phase=Phase(
+            number=number,
+            kind="tactical",
+            purpose="work",
+            name=name,
+            since=before.step,
+            plan_position=1,
+            plan_total=1,
+            todos=todos,
+        ),
+    )
+
+
+def updated_files(snapshot: Snapshot) -> list[str]:
+    """The files that open todos bring up to date and that changed in the running phase."""
+    phase = snapshot.state.phase
+    paths = dict.fromkeys(todo.updates for todo in phase.open_todos if todo.updates)
+    return [path for path in paths if _changed_at(snapshot.changes, path) > phase.since]
+
+
+def completed_by_job_end(snapshot: Snapshot) -> list[int]:
+    """Ids of the open todos that an accepted `job_complete` finds done: those whose file changed,
+    and the last one of a strategic list, which it is itself where that one does not hand over."""
+    phase, updated = snapshot.state.phase, updated_files(snapshot)
+    last = phase.todos[-1]
+    ends_job = phase.purpose != "bootstrap" or "job_complete" in last.content
+    return [
+        todo.id
+        for todo in phase.open_todos
+        if todo.updates in updated or (todo is last and ends_job)
+    ]
+
+
+def complete_ticked(todos: Sequence[Todo], ended: Phase, plan: Sequence[PlanPhase]) -> None:
+    """Complete the todo that marks progress where every box of the phase that ended is ticked."""
+    place = ended.plan_position - 1
+    if ended.kind != "tactical" or not 0 <= place < len(plan) or plan[place].is_open:
+        return
+    for todo in todos:
+        if todo.updates == "plan.md":
+            todo.done, todo.notes = True, f"every box of {plan[place].label} is ticked"
+
+
+def _numbered_todos(entries: Sequence[PredefinedTodo]) -> list[Todo]:
+    return [
+        Todo(id=number, content=entry.content, updates=entry.updates)
+        for number, entry in enumerate(entries, 1)
+    ]
+
+
+def _changed_at(changes: Files, path: str) -> int:
+    """The step that last changed a path; 0 if none has."""
+    raw = changes.tree_entry(parts_of(path))
+    return int(changes.store.read(raw.id)) if raw else 0

@@ -1,0 +1,53 @@
+"""What a project needs in the sandbox, tried before anything costs money."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from activities.commands import sandbox
+from activities.projects.runners import runner_probe
+from config.schema.agent import AgentConfig
+from config.schema.shell import ShellConfig
+from protocol.project_start import ProjectStart
+from protocol.text import as_sentence, end_of, one_line
+
+SECONDS = 60
+"""That one may take."""
+MAX_SHOWN = 150
+"""Characters of what it printed."""
+REMEDY = (
+    "Install it where the sandbox sees it: with the system's packages, or in a virtual environment "
+    "that shell.readable and shell.path name (for a project under `set`, docs/sandbox.md)"
+)
+
+
+def required_commands(start: ProjectStart) -> list[str]:
+    """The commands that have to work: those that are named, and the runners of settled tests."""
+    runners = [runner_probe(test.command) for test in start.tests.values()]
+    return list(dict.fromkeys(filter(None, [*start.needs, *runners])))
+
+
+def failing_need(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
+    """The first of its needs that does not work for one of its agents, and why; else empty."""
+    commands = required_commands(start)
+    shells = {config.shell.model_dump_json(): config.shell for config in agents} if commands else {}
+    for shell in shells.values():
+        for command in commands:
+            if why := _command_problem(command, shell):
+                return as_sentence(f"The project needs `{one_line(command, 100)}`, which {why}")
+    return ""
+
+
+def _command_problem(command: str, shell: ShellConfig) -> str:
+    with tempfile.TemporaryDirectory(prefix="needs-") as folder:
+        try:
+            ended = sandbox.run_shell_command(command, Path(folder), shell, SECONDS)
+        except sandbox.SandboxUnavailable as problem:
+            return f"cannot be run: {problem}"
+    if ended.exit_code == 0:
+        return ""
+    how = ended.trouble or f"exit code {ended.exit_code}"
+    output = one_line(end_of(ended.output.strip(), MAX_SHOWN), MAX_SHOWN)
+    return f"fails in the sandbox ({how}{f': {output}' if output else ''}). {REMEDY}"

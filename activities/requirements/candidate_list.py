@@ -1,0 +1,96 @@
+"""The candidates of all documents, in one file for programs and one for people."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from activities.checkpoints import Files
+from activities.requirements.text.candidates import Candidate
+from activities.requirements.workspace_files import InvalidWorkspaceFile
+from activities.text.plain import as_json
+from protocol.text import one_line
+
+JSON_PATH = "candidates/candidates.json"
+MARKDOWN_PATH = "candidates/candidates.md"
+
+
+class ListedCandidate(Candidate):
+    """A candidate as an agent may have annotated it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class DocumentCandidates(BaseModel):
+    """The candidates of one document."""
+
+    model_config = ConfigDict(extra="allow")
+
+    document: str
+    candidates: list[ListedCandidate]
+
+
+_FILE = TypeAdapter(list[DocumentCandidates])
+
+
+def read_candidates(files: Files) -> list[DocumentCandidates]:
+    """The documents identified so far, the first one first.
+
+    Raises:
+        InvalidWorkspaceFile: the file is not as `put_candidates` writes it; says where and why.
+    """
+    if files.entry(JSON_PATH) is None:
+        return []
+    try:
+        return _FILE.validate_json(files.read(JSON_PATH))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InvalidWorkspaceFile(f"{JSON_PATH}: {where}: {first['msg']}") from None
+
+
+def put_candidates(
+    files: Files, document: str, candidates: list[Candidate], threshold: float
+) -> Files:
+    """Both files with these as the document's candidates, in the place of those it had.
+
+    In the one for people those below the threshold follow under a heading of their own.
+
+    Raises:
+        InvalidWorkspaceFile: as `read_candidates`.
+    """
+    said = [each.model_dump() for each in candidates]
+    entry = DocumentCandidates.model_validate({"document": document, "candidates": said})
+    every = {each.document: each for each in read_candidates(files)} | {document: entry}
+    content = [each.model_dump() for each in every.values()]
+    files = files.write(JSON_PATH, as_json(content).encode())
+    return files.write(MARKDOWN_PATH, _candidates_page(list(every.values()), threshold).encode())
+
+
+def describe_candidate(candidate: Candidate, most: int | None = None) -> str:
+    """A line on the candidate, with its text or the first characters of it."""
+    section = f", {one_line(candidate.section, 60)}" if candidate.section else ""
+    rest = f" [goes on on p.{candidate.page + 1}: {candidate.rest}]" if candidate.rest else ""
+    text = " ".join(f"{candidate.text}{rest}".split())
+    return (
+        f"{candidate.id} · p.{candidate.page}{section} · {candidate.force} · "
+        f"{candidate.confidence:.2f} · "
+        f"{one_line(text, most) if most else text}"
+    )
+
+
+def _candidates_page(every: list[DocumentCandidates], threshold: float) -> str:
+    lines = ["# Candidates"]
+    for each in every:
+        strong = [candidate for candidate in each.candidates if candidate.confidence >= threshold]
+        weak = [candidate for candidate in each.candidates if candidate.confidence < threshold]
+        lines += [
+            "",
+            f"## {each.document}",
+            "",
+            *(f"- {describe_candidate(candidate)}" for candidate in strong),
+        ]
+        lines += [] if strong else ["None."]
+        if weak:
+            lines += ["", f"### Below confidence {threshold:g}", ""]
+            lines += [f"- {describe_candidate(candidate)}" for candidate in weak]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,120 @@
+"""Cypher made from the schema. Names come from it alone; what is given goes in as parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from activities.requirements.graph.interface import GraphQuery
+from config.schema.graph import JOB, GraphSchema, PropertyType
+
+TYPES: dict[PropertyType, str] = {
+    "text": "STRING",
+    "number": "DOUBLE",
+    "integer": "INT64",
+    "truth": "BOOL",
+    "list": "STRING[]",
+}
+
+
+def table_statements(schema: GraphSchema) -> list[str]:
+    """Statements that make ladybug's tables, and add what is new to those that are there."""
+    statements = []
+    for name, node in schema.nodes.items():
+        columns = [f"`{key}` {TYPES[prop.type]}" for key, prop in node.properties.items()]
+        columns.append(f"PRIMARY KEY(`{node.key}`)")
+        statements.append(f"CREATE NODE TABLE IF NOT EXISTS `{name}`({', '.join(columns)})")
+    for name, relation in schema.relations.items():
+        parts = [f"FROM `{start}` TO `{end}`" for start, end in relation.ends]
+        columns = [f"`{key}` {TYPES[prop.type]}" for key, prop in relation.properties.items()]
+        statements.append(
+            f"CREATE REL TABLE IF NOT EXISTS `{name}`({', '.join([*parts, *columns])})"
+        )
+        statements += [f"ALTER TABLE `{name}` ADD IF NOT EXISTS {part}" for part in parts]
+    for name, kind in [*schema.nodes.items(), *schema.relations.items()]:
+        statements += [
+            f"ALTER TABLE `{name}` ADD IF NOT EXISTS `{key}` {TYPES[prop.type]}"
+            for key, prop in kind.properties.items()
+        ]
+    return statements
+
+
+def constraint_statements(schema: GraphSchema) -> list[str]:
+    """Statements that make Neo4j refuse a second node with the same key."""
+    return [
+        f"CREATE CONSTRAINT `{name}_{node.key}` IF NOT EXISTS "
+        f"FOR (n:`{name}`) REQUIRE n.`{node.key}` IS UNIQUE"
+        for name, node in schema.nodes.items()
+    ]
+
+
+def put_node(schema: GraphSchema, kind: str, values: dict[str, Any], job: str) -> GraphQuery:
+    """Makes the node or changes it. No row when another job made one with this key that tells
+    something else: then nothing is changed.
+
+    Args:
+        values: Its properties, the key among them; the ones left out stay as they are.
+        job: The job at work.
+    """
+    node = schema.nodes[kind]
+    others = {name: value for name, value in values.items() if name != node.key}
+    parameters = {"key": values[node.key], "job": job}
+    parameters |= {f"p_{name}": value for name, value in others.items()}
+    text = f"MERGE (n:`{kind}` {{`{node.key}`: $key}})"
+    same = [name for name in node.known_by if name in others]
+    if JOB in node.properties:
+        first = ", ".join([f"n.`{JOB}` = $job", *(f"n.`{name}` = $p_{name}" for name in same)])
+        ours = " AND ".join(f"n.`{name}` = $p_{name}" for name in same)
+        text += f" ON CREATE SET {first} WITH n WHERE n.`{JOB}` = $job"
+        text += f" OR ({ours})" if ours else ""
+    else:
+        del parameters["job"]
+    if others:
+        text += " SET " + ", ".join(f"n.`{name}` = $p_{name}" for name in others)
+    return GraphQuery(f"{text} RETURN n.`{node.key}`", parameters)
+
+
+def get_node(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
+    """The node, or no row."""
+    return GraphQuery(
+        f"MATCH (n:`{kind}` {{`{schema.nodes[kind].key}`: $key}}) RETURN n", {"key": key}
+    )
+
+
+def drop_node(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
+    """Takes the node out with its relations, if it is there."""
+    return GraphQuery(
+        f"MATCH (n:`{kind}` {{`{schema.nodes[kind].key}`: $key}}) DETACH DELETE n", {"key": key}
+    )
+
+
+def put_relation(
+    schema: GraphSchema,
+    relation: str,
+    start: tuple[str, str],
+    end: tuple[str, str],
+    values: dict[str, Any],
+    target: dict[str, Any] | None,
+) -> GraphQuery:
+    """Makes the relation or changes it: there is one of a kind between two nodes. No row when
+    an end is not there.
+
+    Args:
+        start: Kind and key; so is `end`.
+        values: Properties of the relation.
+        target: Properties to make the end with, its key left out, when it is not there.
+    """
+    (start_kind, start_key), (end_kind, end_key) = start, end
+    parameters: dict[str, object] = {"from_key": start_key, "to_key": end_key}
+    end_node = f"(b:`{end_kind}` {{`{schema.nodes[end_kind].key}`: $to_key}})"
+    text = f"MATCH (a:`{start_kind}` {{`{schema.nodes[start_kind].key}`: $from_key}})"
+    if target is None:
+        text += f", {end_node}"
+    else:
+        text += f" MERGE {end_node} ON CREATE SET "
+        text += ", ".join(f"b.`{name}` = $t_{name}" for name in target)
+        parameters |= {f"t_{name}": value for name, value in target.items()}
+    text += f" MERGE (a)-[r:`{relation}`]->(b)"
+    if values:
+        text += " SET " + ", ".join(f"r.`{name}` = $p_{name}" for name in values)
+        parameters |= {f"p_{name}": value for name, value in values.items()}
+    return GraphQuery(f"{text} RETURN b.`{schema.nodes[end_kind].key}`", parameters)

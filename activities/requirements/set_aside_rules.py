@@ -1,0 +1,99 @@
+"""Sentences that are set aside: by rule and with a reason, so that nobody need cite them."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from activities.checkpoints import Files
+from activities.requirements.text.candidates import Candidate
+from activities.requirements.workspace_files import InvalidWorkspaceFile
+from activities.text.plain import as_json
+from protocol.state import Data
+
+PATH = "requirements/set_aside.json"
+_PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
+
+
+class SetAsideRule(Data):
+    """Which sentences of a document are set aside, and why. All that is given must hold."""
+
+    document: str
+    reason: str
+    covered_by: str | None = None
+    """The requirement that says the same."""
+    ids: list[str] = Field(default_factory=list)
+    pages: str | None = None
+    section: str | None = None
+    """With those below it."""
+    containing: str | None = None
+    below: float | None = None
+    """Only with less confidence."""
+
+    @property
+    def takes_whole_document(self) -> bool:
+        """Whether it takes the whole document."""
+        return not (self.ids or self.pages or self.section or self.containing or self.below)
+
+    @property
+    def description(self) -> str:
+        """`documents/a.pdf, pages 2-5: the annex`."""
+        parts = [self.document]
+        parts += [f"pages {self.pages}"] if self.pages else []
+        parts += [f"section {self.section}"] if self.section else []
+        parts += [f"containing {self.containing!r}"] if self.containing else []
+        parts += [f"confidence below {self.below:g}"] if self.below else []
+        parts += [f"{', '.join(self.ids[:5])}{' …' if self.ids[5:] else ''}"] if self.ids else []
+        covered = f" (covered by {self.covered_by})" if self.covered_by else ""
+        return f"{', '.join(parts)}: {self.reason}{covered}"
+
+    def sets_aside(self, document: str, candidate: Candidate) -> bool:
+        """Whether it sets this sentence aside."""
+        first, last = page_range(self.pages)
+        return (
+            document == self.document
+            and (not self.ids or candidate.id in self.ids)
+            and first <= candidate.page <= last
+            and (self.section is None or _is_below(candidate.section, self.section))
+            and (
+                self.containing is None
+                or " ".join(self.containing.lower().split()) in candidate.text.lower()
+            )
+            and (self.below is None or candidate.confidence < self.below)
+        )
+
+
+def page_range(pages: str | None) -> tuple[int, int]:
+    """First and last page of "3" or "2-5"; of None, all. Raises ValueError."""
+    if pages is None:
+        return 0, 10_000_000
+    match = _PAGES.match(pages.strip())
+    if not match:
+        raise ValueError(f'pages must be like "3" or "2-5", found {pages!r}.')
+    first = int(match[1])
+    return first, int(match[2] or first)
+
+
+def _is_below(section: str, above: str) -> bool:
+    return section == above or section.startswith((f"{above}.", f"{above} "))
+
+
+_FILE = TypeAdapter(list[SetAsideRule])
+
+
+def read_rules(files: Files) -> list[SetAsideRule]:
+    """The rules so far, the first one first. Raises InvalidWorkspaceFile if the file is none of
+    ours."""
+    if files.entry(PATH) is None:
+        return []
+    try:
+        return _FILE.validate_json(files.read(PATH))
+    except ValidationError as error:
+        raise InvalidWorkspaceFile(f"{PATH}: {error.errors()[0]['msg']}") from None
+
+
+def put_rules(files: Files, rules: list[SetAsideRule]) -> Files:
+    """The file with these rules."""
+    content = [rule.model_dump(exclude_defaults=True) for rule in rules]
+    return files.write(PATH, as_json(content).encode())

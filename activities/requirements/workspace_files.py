@@ -1,0 +1,76 @@
+"""The requirements of a workspace: `requirements/req_NNN/`, read with care.
+
+Agents may edit these files, so what is read here is checked before it goes anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from pydantic import ValidationError
+
+from activities.checkpoints import Files
+from activities.requirements.requirement import Requirement
+from protocol.errors import Invalid
+
+FOLDER = "requirements"
+CITATIONS = "citations"
+MAX_BYTES = 1_000_000
+_NAME = re.compile(r"^requirements/req_([0-9]{3,9})$")
+
+
+class InvalidWorkspaceFile(Invalid):
+    """A `final.json` that cannot be used; says which and why."""
+
+
+def list_final_files(files: Files) -> dict[str, tuple[str, str]]:
+    """Path and blob id of each `final.json`, by the id of its requirement."""
+    top = files.entry(FOLDER)
+    if top is None or top.kind != "folder":
+        return {}
+    final_files = {}
+    for entry in files.children(FOLDER):
+        match = _NAME.match(entry.path)
+        if not match or entry.kind != "folder":
+            continue
+        final = files.entry(f"{entry.path}/final.json")
+        if final and final.kind == "file":
+            final_files[f"REQ-{match[1]}"] = (final.path, final.id)
+    return final_files
+
+
+def final_path(id: str) -> str:
+    """`requirements/req_001/final.json` of REQ-001."""
+    return f"{FOLDER}/req_{id.removeprefix('REQ-')}/final.json"
+
+
+def read_requirement(files: Files, path: str, requirement_id: str, job: str) -> Requirement:
+    """One requirement, with the job filled in.
+
+    Raises:
+        InvalidWorkspaceFile: it is no such requirement, or cites what no citation tool found.
+    """
+    entry = files.entry(path)
+    if entry is None or entry.size > MAX_BYTES:
+        raise InvalidWorkspaceFile(f"{path} is missing or larger than {MAX_BYTES:,} bytes")
+    try:
+        requirement = Requirement.model_validate_json(files.read(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InvalidWorkspaceFile(f"{path}: {where}: {first['msg']}") from None
+    if requirement.id != requirement_id:
+        raise InvalidWorkspaceFile(f"{path}: id: must be {requirement_id}, as its folder says")
+    for citation in requirement.citations:
+        citation_path = f"{CITATIONS}/{citation.id}.json"
+        citation_entry = None if "/" in citation.id else files.entry(citation_path)
+        if citation_entry is None or citation_entry.kind != "file":
+            raise InvalidWorkspaceFile(f"{path}: there is no citation {citation.id}")
+        said = citation.model_dump(exclude_none=True)
+        if json.loads(files.read(citation_path)) != said:
+            raise InvalidWorkspaceFile(
+                f"{path}: citation {citation.id} differs from {citation_path}"
+            )
+    requirement.job = job
+    return requirement

@@ -1,0 +1,115 @@
+"""How alike requirements and traces are, by their words or by what they mean."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from activities.search.embedding import Embedder
+from activities.search.vectors import VectorCache
+
+TABLE_SIZE = 1 << 15
+"""Places of the table that n-grams are counted in."""
+BEAT = 500
+UNSEEN = 10
+"""Texts without a word in common that are counted in: among three, half is not yet frequent."""
+MAX_RARITY = 20
+"""A word that fewer than one in so many texts have weighs no more: thousands of texts would else
+give names and figures all the weight, and the thresholds another meaning than a dozen."""
+_WORD = re.compile(r"\w+")
+# Of what is stored: compared anew at each call, and seldom changed.
+_known = VectorCache()
+
+Vector = NDArray[np.float32]
+SparseCounts = tuple[NDArray[np.int32], Vector]
+"""The places of the table that a text fills, and how often."""
+
+
+def compute_likeness(
+    text: str,
+    others: Sequence[str],
+    heartbeat: Callable[[], None] = lambda: None,
+    by: Embedder | None = None,
+    *,
+    rarity: bool = False,
+) -> list[float]:
+    """How alike each of the others is to the text, from 0 to 1; 1 for the same words in order.
+
+    Without `by` the mean of two cosines: of the counts of words and pairs of neighbours, which see
+    who does what to whom, and of the counts of three characters in a row, which see past
+    inflection. Case, accents and punctuation do not count. With `by` the cosine of the embeddings
+    that it makes, which sees paraphrases.
+
+    Args:
+        rarity: Whether what many of these texts have counts for less (inverse document frequency),
+            so that "The operator shall" makes nothing alike; whatever the language.
+
+    Raises:
+        EmbeddingsFailed: `by` does not answer.
+    """
+    if by is not None:
+        return _by_meaning(text, others, heartbeat, by)
+    words, grams = ([each] for each in _term_counts(text))
+    for number, other in enumerate(others):
+        if number % BEAT == 0:
+            heartbeat()
+        for counted, kind in zip(_term_counts(other), (words, grams), strict=True):
+            kind.append(counted)
+    both = zip(
+        _cosine_scores(words, rarity=rarity), _cosine_scores(grams, rarity=rarity), strict=True
+    )
+    return [round(min(1.0, sum(pair) / 2), 4) for pair in both]
+
+
+def _by_meaning(
+    text: str, others: Sequence[str], heartbeat: Callable[[], None], by: Embedder
+) -> list[float]:
+    if not others:
+        return []
+    vector = by.embed([text])[0]
+    rows = _known.embed(others, by, len(vector), heartbeat)
+    return [round(min(1.0, max(0.0, float(row @ vector))), 4) for row in rows]
+
+
+def _term_counts(text: str) -> tuple[SparseCounts, SparseCounts]:
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    words = _WORD.findall("".join(c for c in folded if not unicodedata.combining(c)))
+    joined = f"  {' '.join(words)} " if words else ""
+    codes = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
+    width, spread = np.uint64(1 << 21), np.uint64(0x9E37_79B9_7F4A_7C15)
+    hashed = ((codes[:-2] * width + codes[1:-1]) * width + codes[2:]) * spread
+    # Of a product the highest bits depend on all three; the lower ones not on the first.
+    hashed >>= np.uint64(49)
+    pairs = [f"{word} {other}" for word, other in pairwise(words)]
+    numbers = np.array([zlib.crc32(term.encode()) for term in words + pairs], dtype=np.uint64)
+    return _count_table(numbers), _count_table(hashed)
+
+
+def _count_table(numbers: NDArray[np.uint64]) -> SparseCounts:
+    places, counts = np.unique((numbers % TABLE_SIZE).astype(np.int32), return_counts=True)
+    return places, counts.astype(np.float32)
+
+
+def _cosine_scores(texts: Sequence[SparseCounts], *, rarity: bool) -> list[float]:
+    """Of the first with each of the others."""
+    weights = np.ones(TABLE_SIZE, dtype=np.float32)
+    if rarity:
+        having = np.bincount(np.concatenate([places for places, _ in texts]), minlength=TABLE_SIZE)
+        among = (len(texts) + UNSEEN) / np.maximum(having, 1)
+        weights = np.log1p(np.minimum(among, MAX_RARITY)).astype(np.float32)
+    (places, counts), *others = texts
+    first_row = np.zeros(TABLE_SIZE, dtype=np.float32)
+    first_row[places] = counts * weights[places]
+    size = float(np.linalg.norm(first_row))
+    scores = []
+    for places, counts in others:
+        row = counts * weights[places]
+        sizes = size * float(np.linalg.norm(row))
+        scores.append(float(row @ first_row[places]) / sizes if sizes else 0.0)
+    return scores

@@ -1,0 +1,46 @@
+"""The tools of one agent: those of the registry that it names, and those of its MCP servers."""
+
+from __future__ import annotations
+
+from activities.toolkit.registry import REGISTRY, Tool, select_tools
+from activities.toolkit.remote import remote_tool
+from config.schema.agent import AgentConfig, ConfigError
+
+
+def tools_by_name(config: AgentConfig) -> dict[str, Tool]:
+    """Every tool that the agent's configuration may name, by name: the registry's come first."""
+    return REGISTRY | {tool.name: tool for tool in _server_tools(config)}
+
+
+def agent_tools(config: AgentConfig) -> list[Tool]:
+    """The tools that the agent has. Those of a server need not be named: its entry says it all.
+
+    Raises:
+        UnknownTool: the configuration names what is neither a tool nor a group.
+    """
+    tools = [*select_tools(config.tool_names), *_server_tools(config)]
+    names = {"", *(entry.name for entry in tools)}
+    return [entry for entry in tools if entry.needs in names or entry.name in config.tools]
+
+
+def has_tool(config: AgentConfig, name: str) -> bool:
+    """Whether the agent has this tool of the registry."""
+    return any(entry.name == name for entry in select_tools(config.tool_names))
+
+
+def check_servers(config: AgentConfig) -> None:
+    """A server's name is that of a group.
+
+    Raises:
+        ConfigError: one is taken.
+    """
+    used_names = {entry.group for entry in REGISTRY.values()} | REGISTRY.keys()
+    if clash := [name for name in config.mcp if name in used_names]:
+        raise ConfigError(
+            f"agent {config.name}: mcp: {clash[0]} is the name of a tool or a group of tools; "
+            "call the server something else"
+        )
+
+
+def _server_tools(config: AgentConfig) -> list[Tool]:
+    return [remote_tool(declared, config.mcp[declared.server]) for declared in config.server_tools]

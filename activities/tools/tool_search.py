@@ -1,0 +1,139 @@
+"""Finding tools among many: `search_tools`."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from typing import Annotated, Literal
+
+import re2
+from pydantic import Field
+
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import ToolError
+from activities.toolkit.registry import Tool, tool
+from activities.toolkit.tool_offer import MAX_OFFERED, offer_tools
+from config.patterns import compile_pattern, why_not
+
+BEST = 5
+MORE = 20
+"""Most names of further matches that an answer has."""
+PAGE_CHARACTERS = 3000
+QUERY_WORDS = 50
+PATTERN_BYTES = 1 << 16
+"""Memory of a compiled pattern; small, so that the worst of patterns is done in a moment."""
+_IDLE = re.compile(
+    "a|all|an|and|any|are|as|at|be|by|can|do|for|from|how|i|if|in|into|is|it|me|my|need|of|on|or|"
+    "some|that|the|their|them|there|this|to|tool|tools|use|using|want|what|which|with"
+)
+"""Words of a question that say nothing about a tool, and would match nearly all."""
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@tool("discovery", effect="writes")
+def search_tools(
+    context: ToolContext,
+    query: Annotated[
+        str,
+        Field(min_length=1, max_length=500, description="What the tool should do, or its name."),
+    ],
+    mode: Literal["text", "regex"] = "text",
+) -> str:
+    """Find tools that are not offered yet and make the best 5 callable from the next turn on.
+
+    `text` ranks by the words of the query, in any form, over names and documentation; names of
+    tools get exactly these. `regex` takes RE2 syntax, without regard to case. What was found
+    stays callable until the phase ends.
+    """
+    kind = context.state.phase.kind
+    pool = offer_tools(context.config, kind, unused=context.state.unused_tools).deferred
+    if not pool:
+        return "Every tool of this phase is offered already; there is nothing to search for."
+    matching = _by_pattern(pool, query) if mode == "regex" else _by_words(pool, query)
+    if not matching:
+        return (
+            f"None of the {len(pool)} tools to be found in this phase matches {query[:100]!r}. Try "
+            "other or fewer words for what the tool should do, a name from the list in the system "
+            'prompt, or a part of names with mode="regex", such as "graph|node".'
+        )
+    best, more = matching[:BEST], matching[BEST:]
+    offered = offer_tools(
+        context.config, kind, context.state.found_tools, context.state.unused_tools
+    ).offered
+    new = [entry.name for entry in best if entry not in offered]
+    if len(offered) + len(new) > MAX_OFFERED:
+        raise ToolError(
+            f"{len(offered)} tools are offered, and endpoints take at most {MAX_OFFERED}. Work "
+            "with these; the next phase begins with the core alone."
+        )
+    context.state.found_tools = [*context.state.found_tools, *new]
+    parts = [f"Callable from your next turn on: {', '.join(entry.name for entry in best)}."]
+    if more:
+        rest = f" and {len(more) - MORE} others" if len(more) > MORE else ""
+        named = ", ".join(entry.name for entry in more[:MORE])
+        parts.append(f"More match; search for a name to call one: {named}{rest}.")
+    return "\n\n".join([*parts, *map(_tool_page, best)])
+
+
+def _tool_page(entry: Tool) -> str:
+    page = entry.page.strip()
+    if len(page) <= PAGE_CHARACTERS:
+        return page
+    return f'{page[:PAGE_CHARACTERS]}\n[TRUNCATED read_file("tools/{entry.name}.md") shows all]'
+
+
+def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
+    """Tools that match: those by their name first, then by their line, then by the rest."""
+    try:
+        compiled = compile_pattern(pattern, any_case=True, memory=PATTERN_BYTES)
+    except re2.error as error:
+        raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
+    ranked = [entry for n in range(3) for entry in pool if compiled.search(_search_parts(entry)[n])]
+    return list(dict.fromkeys(ranked))
+
+
+def _by_words(pool: list[Tool], query: str) -> list[Tool]:
+    """Tools that match, best first by BM25; if the query is names of tools, just those."""
+    by_name = {entry.name: entry for entry in pool}
+    names = list(dict.fromkeys(query.replace(",", " ").split()))
+    if all(name in by_name for name in names):
+        return [by_name[name] for name in names]
+    words = [word for word in _WORD.findall(query.lower()) if not _IDLE.fullmatch(word)]
+    words = list(dict.fromkeys(words))[:QUERY_WORDS]
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute(
+            "CREATE VIRTUAL TABLE tools USING "
+            "fts5(name, line, rest, tokenize='porter unicode61 remove_diacritics 2')"
+        )
+        base.executemany("INSERT INTO tools VALUES (?, ?, ?)", map(_index_row, pool))
+        # Whole words, by their stems; then what begins with them, for abbreviations.
+        ranked = [*_matching_rows(base, words, ""), *_matching_rows(base, words, "*")]
+    return [pool[row - 1] for row in dict.fromkeys(ranked)]
+
+
+def _matching_rows(base: sqlite3.Connection, words: list[str], ending: str) -> list[int]:
+    """Row numbers, best first. Words in quotes have no meaning in the language of queries."""
+    fts_query = " OR ".join(f'"{word}"{ending}' for word in words if len(word) > 2 or not ending)
+    if not fts_query:
+        return []
+    cursor = base.execute(
+        "SELECT rowid FROM tools WHERE tools MATCH ? ORDER BY bm25(tools, 4, 2, 1), rowid",
+        [fts_query],
+    )
+    return [row for (row,) in cursor]
+
+
+def _index_row(entry: Tool) -> tuple[str, str, str]:
+    name, line, rest = _search_parts(entry)
+    return f"{name} {_HUMP.sub(' ', name)}", line, rest
+
+
+def _search_parts(entry: Tool) -> tuple[str, str, str]:
+    """What is searched: name, line, and documentation with what is said of the arguments."""
+    # Without values and bounds, which would drown what the tool is for.
+    arguments_text = "\n".join(
+        f"{argument.name}: {argument.description}" for argument in entry.arguments.listed
+    )
+    return entry.name, entry.summary, f"{entry.documentation}\n{arguments_text}"

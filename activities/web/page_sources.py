@@ -1,0 +1,180 @@
+"""What is kept of a fetched page. Files under `documents/sources/`, which only `fetch_page`
+writes, so that a quote found there was on the page:
+
+    <name>               the page as it came, unpacked
+    <name>.txt           its text with page marks, as beside every document (`render`, `parse`);
+                         not of text in UTF-8, which is that itself
+    <name>.reading.json  what is to be said of how it was read, where there is something
+    <name>.source.json   where it is from: url (as asked for), final_url (after redirects), title,
+                         type, pages, bytes, sha256 of <name>
+
+`<name>` is `<name_stem(url)>.<pdf|docx|html|md|json|xml|txt>`: from the address it was asked for,
+without its fragment. Fetching the address again replaces the three.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import urldefrag, urljoin
+
+import httpx2
+
+from activities.checkpoints import Files
+from activities.documents import DocumentError, Page, Quality, read_bounded, render_pages
+from activities.documents.encoding import decode_labelled, is_utf8
+from activities.documents.inputs import put_document
+from activities.documents.text import detect_kind
+from activities.text.plain import as_json
+from activities.web.addresses import PageRefused
+from activities.web.page_fetch import FetchedPage
+
+FOLDER = "documents/sources"
+SOURCE_ENDING = ".source.json"
+_TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{1,2000})", re.IGNORECASE)
+_ENDINGS = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "application/pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "text/markdown": "md",
+    "application/json": "json",
+    "application/xml": "xml",
+    "text/xml": "xml",
+}
+
+
+@dataclass(frozen=True)
+class PageSource:
+    """A page that was read."""
+
+    name: str
+    title: str
+    links: dict[str, str]
+    """Where it leads, each address with its words: the text of a page does not say."""
+    pages: list[Page]
+    quality: Quality
+    fetched: FetchedPage
+
+    @property
+    def path(self) -> str:
+        return f"{FOLDER}/{self.name}"
+
+    def put_into(self, files: Files) -> Files:
+        """Instead of what was there of the same address."""
+        stem = self.name.rpartition(".")[0]
+        if files.entry(FOLDER):
+            for entry in files.children(FOLDER):
+                if PurePosixPath(entry.path).name.startswith(f"{stem}."):
+                    files = files.delete(f"{FOLDER}/{PurePosixPath(entry.path).name}")
+        files = put_document(
+            files, self.path, self.fetched.data, render_pages(self.pages), self.quality
+        )
+        about = {
+            "url": self.fetched.url,
+            "final_url": self.fetched.final_url,
+            "title": self.title,
+            "type": self.fetched.media_type,
+            "pages": len(self.pages),
+            "bytes": len(self.fetched.data),
+            "sha256": hashlib.sha256(self.fetched.data).hexdigest(),
+        }
+        return files.write(f"{self.path}{SOURCE_ENDING}", as_json(about).encode())
+
+
+def read_source(fetched: FetchedPage, heartbeat: Callable[[], None] | None = None) -> PageSource:
+    """Read the page.
+
+    Raises:
+        PageRefused: its text cannot be had.
+    """
+    stem, ending = name_stem(fetched.url), _file_ending(fetched)
+    data = _in_utf8(fetched)
+    try:
+        kind = detect_kind(f"page.{ending}", data)
+        # Content comes before what the server declared.
+        name = f"{stem}.{kind if kind != 'text' else ending}"
+        reading = read_bounded(name, data, heartbeat=heartbeat)
+    except DocumentError as error:
+        reason = str(error).partition(": ")[2] or str(error)
+        raise PageRefused(f"{fetched.url}: {reason}. Or take another source.") from None
+    title = _html_title(data) if name.endswith(".html") else ""
+    links = _absolute_links(reading.pages, fetched.final_url)
+    return PageSource(name, title, links, reading.pages, reading.quality, fetched)
+
+
+def sources_from(files: Files, url: str) -> list[str]:
+    """Paths of the pages that were fetched from an address, or found there after redirects."""
+    address = _plain_url(url)
+    if files.entry(FOLDER) is None:
+        return []
+    paths = []
+    for entry in files.children(FOLDER):
+        if entry.path.endswith(SOURCE_ENDING):
+            about = json.loads(files.read_entry(entry))
+            if address in (_plain_url(about["url"]), _plain_url(about["final_url"])):
+                paths.append(entry.path.removesuffix(SOURCE_ENDING))
+    return paths
+
+
+def _plain_url(url: str) -> str:
+    return urldefrag(url).url.rstrip("/")
+
+
+def name_stem(url: str) -> str:
+    """The name of a page's files without their endings: readable, and apart for any two addresses.
+
+    Args:
+        url: As it was asked for; a fragment in it makes no difference.
+    """
+    parts = httpx2.URL(url).copy_with(fragment=None)
+    host_and_path = f"{parts.raw_host.decode()}{parts.path}".lower()
+    words = re.sub(r"(?:[^a-z0-9.]|\.(?![a-z0-9]))+", "-", host_and_path)
+    words = re.sub(r"\.(html?|pdf|docx|md|txt|json|xml)$", "", words)
+    digest = hashlib.sha256(str(parts).encode()).hexdigest()[:10]
+    return f"{words[:80].strip('.-')}-{digest}"
+
+
+def _file_ending(fetched: FetchedPage) -> str:
+    if (known := _ENDINGS.get(fetched.media_type)) is not None:
+        return known
+    if fetched.media_type.endswith("+json"):
+        return "json"
+    if fetched.media_type.endswith("+xml"):
+        return "xml"
+    named = PurePosixPath(httpx2.URL(fetched.final_url).path).suffix.lower()
+    return "md" if named in (".md", ".markdown") else "txt"
+
+
+def _in_utf8(fetched: FetchedPage) -> bytes:
+    """The page for reading: what the server says of its encoding is nowhere in the page itself."""
+    if not fetched.charset or not fetched.media_type.startswith(("text/", "application/xhtml")):
+        return fetched.data
+    if is_utf8(fetched.data):
+        return fetched.data
+    return decode_labelled(fetched.data, fetched.charset).encode()
+
+
+def _html_title(data: bytes) -> str:
+    match = _TITLE.search(data[:200_000])
+    if not match:
+        return ""
+    text = html.unescape(match[1].decode("utf-8", errors="replace"))
+    return " ".join(text.split())[:200]
+
+
+def _absolute_links(pages: list[Page], base: str) -> dict[str, str]:
+    links: dict[str, str] = {}
+    for address, words in (link for page in pages for link in page.links):
+        try:
+            target = urldefrag(urljoin(base, address)).url
+        except ValueError:
+            continue
+        if target.startswith(("http://", "https://")) and target != urldefrag(base).url:
+            links.setdefault(target, words)
+    return links

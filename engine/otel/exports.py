@@ -1,0 +1,106 @@
+"""Whether traces and metrics are exported, as OpenTelemetry's own variables say."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from temporalio.client import Plugin
+
+from engine.errors import SetupError
+
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
+OURS = "http/protobuf"
+_PIPELINE = "engine.otel.pipeline"
+
+
+def exports_traces() -> bool:
+    """Whether traces are exported."""
+    return _is_exported("TRACES")
+
+
+def exports_metrics() -> bool:
+    """Whether metrics are exported."""
+    return _is_exported("METRICS")
+
+
+def collector_addresses() -> list[str]:
+    """The addresses that traces and metrics go to."""
+    addresses = {
+        os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT", "").strip()
+        or os.environ.get(ENDPOINT, "").strip()
+        for signal in ("TRACES", "METRICS")
+        if _is_exported(signal)
+    }
+    return sorted(addresses)
+
+
+def client_plugins() -> list[Plugin]:
+    """What a client, and the workers made with it, export by: nothing without an endpoint.
+
+    Raises:
+        SetupError: the extra is not installed, or another protocol is asked for.
+    """
+    plugins: list[Plugin] = (
+        load_pipeline().temporal_plugins() if exports_traces() or exports_metrics() else []
+    )
+    return plugins
+
+
+def load_pipeline() -> Any:
+    """The module `engine.otel.pipeline`, which imports OpenTelemetry.
+
+    Raises:
+        SetupError: see `client_plugins`.
+    """
+    for name in (
+        PROTOCOL,
+        *(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL" for signal in ("TRACES", "METRICS")),
+    ):
+        protocol = os.environ.get(name, "").strip()
+        if protocol and protocol != OURS:
+            raise SetupError(
+                f"{name}={protocol}: traces and metrics are sent as {OURS}; unset it, and let "
+                f"{ENDPOINT} name the collector's HTTP port, 4318 as a rule"
+            )
+    try:
+        return import_module(_PIPELINE)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("opentelemetry"):
+            raise
+        raise SetupError(
+            f"{ENDPOINT} asks for traces and metrics, but OpenTelemetry is not installed: run "
+            ".venv/bin/python -m pip install '.[otel]' in the checkout, or unset the variable "
+            "(OTEL_SDK_DISABLED=true does, too)"
+        ) from None
+
+
+@contextmanager
+def trace_start(kind: str, job: str) -> Iterator[None]:
+    """Around the start of a job, whose trace begins here."""
+    if not exports_traces():
+        yield
+        return
+    with load_pipeline().start_span(kind, job):
+        yield
+
+
+def flush_exports() -> None:
+    """Send what is left to send, before the process ends; for a few seconds at most."""
+    if loaded := sys.modules.get(_PIPELINE):
+        loaded.flush_exports()
+
+
+def _is_exported(signal: str) -> bool:
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    exporters = os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip() or "otlp"
+    if "otlp" not in exporters.split(","):
+        return False
+    endpoints = (ENDPOINT, f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
+    return any(os.environ.get(name, "").strip() for name in endpoints)

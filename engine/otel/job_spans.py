@@ -1,0 +1,138 @@
+"""The span of a whole job: from its start to its end, over all its runs and workers.
+
+It is sent when the job ends, by the worker that ends it, and no tracer can keep it open that
+long. So its ids are made from the job's first run, which every replay and every run knows, and
+when and under what it began goes along when the job continues as new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NoReturn
+from uuid import UUID
+
+from opentelemetry import context
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    Status,
+    StatusCode,
+    TraceFlags,
+    get_current_span,
+    set_span_in_context,
+)
+from temporalio import workflow
+from temporalio.converter import PayloadConverter
+from temporalio.exceptions import is_cancelled_exception
+from temporalio.worker import (
+    ContinueAsNewInput,
+    ExecuteWorkflowInput,
+    WorkflowInboundInterceptor,
+    WorkflowOutboundInterceptor,
+)
+
+from engine.otel.failure_kinds import failure_kind
+from engine.otel.pipeline import SCOPE, span_export
+
+HEADER = "longhaul-trace"
+"""Of a run that goes on from another: nanoseconds since 1970, and the id of the span above."""
+OPERATIONS = {"Job": "invoke_agent", "Project": "invoke_workflow"}
+_LOW = 2**64 - 1
+
+
+class JobSpans(WorkflowInboundInterceptor):
+    """Puts every step of a job under the job's span."""
+
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        super().init(_TraceForwarder(outbound, self))
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        above = get_current_span().get_span_context()
+        if header := input.headers.get(HEADER):
+            self.started_ns, self.parent = PayloadConverter.default.from_payload(header)
+            self.span = above
+        else:
+            started = workflow.info().start_time.timestamp()
+            self.started_ns, self.parent = int(started * 1e6) * 1000, above.span_id
+            self.span = _job_span_context(above)
+        # Never taken off: it is there for this workflow's own task and those made by it.
+        context.attach(set_span_in_context(NonRecordingSpan(self.span)))
+        try:
+            result = await super().execute_workflow(input)
+        except asyncio.CancelledError:
+            self._send_span(input, "cancelled")
+            raise
+        except Exception as error:
+            if is_cancelled_exception(error):
+                self._send_span(input, "cancelled")
+            elif workflow.is_failure_exception(error):
+                self._send_span(input, "failed", failure_kind(error))
+            raise
+        status = result.get("status") if isinstance(result, dict) else None
+        self._send_span(input, str(status or "completed"))
+        return result
+
+    def _send_span(self, input: ExecuteWorkflowInput, status: str, error: str = "") -> None:
+        """Send the span; not in a replay, for which an eviction passes as well."""
+        if workflow.unsafe.is_replaying_history_events() or not self.span.trace_flags.sampled:
+            return
+        info = workflow.info()
+        attributes = {"longhaul.job": info.workflow_id, "longhaul.status": status}
+        name = operation = OPERATIONS.get(info.workflow_type, "")
+        if operation:
+            attributes["gen_ai.operation.name"] = operation
+        # What a job that did not begin was given may be anything.
+        if not error and (agent := _agent_name(input)):
+            attributes["gen_ai.agent.name"] = attributes["longhaul.agent"] = agent
+            name += f" {agent}"
+        if error:
+            attributes["error.type"] = error
+        out = span_export()
+        span, parent = self.span, self.parent
+        out.send(
+            ReadableSpan(
+                name or info.workflow_type,
+                context=span,
+                parent=SpanContext(span.trace_id, parent, is_remote=True) if parent else None,
+                resource=out.resource,
+                attributes=attributes,
+                status=Status(StatusCode.ERROR if error else StatusCode.UNSET),
+                start_time=self.started_ns,
+                end_time=workflow.time_ns(),
+                instrumentation_scope=InstrumentationScope(SCOPE),
+            )
+        )
+
+
+class _TraceForwarder(WorkflowOutboundInterceptor):
+    def __init__(self, next: WorkflowOutboundInterceptor, job: JobSpans) -> None:
+        super().__init__(next)
+        self._job = job
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
+        header = PayloadConverter.default.to_payload([self._job.started_ns, self._job.parent])
+        input.headers = {**input.headers, HEADER: header}
+        super().continue_as_new(input)
+
+
+def _job_span_context(above: SpanContext) -> SpanContext:
+    """The job's span: in the trace of whoever started it, else in one of its own."""
+    run = UUID(workflow.info().first_execution_run_id).int
+    trace_id = above.trace_id if above.is_valid else run
+    around = set_span_in_context(NonRecordingSpan(above)) if above.is_valid else None
+    sampling = span_export().sampler.should_sample(around, trace_id, workflow.info().workflow_type)
+    is_sampled = sampling.decision is Decision.RECORD_AND_SAMPLE
+    return SpanContext(
+        trace_id, run & _LOW, is_remote=True, trace_flags=TraceFlags(is_sampled),
+        trace_state=above.trace_state,
+    )  # fmt: skip
+
+
+def _agent_name(input: ExecuteWorkflowInput) -> str:
+    """The job's agent, which its start and the record of a later run both name."""
+    start = input.args[0] if input.args else None
+    agent = start.get("agent") if isinstance(start, dict) else None
+    return agent if isinstance(agent, str) else ""
