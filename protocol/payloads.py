@@ -215,8 +215,8 @@ SIGNALS = {
         "Say something to the agent: it is in its next turn, and in force until the job ends.",
     ),
 }
-"""The signals of jobs and projects: whoever adds one adds a row here, and what a job does with it
-to `workflows.job_lifecycle`."""
+"""The signals of jobs and projects. A new signal is a row here and a handler in
+`workflows.job_signals`, and in `workflows.project_signals` if projects do more than hand it on."""
 
 
 UNDECODABLE = "undecodable"

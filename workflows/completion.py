@@ -18,19 +18,25 @@ UNDECIDED = (
 )
 
 
-class Completion(ToolCalls):
+class Completion:
     """Lets a job end that may."""
 
-    async def _complete_job(self, call: Call, route: ToolRoute) -> None:
-        job, before = self.job, self.job.bypasses
-        facts = (await self.steps.read_gate_facts(job)).facts
+    def __init__(self, tool_calls: ToolCalls) -> None:
+        self._job = tool_calls.job
+        self._steps = tool_calls.steps
+        self._calls = tool_calls
+        self._inbox = tool_calls.inbox
+
+    async def complete_job(self, call: Call, route: ToolRoute) -> None:
+        job, before = self._job, self._job.bypasses
+        facts = (await self._steps.read_gate_facts(job)).facts
         job.course = course.after_completion_attempt(job.course, facts.deliverables_fingerprint)
         refusal = gates.completion_gate(job.state, facts, job.rewinds)
         if refusal:
             await self._refuse_completion(call, route, "completion", refusal.reason)
         elif facts.store_unavailable:
             raise activity_failures.store_away(facts.unstored[0])
-        elif await self._blocked_by_guards(call, route, self._guard_points):
+        elif await self._calls.blocked_by_guards(call, route, self._guard_points):
             return
         elif job.limits.review:
             used = {name: why for name, why in before.items() if name not in job.bypasses}
@@ -43,37 +49,40 @@ class Completion(ToolCalls):
     @property
     def _guard_points(self) -> list[GuardPoint]:
         """Where guards stand: for a job of a project its end is also that of a sub-agent."""
-        return ["job_complete", "subagent_end"] if self.job.project else ["job_complete"]
+        return ["job_complete", "subagent_end"] if self._job.project else ["job_complete"]
 
-    async def _continue_review(self, review: Review) -> None:
+    async def continue_review(self, review: Review) -> None:
         """Ask the reviewer for a reply, or act on its verdict."""
-        job, limits = self.job, self.job.limits.review
+        job, limits = self._job, self._job.limits.review
         call = job.calls[job.next_call]
         route = job.route(call.tool)
         if review.verdict is None and limits:
-            if not self._park_without_room(budget.review_call(job)):
+            if not self._calls.park_without_room(budget.review_call(job)):
                 await self._ask_reviewer(review, limits)
         elif review.verdict == "accepted":
-            if not self._park_without_room(budget.TOOL_CALL) and await self._has_stored_traces():
+            if (
+                not self._calls.park_without_room(budget.TOOL_CALL)
+                and await self._has_stored_traces()
+            ):
                 await self._close_job()
                 job.review = None
-        elif route and not self._park_without_room(budget.TOOL_CALL):
+        elif route and not self._calls.park_without_room(budget.TOOL_CALL):
             why = SENT_BACK.format(findings=review.findings)
             await self._refuse_completion(call, route, "review", why)
             job.drop_review()
             job.review_rejections += 1
             if limits and job.review_rejections >= limits.attempts:
                 job.waiting = activity_failures.REVIEW
-            await reflect_on_failure(job, self.steps, self.notice, review.findings)
+            await reflect_on_failure(job, self._steps, self._inbox.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
         # Refused too often the job waits for a person, who has to see what for.
-        self.notice(f"step {self.job.step}: job_complete was refused. {why}")
-        await self._refuse_call(call, route, gate, why)
+        self._inbox.notice(f"step {self._job.step}: job_complete was refused. {why}")
+        await self._calls.refuse_call(call, route, gate, why)
 
     async def _ask_reviewer(self, review: Review, limits: ReviewLimits) -> None:
-        job, number = self.job, review.calls + 1
-        reply = await self.steps.review_job(job, review.calls, last=number >= limits.calls)
+        job, number = self._job, review.calls + 1
+        reply = await self._steps.review_job(job, review.calls, last=number >= limits.calls)
         job.advance_to(reply.commit, reply.at)
         job.add_usage(reply.usage)
         job.review = Review(calls=number, context=reply.context, bypasses=review.bypasses)
@@ -85,16 +94,16 @@ class Completion(ToolCalls):
 
     async def _has_stored_traces(self) -> bool:
         """Whether the store has all that was noted; if not, the job waits for it."""
-        stored = await store_pending_traces(self.job, self.steps, self.notice)
+        stored = await store_pending_traces(self._job, self._steps, self._inbox.notice)
         if not stored:
-            self.job.waiting = activity_failures.STORE
+            self._job.waiting = activity_failures.STORE
         return stored
 
     async def _close_job(self) -> None:
-        job = self.job
-        closed = await self.steps.close_job(job, "completed", call=job.next_call)
+        job = self._job
+        closed = await self._steps.close_job(job, "completed", call=job.next_call)
         job.advance_to(closed.commit)
         job.add_usage(Usage(tool_calls=1))
-        self.inbox.moved_aside(closed.moved_aside)
+        self._inbox.moved_aside(closed.moved_aside)
         job.state.phase.close(closed.completed)
         job.result = closed.result

@@ -12,7 +12,7 @@ from protocol.record import ReceivedSignal
 MAX_NOTICES = 20
 MAX_SIGNALS = 1000
 MAX_BYTES = 500_000
-"""Of all unopened letters together: they must fit into one payload when carried over."""
+"""Of all unhandled signals together: they must fit into one payload when carried over."""
 
 
 PayloadReader = Callable[[str, tuple[Any, ...]], dict[str, Any]]
@@ -52,6 +52,12 @@ class Inbox:
         self.refused += 1
         self.notice(f"refused: {why}")
 
+    def refuse_late_signals(self) -> bool:
+        """Refuse what came after the result was written; whether there was any."""
+        for received in self.signals:
+            self.refuse(f"signal {received.signal}: it came too late, the result was written")
+        return bool(self.signals)
+
     def notice(self, text: str) -> None:
         self.notices = [*self.notices, text[:500]][-MAX_NOTICES:]
 
@@ -60,11 +66,11 @@ class Inbox:
             self.notice(f"moved to lost+found: {path}")
 
     def has_cancel(self) -> bool:
-        """Whether the job is to be cancelled: no other letter is worth waiting for."""
+        """Whether the job is to be cancelled: no other signal is worth waiting for."""
         return any(received.signal == "cancel" for received in self.signals)
 
     def has_urgent(self, phases: Container[int]) -> bool:
-        """Whether a letter must not wait for the step in flight.
+        """Whether a signal must not wait for the step in flight.
 
         Args:
             phases: Numbers there are; a rewind to another one will only be refused.

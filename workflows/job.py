@@ -1,62 +1,126 @@
 """The job: one agent at work on one set of instructions, from start to result.
 
-    prepare → bootstrap → tactical → strategic → tactical → … → final → result
+    prepare → bootstrap → work → transition → work → … → final → result
 
-The loop below does one thing at a time: attend to what people sent, then either ask the model
-for a reply or carry out the next call of the reply at hand. Whatever the model does, the plan's
-rhythm is kept here: what ends a phase passes its gate first, and what a step made counts only
-once its checkpoint is known.
+Each arrow between two phases is a gate: the phase ends only where its gate passes. The purposes:
 
-Signals (inbox) ← Lifecycle (ends, runs) ← JobLifecycle (letters, trouble, display) ← Job (the loop)
+    bootstrap    strategic   reads the instructions, writes the plan, hands over the first list
+    work         tactical    does the todos of one list
+    transition   strategic   looks back on a list, brings the plan up to date, hands over the next
+    rewind       strategic   follows a phase that was taken back with its files; plans another way
+    fork         strategic   the first phase of a job that begins at a phase of another job
+    final        strategic   every item is covered: verifies the result and calls `job_complete`
+
+`Job` owns a job's life: it handles signals, takes one step, shows how the job stands, and begins a
+new run when the history is long. `PhaseLoop` owns the rhythm: a step either runs the next tool
+call of the reply at hand, or requests a reply from the model. The calls that end something go
+through a gate first: the last `todo_complete` of a phase, `todo_rewind`, `job_complete`. A step's
+effects count only once its checkpoint is known: the record changes after the activity, never
+before, so that a step given up half way leaves nothing behind.
 """
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from protocol.endings import TransitionRequest
 from protocol.payloads import InvalidPayload, read_start
-from protocol.record import JobRecord
+from protocol.record import JobRecord, WaitState
+from protocol.requests import Call, Usage
 from protocol.start import PrepareRequest
-from workflows import status, traces
-from workflows.activity_calls import StepInterrupted
+from protocol.state import Phase, Purpose
+from protocol.tools import ToolRoute
+from workflows import (
+    activity_failures,
+    budget,
+    course,
+    gates,
+    guards,
+    questions,
+    remedies,
+    replies,
+    status,
+    stuck,
+    tool_rules,
+    traces,
+)
+from workflows.activity_calls import StepInterrupted, position_fields
 from workflows.activity_failures import StepFailed
-from workflows.job_lifecycle import JobLifecycle
-from workflows.learning_notes import store_pending_traces
-from workflows.lifecycle import run_shielded
-from workflows.phase_loop import PhaseLoop
+from workflows.cancellation import (
+    Cancellation,
+    finish_cancellation,
+    is_cancelled,
+    read_cancellation,
+    run_shielded,
+)
+from workflows.completion import Completion
+from workflows.continuation import Continuation
+from workflows.inbox import Inbox
+from workflows.job_display import JobDisplay
+from workflows.job_recovery import JobRecovery
+from workflows.job_signals import JobSignals
+from workflows.learning_notes import reflect_on_failure, store_pending_traces
+from workflows.phase_judge import PhaseJudge
+from workflows.signals import SignalReceiver
 from workflows.start import StartProcedure
+from workflows.steps import JobSteps
+from workflows.tool_calls import ToolCalls
+
+NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
+MAX_INHERITED_CHARACTERS = 2000
+"""Of the findings that a fork begins with."""
 
 
 @workflow.defn(name="Job")
-class Job(JobLifecycle):
+class Job(SignalReceiver):
     """Runs an agent on instructions. Input: {"agent": "…", "instructions": "…"}."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._start = StartProcedure(self._steps, self._inbox)
+        self._job: JobRecord | None = None
+        self._steps = JobSteps()
+        self._start = StartProcedure(self._steps, self.inbox)
+        self._continuation = Continuation(self.inbox)
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
         """From start to result; see the module."""
-        self._job = await self._begin_job(start)
-        self._job.run_id = workflow.info().run_id
-        self._loop = PhaseLoop(self._job, self._steps, self._inbox)
-        return await self._run_until_result(self._job)
+        job = self._job = await self._begin_job(start)
+        job.run_id = workflow.info().run_id
+        self._display = JobDisplay(job, self._steps, self.inbox, self._continuation)
+        self._display.last_report = self._start.last_report
+        self._loop = PhaseLoop(job, self._steps, self.inbox)
+        self._recovery = JobRecovery(job, self._steps, self.inbox, self._display)
+        self._signals = JobSignals(
+            job, self._steps, self.inbox, phases=self._loop, recovery=self._recovery
+        )
+        if not workflow.info().continued_run_id:
+            self._display.show_status()
+        try:
+            while job.result is None:
+                await self._advance(job)
+        except BaseException as error:
+            await self._close_cancelled(job, read_cancellation(error))
+            raise asyncio.CancelledError from None
+        if self.inbox.refuse_late_signals():
+            await self._display.publish_status()
+        return job.result.model_dump()
 
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
-        """Where the job stands."""
-        job: JobRecord | None = getattr(self, "_job", None)
-        if job is None:
-            return status.preparing_status(self._inbox, self._start.waiting)
-        return status.status_answer(job, self._inbox)
+        """How the job stands."""
+        if self._job is None:
+            return status.preparing_status(self.inbox, self._start.waiting)
+        return status.status_answer(self._job, self.inbox)
 
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
-        if (job := self._restored_record(JobRecord, start)) is not None:
+        """The record of the run before this one, or that of a job that has been prepared."""
+        if (job := self._continuation.restore_record(JobRecord, start)) is not None:
             return job
         try:
             start_input = read_start(start)
@@ -74,62 +138,387 @@ class Job(JobLifecycle):
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
         job = JobRecord.begin(prepared, workflow.now().timestamp())
         for line in job.notices:
-            self._inbox.notice(line)
+            self.inbox.notice(line)
         if start_input.project:
-            job.project, self._last_report = start_input.project.id, self._start.last_report
+            job.project = start_input.project.id
             if start_input.fork:
-                job.inherited_failure = "\n".join(start_input.project.handoff.inputs.findings)[
-                    :2000
-                ]
-        self._show_status(job)
+                findings = "\n".join(start_input.project.handoff.inputs.findings)
+                job.inherited_failure = findings[:MAX_INHERITED_CHARACTERS]
         return job
 
-    async def _advance(self) -> None:
-        await self._attend_signals()
+    async def _advance(self, job: JobRecord) -> None:
+        """Handle signals, take one step, show how the job stands."""
+        await self._attend_signals(job)
         try:
             await self._steps.run_interruptible(self._loop.step(), self._has_urgent_signal)
-            if self._job.waiting and self._job.waiting.trying:
-                self._job.waiting = None
+            if job.waiting and job.waiting.trying:
+                job.waiting = None
         except StepInterrupted:
             pass
         except StepFailed as failed:
             with suppress(StepInterrupted):
                 await self._steps.run_interruptible(
-                    self._handle_failure(failed), self._inbox.has_cancel
+                    self._recovery.handle_failure(failed), self.inbox.has_cancel
                 )
-        # Before the folder is shown: from here on a job that waits has a person's time.
-        self._job.count_time(workflow.now().timestamp())
-        if self._job.waiting and not self._job.waiting.trying:
+        # Before the folder is shown: from here on a job that waits does so on a person's time.
+        job.count_time(workflow.now().timestamp())
+        if job.waiting and not job.waiting.trying:
             with suppress(StepInterrupted, StepFailed):
-                await self._steps.run_interruptible(self._show_folder(), self._inbox.has_cancel)
-        if traces.flush_is_due(self._job):
-            keeping = store_pending_traces(self._job, self._steps, self._inbox.notice)
+                await self._steps.run_interruptible(
+                    self._signals.show_folder(), self.inbox.has_cancel
+                )
+        if traces.flush_is_due(job):
+            storing = store_pending_traces(job, self._steps, self.inbox.notice)
             with suppress(StepInterrupted):
-                await self._steps.run_interruptible(keeping, self._has_urgent_signal)
-        await self._publish_status()
-        self._continue_as_new_if_due()
+                await self._steps.run_interruptible(storing, self._has_urgent_signal)
+        await self._display.publish_status()
+        self._continue_as_new_if_due(job)
 
     def _has_urgent_signal(self) -> bool:
-        return self._inbox.has_urgent(self._job.phases)
+        return self._job is not None and self.inbox.has_urgent(self._job.phases)
 
-    async def _close_cancelled(self, reason: str, *, by_signal: bool) -> None:
-        await run_shielded(store_pending_traces(self._job, self._steps, self._inbox.notice))
+    async def _attend_signals(self, job: JobRecord) -> None:
+        """Handle all signals; stand still while the job waits for a person."""
+        while True:
+            while self.inbox.signals:
+                received = self.inbox.signals[0]
+                with suppress(StepInterrupted):
+                    await self._steps.run_interruptible(
+                        self._signals.handle(received), self.inbox.has_cancel
+                    )
+                self.inbox.signals.remove(received)
+            if is_cancelled():
+                # It arrived while an activity was under way that finished all the same.
+                raise asyncio.CancelledError
+            if job.waiting is None and self._display.is_reported_waiting:
+                # The step that follows may be a long one.
+                await self._display.report_to_project()
+                continue
+            if job.waiting is None or job.waiting.trying:
+                self._display.end_wait()
+                return
+            await self._display.publish_status()
+            self._continue_as_new_if_due(job)
+            await self._wait_for_signals(job)
 
-        await run_shielded(self._steps.give_up_task(self._job))
+    async def _wait_for_signals(self, job: JobRecord) -> None:
+        """Wait for people, and for an answer or an approval only so long."""
+        timeout = questions.time_left(job, workflow.time())
+        try:
+            await workflow.wait_condition(
+                lambda: bool(self.inbox.signals or self.inbox.refused), timeout=timeout
+            )
+        except TimeoutError:
+            if not self.inbox.signals:
+                self.inbox.notice(questions.apply_default_answer(job, workflow.time()))
+        job.clock = workflow.now().timestamp()
+        self._steps.may_continue_as_new = True
+
+    def _continue_as_new_if_due(self, job: JobRecord) -> None:
+        """Begin a new run with the same state once the history is long."""
+        due = self._steps.may_continue_as_new and job.result is None
+        if due and self._continuation.is_due(job, job.limits.history_events):
+            self._continuation.begin_run(job)
+
+    async def _close_cancelled(self, job: JobRecord, cancellation: Cancellation) -> None:
+        """Write the result of a cancelled job; only the server can then close it as cancelled."""
+        await run_shielded(store_pending_traces(job, self._steps, self.inbox.notice))
+        await run_shielded(self._steps.give_up_task(job))
 
         async def close() -> None:
-            closed = await run_shielded(
-                self._steps.close_job(
-                    self._job, "cancelled", reason=reason, request_cancel=by_signal
-                )
+            closing = self._steps.close_job(
+                job, "cancelled", reason=cancellation.reason, request_cancel=cancellation.by_signal
             )
-            self._job.advance_to(closed.commit)
-            self._job.result = closed.result
-            self._inbox.moved_aside(closed.moved_aside)
+            closed = await run_shielded(closing)
+            job.advance_to(closed.commit)
+            job.result = closed.result
+            self.inbox.moved_aside(closed.moved_aside)
 
-        await self._finish_cancellation(self._job, close, by_signal=by_signal)
+        await finish_cancellation(
+            job, self.inbox, cancellation, close=close, publish=self._display.publish_status
+        )
 
-    async def _publish_status(self) -> None:
-        self._show_status(self._job)
-        await self._report_to_project()
-        await self._call_when_due()
+
+class PhaseLoop:
+    """The rhythm of a job: replies, their tool calls, and the gates where a phase would end."""
+
+    def __init__(self, job: JobRecord, steps: JobSteps, inbox: Inbox) -> None:
+        self._job = job
+        self._steps = steps
+        self._inbox = inbox
+        self._calls = ToolCalls(job, steps, inbox)
+        self._judge = PhaseJudge(self._calls)
+        self._completion = Completion(self._calls)
+
+    async def step(self) -> None:
+        """Run the next call of the reply at hand, or request a reply from the model."""
+        job = self._job
+        if lesson := job.inherited_failure:
+            await reflect_on_failure(job, self._steps, self._inbox.notice, lesson)
+            job.inherited_failure = ""
+        elif job.review:
+            await self._completion.continue_review(job.review)
+        elif job.next_call < len(job.calls):
+            await self._dispatch_call(job.calls[job.next_call])
+        elif job.calls and job.handed_over and job.end_tried_step != job.step:
+            await self._end_handed_over_phase()
+        elif issue := stuck.overdue_rewind(job.course, job.step):
+            await self._force_rewind(issue)
+        elif budget.compaction_is_due(job):
+            if not self._calls.park_without_room(budget.compaction_calls(job)):
+                await self._compact_context()
+        elif not self._calls.park_without_room(budget.next_model_call(job)):
+            await self._request_reply()
+
+    def next_call_wait(self) -> WaitState | None:
+        """How the job waits if the limits leave no room for its next call, else None."""
+        return self._calls.next_call_wait()
+
+    # Replies
+
+    async def _request_reply(self) -> None:
+        job = self._job
+        try:
+            reply = await self._steps.model_call(job)
+        except StepFailed as failed:
+            if failed.kind == "ModelRefused" and replies.must_call(job):
+                job.can_require_call = False
+                return
+            if failed.kind != "ContextTooLong" or replies.is_compaction_exhausted(job):
+                raise
+            if not self._calls.park_without_room(budget.compaction_calls(job)):
+                await self._compact_context(hard=True)
+                job.hard_compactions += 1
+            return
+        job.hard_compactions = 0
+        job.push_failure = reply.behind
+        if reply.model:
+            self._inbox.notice(f"step {job.step + 1}: the fallback {reply.model} answered")
+        job.advance_to(reply.commit, reply.at)
+        job.step += 1
+        job.state.step = job.step
+        job.add_usage(reply.usage)
+        job.add_usage(Usage(sent_calls=len(reply.calls) + reply.dropped))
+        job.calls, job.next_call, job.failed_call, job.failed_command = reply.calls, 0, "", ""
+        job.correction, job.advice = replies.reply_correction(reply, job.state), ""
+        job.person_edits = ""
+        job.text_only_replies = 0 if reply.calls else job.text_only_replies + 1
+        if not reply.calls:
+            job.context = reply.context
+            job.refusals += 1
+            happened = f"a reply called no tool ({reply.verdict or 'reports'})"
+            correct = job.correction or ""
+            traces.note_trace(job, "violation", "gate", "reply", happened, what_was_correct=correct)
+        refusal = ""
+        if reply.guard in job.bypasses:
+            self._inbox.notice(guards.use_bypass(job, reply.guard, "a reply"))
+        elif reply.guard:
+            job.correction = reply.refusal
+            refusal = guards.REPLY.format(refusal=reply.refusal)
+            self._inbox.notice(guards.note_refusal(job, reply.guard, "a reply", reply.refusal))
+        job.settle_reply(refusal)
+        guards.note_trials(job, reply.trials, "a reply")
+        self._calls.record_course(course.after_reply(job.course, reply.calls))
+
+    async def _compact_context(self, *, hard: bool = False) -> None:
+        """Make the context smaller: the model then finds its list, a summary and the rest."""
+        job = self._job
+        reply = await self._steps.compact_context(job, hard=hard)
+        job.advance_to(reply.commit, reply.at)
+        job.context = job.compacted_context = reply.context
+        job.add_usage(reply.usage)
+
+    # Calls
+
+    async def _dispatch_call(self, call: Call) -> None:
+        """Run a call, refuse it, or let it end what it ends."""
+        job, kind, calls = self._job, self._job.state.phase.kind, self._calls
+        route = job.route(call.tool)
+        offered = [entry.name for entry in job.tools if kind in entry.phases]
+        is_last_todo = call.tool == "todo_complete" and job.state.phase.open_count == 1
+        if route and job.pending:
+            await calls.resume_call(call, route)
+        elif why := stuck.narrowed_refusal(job.course, call.tool, calls.todo_number):
+            await calls.deny_call(call, "stuck", why)
+        elif why := job.refused_replies.get(job.step):
+            await calls.deny_call(call, "reply", why)
+        elif route is None:
+            await calls.deny_call(call, "tools", tool_rules.unknown_tool(call.tool, offered))
+        elif why := tool_rules.phase_rule(route, kind):
+            await calls.deny_call(call, "phase", why)
+        elif call.tool in replies.COUNTED and job.failed_call:
+            await calls.hold_back_call(call, route, job.failed_call)
+        elif is_last_todo and job.failed_command:
+            await calls.hold_back_call(call, route, job.failed_command)
+        elif calls.park_without_room(budget.TOOL_CALL):
+            return
+        elif call.tool == course.WAIT and call.seconds:
+            await calls.wait_for_timer(call, route)
+        elif call.tool == "request_clarification":
+            await calls.answer_clarification(call, route)
+        elif is_last_todo:
+            await self._end_phase(call, route)
+        elif call.tool == "todo_rewind":
+            await self._rewind_for_agent(call, route)
+        elif call.tool == "job_complete":
+            await self._completion.complete_job(call, route)
+        else:
+            await calls.run_call(call, route)
+
+    # Ends of phases
+
+    async def _end_phase(self, call: Call, route: ToolRoute) -> None:
+        """End the phase on its last `todo_complete`, if gate, guards and judge let it."""
+        job = self._job
+        facts = (await self._steps.read_gate_facts(job)).facts
+        outcome = gates.phase_gate(job.state, facts, job.limits)
+        if isinstance(outcome, gates.Refusal):
+            await self._calls.refuse_call(call, route, "phase end", outcome.reason)
+            return
+        before = job.bypasses
+        if await self._calls.blocked_by_guards(call, route, ["todo_complete", "phase_end"]):
+            return
+        with guards.restoring_bypasses(job, before):
+            if await self._judge.keeps_open(call, route):
+                return
+            if current := job.state.phase.current:
+                self._calls.note_covered_item(current)
+            await self.change_phase(
+                outcome.purpose, call=job.next_call, completes=list(outcome.completes)
+            )
+
+    async def _end_handed_over_phase(self) -> None:
+        """End a strategic phase at the end of the reply in which all of it is done or seen done.
+
+        If something stands in the way, the next turn says so: `todo_complete` ends the phase then.
+        """
+        job = self._job
+        if job.failed_call:
+            job.end_tried_step = job.step
+            job.add_correction(replies.NOT_OVER.format(failed=job.failed_call))
+            return
+        facts = (await self._steps.read_gate_facts(job)).facts
+        if facts.todos_file == "missing":
+            # The list was taken away again.
+            job.handed_over = False
+            return
+        before = job.bypasses
+        outcome = gates.handover_gate(job.state, facts, job.limits)
+        if isinstance(outcome, gates.Refusal):
+            job.add_correction(outcome.reason)
+        elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
+            job.add_correction(replies.BY_CALL)
+        elif not await self._blocked_by_phase_guards(before):
+            with guards.restoring_bypasses(job, before):
+                await self.change_phase(outcome.purpose, completes=list(outcome.completes))
+            return
+        job.end_tried_step = job.step
+
+    async def _blocked_by_phase_guards(self, before: dict[str, str]) -> bool:
+        """Whether guards keep a phase that has handed over from ending.
+
+        Args:
+            before: The bypasses, which stay if a person has to be asked.
+        """
+        job = self._job
+        route = job.route("todo_complete")
+        if route is None or not route.guarded:
+            return False
+        ending = await self._steps.judge_ending(job, route, ["todo_complete", "phase_end"])
+        if ending.asks:
+            # People approve calls, and this call has not been made yet.
+            job.bypasses = before
+            job.add_correction(replies.BY_CALL)
+            return True
+        for line in guards.apply_guard_outcome(job, ending, "the end of the phase", ending.refusal):
+            self._inbox.notice(line)
+        waiting = guards.count_undecided(job, ending, "todo_complete", ending.refusal)
+        if waiting:
+            await self._calls.wait_for_person(waiting)
+        if ending.refusal:
+            job.refusals += 1
+            job.add_correction(ending.refusal)
+        return bool(ending.refusal)
+
+    # Rewinds
+
+    async def _rewind_for_agent(self, call: Call, route: ToolRoute) -> None:
+        """Take the phase back because the agent called `todo_rewind`."""
+        job = self._job
+        if job.rewinds >= job.limits.rewinds:
+            job.waiting = activity_failures.REWINDS
+            return
+        facts = (await self._steps.read_gate_facts(job)).facts
+        if facts.arguments_error:
+            await self._calls.run_call(call, route, facts.arguments_error)
+            return
+        before = job.bypasses
+        if await self._calls.blocked_by_guards(call, route, []):
+            return
+        with guards.restoring_bypasses(job, before):
+            await reflect_on_failure(job, self._steps, self._inbox.notice, "", job.next_call)
+            await self.change_phase("rewind", outcome="rewound", call=job.next_call)
+
+    async def _force_rewind(self, issue: str) -> None:
+        """Take the phase back because the job is stuck and its last turn to move on has passed."""
+        job = self._job
+        if remedies.has_never_called(job):
+            job.waiting = remedies.without_calls(issue)
+            return
+        if job.rewinds >= job.limits.rewinds:
+            job.waiting = activity_failures.REWINDS.model_copy(
+                update={"message": f"{issue} The job has used up its rewinds."}
+            )
+            return
+        await reflect_on_failure(job, self._steps, self._inbox.notice, issue)
+        await self.change_phase("rewind", outcome="rewound", issue=issue)
+        self._inbox.notice(f"stuck: went back. {issue}")
+
+    # From one phase to the next
+
+    async def change_phase(self, purpose: Purpose, **details: Any) -> None:
+        """From the running phase to a new one, with the next number that was never used."""
+        job, ended = self._job, self._job.state.phase
+        await self._steps.give_up_task(job)
+        rewinds = job.rewinds + (purpose == "rewind")
+        request = TransitionRequest(
+            **position_fields(job),
+            number=job.last_phase + 1,
+            purpose=purpose,
+            rewinds=rewinds,
+            **details,
+        )
+        request.may_ask = job.clarification.used < job.limits.clarifications
+        is_long = job.phase_usage.model_calls > job.limits.summary_calls
+        request.summary = request.outcome == "completed" and ended.kind == "tactical" and is_long
+        if request.summary and budget.exceeded_limit(job, budget.summary_call(job)):
+            request.summary = False
+            self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
+        reply = await self._steps.run_transition(job, request)
+        self._note_outcome(ended, request, reply.issue)
+        for dropped in questions.drop_questions(job):
+            self._inbox.notice(dropped)
+        job.advance_to(reply.commit, reply.at)
+        job.state, job.rewinds = reply.state, rewinds
+        job.last_phase = request.number
+        job.phases[request.number] = reply.commit
+        job.context = reply.context
+        job.add_usage(reply.usage)
+        not_run = replies.calls_not_run(job, request.call)
+        job.begin_phase()
+        job.correction = not_run
+        self._inbox.moved_aside(reply.moved_aside)
+        for remark in reply.remarks:
+            self._inbox.notice(remark)
+
+    def _note_outcome(self, ended: Phase, request: TransitionRequest, issue: str) -> None:
+        """Note a failed attempt, and one that succeeds after it."""
+        job = self._job
+        if request.outcome == "rewound":
+            job.last_failure = request.issue or issue
+            happened = f"phase {ended.number} ({ended.name}) was rewound"
+            traces.note_trace(job, "outcome", "gate", "rewind", happened, why=job.last_failure)
+        elif job.last_failure and ended.kind == "tactical":
+            happened = f"phase {ended.number} ({ended.name}) was completed after a failure"
+            traces.note_trace(job, "outcome", "gate", "phase", happened, why=job.last_failure)
+            job.last_failure = ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from protocol.project import ProjectRecord
 from protocol.record import JobRecord
 from protocol.reflection import ReflectReply
 from protocol.traces import MOST_AT_A_TIME
 from workflows import activity_failures, budget, traces
 from workflows.activity_failures import StepFailed
+from workflows.project_steps import ProjectSteps
 from workflows.steps import JobSteps
 
 
@@ -31,6 +33,20 @@ async def store_pending_traces(
             return False
         job.traces = job.traces[len(handed) :]
         job.deferred_traces = max(0, job.deferred_traces - len(handed))
+    return True
+
+
+async def store_pending_handoffs(
+    project: ProjectRecord, steps: ProjectSteps, notice: Callable[[str], None]
+) -> bool:
+    """Hand over what a project noted; whether the store took it. If not it goes with the next."""
+    while handed := project.traces[:MOST_AT_A_TIME]:
+        try:
+            await steps.store_handoffs(project, handed)
+        except StepFailed as failed:
+            notice(f"traces are kept for later: {failed.message}")
+            return False
+        project.traces = project.traces[len(handed) :]
     return True
 
 

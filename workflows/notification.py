@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import ApplicationError, FailureError, WorkflowAlreadyStartedError
+from temporalio.workflow import ParentClosePolicy
 
-from protocol.notifications import Destination, NotifyRequest, Sending, Sent
+from protocol.notifications import (
+    Destination,
+    Notification,
+    Notifying,
+    NotifyRequest,
+    Sending,
+    Sent,
+)
 from protocol.payloads import InvalidPayload, read_object
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
 
 ATTEMPTS = 150
 """With at most ten minutes between two of them, about a day."""
+SUMMARY_CHARACTERS = 95
+"""The server takes 400 bytes."""
 
 
 @workflow.defn(name="Notify")
@@ -48,3 +60,34 @@ class Notify:
             )
         except StepFailed as failed:
             return failed.message
+
+
+async def begin_notifications(
+    due: Sequence[Notification], book: Notifying | None, notice: Callable[[str], None]
+) -> None:
+    """Have each notification sent by a workflow of its own, whose id can begin only once.
+
+    The job neither waits for the delivery nor hears what becomes of it.
+    """
+    for each in due:
+        wanted = [to for to in book.to if each.event in to.on] if book else []
+        if wanted:
+            await asyncio.shield(_begin_notification(each, wanted, notice))
+
+
+async def _begin_notification(
+    each: Notification, to: list[Destination], notice: Callable[[str], None]
+) -> None:
+    try:
+        await workflow.start_child_workflow(
+            "Notify",
+            NotifyRequest(notification=each, to=to).model_dump(exclude_defaults=True),
+            id=f"{workflow.info().workflow_id}/notify/{each.key}",
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            static_summary=f"{each.event}: {each.job}"[:SUMMARY_CHARACTERS],
+        )
+    except WorkflowAlreadyStartedError:
+        return
+    except FailureError as error:
+        notice(f"nobody is called for {each.event}: {error}")

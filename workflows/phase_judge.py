@@ -6,33 +6,39 @@ from protocol.record import Judgement
 from protocol.requests import Call
 from protocol.tools import ToolRoute
 from workflows import activity_failures, budget, guards
-from workflows.completion import Completion
+from workflows.tool_calls import ToolCalls
 
 NAME = "judge"
 WHAT = "the end of the phase"
 
 
-class PhaseJudge(Completion):
+class PhaseJudge:
     """Asks the judge where one is configured."""
 
-    async def _blocked_by_judge(self, call: Call, route: ToolRoute) -> bool:
+    def __init__(self, tool_calls: ToolCalls) -> None:
+        self._job = tool_calls.job
+        self._steps = tool_calls.steps
+        self._calls = tool_calls
+        self._notice = tool_calls.notice
+
+    async def keeps_open(self, call: Call, route: ToolRoute) -> bool:
         """Whether the judge keeps the phase from ending, or the limits the judge from judging.
 
-        What it said is asked for once: while the checkpoint is the same, it stands.
+        It is asked once: while the checkpoint is the same, its verdict stands.
         """
-        job, limits = self.job, self.job.limits.judge
+        job, limits = self._job, self._job.limits.judge
         if limits is None or job.state.phase.kind not in limits.phases:
             return False
         judgement = job.judgement
         if judgement is None or judgement.commit != job.commit:
             judgement = job.judgement = Judgement(commit=job.commit)
         if not judgement.decided:
-            if self._park_without_room(budget.judge_call(job)):
+            if self._calls.park_without_room(budget.judge_call(job)):
                 return True
             judgement = job.judgement = await self._ask_judge()
         if not judgement.refusal:
             return False
-        if await self._run_call(call, route, judgement.refusal):
+        if await self._calls.run_call(call, route, judgement.refusal):
             job.judgement = None
             job.judge_refusals += 1
             if job.judge_refusals >= limits.attempts:
@@ -40,14 +46,14 @@ class PhaseJudge(Completion):
         return True
 
     async def _ask_judge(self) -> Judgement:
-        job = self.job
-        judged = await self.steps.judge_phase(job)
+        job = self._job
+        judged = await self._steps.judge_phase(job)
         job.advance_to(judged.commit, judged.at)
         job.add_usage(judged.usage)
         refusal = judged.refusal
         if refusal and NAME in job.bypasses:
-            self.notice(guards.use_bypass(job, NAME, WHAT))
+            self._notice(guards.use_bypass(job, NAME, WHAT))
             refusal = ""
         elif refusal:
-            self.notice(guards.note_refusal(job, NAME, WHAT, refusal))
+            self._notice(guards.note_refusal(job, NAME, WHAT, refusal))
         return Judgement(commit=job.commit, decided=True, refusal=refusal)

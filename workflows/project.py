@@ -1,10 +1,10 @@
 """The project: several jobs on one piece of work, decided from its state without asking a person.
 
-    prepare → { what the form says is next → child jobs → look into their work → merge } → result
+    prepare → { moves that the form wants → child jobs → look into their work → merge } → result
 
-It plans nothing and writes no product. Which job is begun next, and whether a job's work counts,
-is said by the pure functions of its form (`workflows.forms`) from the record; the loop below
-carries that out. What people send is attended to between moves, and reaches the children.
+It plans nothing and writes no product. The pure functions of its form (`workflows.forms`) decide
+from the record which job begins next and whether a job's work counts; the loop below carries that
+out. Between two moves it handles signals, some of which it hands on to its jobs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from protocol.payloads import InvalidPayload, read_input, read_object
+from protocol.payloads import InvalidPayload, read_input, read_object, read_project_signal
 from protocol.project import (
     BRIEF,
     MAX_JOB_SUMMARIES,
@@ -34,8 +34,16 @@ from protocol.record import WaitState
 from protocol.text import one_line, start_of
 from workflows import activity_failures, pipeline, project_status, shares, traces
 from workflows.activity_failures import StepFailed
+from workflows.cancellation import (
+    Cancellation,
+    finish_cancellation,
+    is_cancelled,
+    read_cancellation,
+    run_shielded,
+)
+from workflows.continuation import Continuation
 from workflows.forms import FORM_FIELDS, FORMS
-from workflows.lifecycle import run_shielded
+from workflows.learning_notes import store_pending_handoffs
 from workflows.moves import (
     AssignJob,
     EndProject,
@@ -48,35 +56,51 @@ from workflows.moves import (
     shorten_settled,
     work_problems,
 )
-from workflows.project_lifecycle import ProjectLifecycle
-from workflows.project_steps import Child, child_outcome
+from workflows.project_children import ProjectChildren
+from workflows.project_display import ProjectDisplay
+from workflows.project_signals import ProjectSignals
+from workflows.project_steps import ProjectSteps
+from workflows.signals import SignalReceiver
 from workflows.start import StartProcedure
 
 
 @workflow.defn(name="Project")
-class Project(ProjectLifecycle):
+class Project(SignalReceiver):
     """Runs several agents on one piece of work. Input: {"form": "…", "instructions": "…"}."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._children: dict[str, Child] = {}
-        self._watchers: dict[str, asyncio.Task[None]] = {}
-        self._start = StartProcedure(self._steps, self._inbox)
+        super().__init__(read_project_signal)
+        self._project: ProjectRecord | None = None
+        self._steps = ProjectSteps()
+        self._start = StartProcedure(self._steps, self.inbox)
+        self._continuation = Continuation(self.inbox)
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
         """From start to result; see the module."""
-        self._project = await self._begin_project(start)
-        self._form = FORMS[self._project.start.form]
-        return await self._run_until_result(self._project)
+        project = self._project = await self._begin_project(start)
+        self._form = FORMS[project.start.form]
+        self._display = ProjectDisplay(project, self.inbox, self._continuation)
+        self._signals = ProjectSignals(project, self._steps, self.inbox)
+        self._children = ProjectChildren(project, self._steps)
+        if not workflow.info().continued_run_id:
+            self._display.show_status()
+        try:
+            while project.result is None:
+                await self._advance(project)
+        except BaseException as error:
+            await self._close_cancelled(project, read_cancellation(error))
+            raise asyncio.CancelledError from None
+        if self.inbox.refuse_late_signals():
+            await self._display.publish_status()
+        return project.result.model_dump()
 
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
-        """Where the project stands."""
-        project: ProjectRecord | None = getattr(self, "_project", None)
-        if project is None:
-            return project_status.preparing_status(self._inbox, self._start.waiting)
-        return project_status.status_answer(project, self._inbox)
+        """How the project stands."""
+        if self._project is None:
+            return project_status.preparing_status(self.inbox, self._start.waiting)
+        return project_status.status_answer(self._project, self.inbox)
 
     @workflow.signal(description="Sent by the jobs of the project.")
     def report(self, *payload: Any) -> None:
@@ -84,33 +108,21 @@ class Project(ProjectLifecycle):
         try:
             report = read_object(ChildReport, payload[0] if payload else None, "signal report")
         except InvalidPayload as refusal:
-            self._inbox.refuse(str(refusal))
+            self.inbox.refuse(str(refusal))
             return
-        project: ProjectRecord | None = getattr(self, "_project", None)
+        project = self._project
         run = project.running.get(report.job) if project else None
-        if run is None:
-            self._inbox.refuse(f"signal report: {report.job[:100]} is no job at work here")
+        if project is None or run is None:
+            self.inbox.refuse(f"signal report: {report.job[:100]} is no job at work here")
             return
-        self._count_time()
-        self._note_wait(run, report)
+        self._count_time(project)
+        note_wait(project, run, report)
         run.last_report = report
-        self._news = True
-
-    def _note_wait(self, run: RunningJob, report: ChildReport | None) -> None:
-        """Keep for what and how long a job has waited, once it goes on or is over."""
-        reason = report.waiting if report else None
-        if run.person_wait and run.person_wait.reason != reason:
-            run.person_wait.seconds = round(workflow.time() - run.person_wait.since)
-            self._project.waits = [*self._project.waits, run.person_wait][-MOST_WAITS:]
-            run.person_wait = None
-        if report and reason and not run.person_wait:
-            message = one_line(report.message, 300)
-            run.person_wait = PersonWait(
-                job=run.job, reason=reason, message=message, since=round(workflow.time())
-            )
+        self._children.has_news = True
 
     async def _begin_project(self, start: tuple[Any, ...]) -> ProjectRecord:
-        if (record := self._restored_record(ProjectRecord, start)) is not None:
+        """The record of the run before this one, or that of a project that has been prepared."""
+        if (record := self._continuation.restore_record(ProjectRecord, start)) is not None:
             return record
         try:
             start_input = read_input(
@@ -128,7 +140,7 @@ class Project(ProjectLifecycle):
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
-        project = ProjectRecord(
+        return ProjectRecord(
             # From here on these are in the scope and in a file: all would not fit into one payload.
             start=start_input.model_copy(update={"items": [], "instructions": BRIEF}),
             id=workflow.info().workflow_id,
@@ -144,35 +156,89 @@ class Project(ProjectLifecycle):
             search_attributes=prepared.search_attributes,
             notifying=prepared.notifying,
         )
-        self._show_status(project)
-        return project
 
-    async def _advance(self) -> None:
-        project = self._project
-        await self._attend_signals()
+    async def _advance(self, project: ProjectRecord) -> None:
+        """Handle signals, make one move, show how the project stands."""
+        await self._attend_signals(project)
         try:
             if project.ended_jobs:
-                self._show_status(project)
-                await self._settle_child(project.ended_jobs[0])
-            elif not await self._carry_out_moves():
-                await self._wait_for_news()
+                self._display.show_status()
+                await self._settle_child(project, project.ended_jobs[0])
+            elif not await self._carry_out_moves(project):
+                await self._wait_for_news(project)
         except StepFailed as failed:
-            self._park_project(activity_failures.wait_after_failure(failed))
-        self._count_time()
-        await self._publish_status()
-        self._continue_as_new_if_due()
+            self._park_project(project, activity_failures.wait_after_failure(failed))
+        self._count_time(project)
+        await self._display.publish_status()
+        self._continue_as_new_if_due(project)
+
+    async def _attend_signals(self, project: ProjectRecord) -> None:
+        """Handle all signals; stand still while the project waits for a person."""
+        while True:
+            while self.inbox.signals:
+                received = self.inbox.signals[0]
+                await self._signals.handle(received)
+                self.inbox.signals.remove(received)
+            if is_cancelled():
+                raise asyncio.CancelledError
+            if project.waiting is None:
+                self._display.end_wait()
+                return
+            self._count_time(project)
+            await self._display.publish_status()
+            self._continue_as_new_if_due(project)
+            started = workflow.time()
+            await workflow.wait_condition(
+                lambda: bool(self.inbox.signals or self.inbox.refused) or self._children.has_news
+            )
+            self._children.has_news = False
+            project.clock = workflow.now().timestamp()
+            if project_status.is_paused(project):
+                for run in project.running.values():
+                    run.since += workflow.time() - started
+
+    async def _wait_for_news(self, project: ProjectRecord) -> None:
+        """Wait until a child has something to report, or a person something to say."""
+        await workflow.wait_condition(
+            lambda: (
+                bool(self.inbox.signals or self.inbox.refused or project.ended_jobs)
+                or self._children.has_news
+            )
+        )
+        # Only now: a report that came while something else was under way is news as well.
+        self._children.has_news = False
+        await self._signals.distribute_shares()
+
+    def _count_time(self, project: ProjectRecord) -> None:
+        project_status.count_time(project, workflow.now().timestamp())
+
+    def _park_project(self, project: ProjectRecord, waiting: WaitState) -> None:
+        """Have the project wait; the work until now took of its time."""
+        self._count_time(project)
+        project.waiting = waiting
+
+    def _continue_as_new_if_due(self, project: ProjectRecord) -> None:
+        """Begin a new run once the history is long and no child is at work.
+
+        A child reports its end to the run that began it. So no job begins from then on, and the
+        project continues as new when those at work have ended.
+        """
+        if self._history_is_long(project) and not project.running and project.result is None:
+            self._continuation.begin_run(project)
+
+    def _history_is_long(self, project: ProjectRecord) -> bool:
+        return self._continuation.is_due(project, project.start.history_events)
 
     # Moves
 
-    async def _carry_out_moves(self) -> bool:
-        """Carry out what the state asks for; whether there was anything."""
-        project = self._project
-        if self._history_is_long:
+    async def _carry_out_moves(self, project: ProjectRecord) -> bool:
+        """Carry out the moves that the state calls for; whether there was any."""
+        if self._history_is_long(project):
             return not project.running
         if traces.is_full(project):
             # The store is away. Nothing new is begun, and once no job is at work the project waits.
             if not project.running:
-                await self._has_stored_traces()
+                await self._has_stored_traces(project)
             return not project.running
         moves = self._form.next_moves(project)
         if begins := [move for move in moves if isinstance(move, AssignJob)]:
@@ -182,7 +248,7 @@ class Project(ProjectLifecycle):
                     project.waiting = part
                 return not project.running
             for move in begins:
-                await self._begin_child(move, part)
+                await self._begin_child(project, move, part)
             return True
         only = moves[0]
         if isinstance(only, ParkProject):
@@ -191,61 +257,20 @@ class Project(ProjectLifecycle):
                 message=only.message,
                 remedy="Look at its jobs; resume lets it try again, or cancel the project.",
             )
-        elif isinstance(only, EndProject) and await self._has_stored_traces():
-            await self._close_project(only.status)
+        elif isinstance(only, EndProject) and await self._has_stored_traces(project):
+            await self._close_project(project, only.status)
         return not isinstance(only, WaitForJobs)
 
-    async def _begin_child(self, move: AssignJob, part: dict[str, float]) -> None:
-        project = self._project
+    async def _begin_child(
+        self, project: ProjectRecord, move: AssignJob, part: dict[str, float]
+    ) -> None:
         count_begun_job(project, move)
         self._form.mark_begun(project, move)
-        run = RunningJob(
-            unit=move.unit,
-            role=move.role,
-            job=move.job,
-            handoff=move.handoff,
-            since=workflow.time(),
-            project_seconds_before=project.seconds,
-            share=part,
-            last_report=ChildReport(job=move.job),
-        )
-        project.running[move.job] = run
-        child = await self._steps.start_child(project, move, shares.share_settings(part))
-        if isinstance(child, str):
-            project.ended_jobs.append(EndedJob(job=move.job, status="failed", reason=child))
-            return
-        self._children[move.job] = child
-        self._watchers[move.job] = asyncio.create_task(self._watch_child(run, child))
-        self._show_status(project)
+        if await self._children.begin(move, part):
+            self._display.show_status()
 
-    async def _watch_child(self, run: RunningJob, child: Child) -> None:
-        """Wait for a child, but not beyond its deadline."""
-        if late := await self._is_late(run, child):
-            await self._steps.cancel_child(run.job)
-        ended = await child_outcome(run, child)
-        if late and ended.status != "completed":
-            ended.status, ended.reason = "late", "the deadline passed"
-            # The item goes back to what it was before.
-            ended.checkpoint, ended.phases = "", 0
-        self._count_time()
-        self._project.ended_jobs.append(ended)
-        self._news = True
-
-    async def _wait_for_news(self) -> None:
-        """Wait until a child has something to say, or a person."""
-        await workflow.wait_condition(
-            lambda: (
-                bool(self._inbox.signals or self._inbox.refused or self._project.ended_jobs)
-                or self._news
-            )
-        )
-        # Only now: what was told while something else was under way is news as well.
-        self._news = False
-        await self._distribute_shares()
-
-    async def _settle_child(self, ended: EndedJob) -> None:
+    async def _settle_child(self, project: ProjectRecord, ended: EndedJob) -> None:
         """Look into a child's work, merge what is accepted, and go on from there."""
-        project = self._project
         run = project.running[ended.job]
         work = await self._steps.take_work(project, run, ended) if ended.checkpoint else None
         if work:
@@ -272,76 +297,98 @@ class Project(ProjectLifecycle):
             after.state = await self._steps.write_state(after, changed, story)
         for name in (*FORM_FIELDS, "head", "state"):
             setattr(project, name, getattr(after, name))
-        self._close_account(run, ended, work, why)
-        await self._store_pending_traces()
+        self._close_account(project, run, ended, work, why)
+        await store_pending_handoffs(project, self._steps, self.inbox.notice)
 
     def _close_account(
-        self, run: RunningJob, ended: EndedJob, work: ChildWork | None, why: list[str]
+        self,
+        project: ProjectRecord,
+        run: RunningJob,
+        ended: EndedJob,
+        work: ChildWork | None,
+        why: list[str],
     ) -> None:
         """Settle what a job used, and tell people what came of it."""
-        project = self._project
         project.usage.add(ended.usage)
-        self._note_wait(run, None)
+        note_wait(project, run, None)
         del project.running[run.job]
         project.ended_jobs = [other for other in project.ended_jobs if other.job != ended.job]
-        self._children.pop(run.job, None)
-        self._watchers.pop(run.job, None)
+        self._children.forget(run.job)
         status = "accepted"
         if why:
             status = "sent back" if ended.status == "completed" else ended.status
-            self._inbox.notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
+            self.inbox.notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
             keep_unresolved(project, run, ended, work)
-        self._add_summary(run, status, ended.reason or (work.summary if work else ""))
+        add_summary(project, run, status, ended.reason or (work.summary if work else ""))
         traces.note_handoff(project, run, ended, why, workflow.info().run_id)
-
-    def _add_summary(self, run: RunningJob, status: str, summary: str) -> None:
-        """Tell people what became of a job that is over."""
-        job_summary = JobSummary(
-            job=run.job,
-            agent=run.handoff.to_agent,
-            unit=run.unit,
-            status=status,
-            summary=start_of(summary, 300),
-        )
-        self._project.job_summaries = [*self._project.job_summaries, job_summary][
-            -MAX_JOB_SUMMARIES:
-        ]
 
     # Ends
 
     async def _close_project(
-        self, status: ProjectOutcome, reason: str = "", *, cancel: bool = False
+        self,
+        project: ProjectRecord,
+        status: ProjectOutcome,
+        reason: str = "",
+        *,
+        cancel: bool = False,
     ) -> None:
-        project = self._project
         result = project_status.project_result(project, status, reason)
         reply = await run_shielded(self._steps.close_project(project, result, cancel=cancel))
         result.commit, project.state = project.head, reply.commit
         project.result = result
 
-    async def _end_children(self) -> None:
-        """Cancel those at work, and see them end."""
-        for job, child in self._children.items():
-            if not child.done():
-                await self._steps.cancel_child(job)
-        if self._watchers:
-            await workflow.wait(self._watchers.values())
-
-    async def _close_cancelled(self, reason: str, *, by_signal: bool) -> None:
+    async def _close_cancelled(self, project: ProjectRecord, cancellation: Cancellation) -> None:
         """Cancel the children, write the result down; only the server can then close it so."""
-        project = self._project
-        await run_shielded(self._end_children())
+        await run_shielded(self._children.end_all())
         over = {ended.job: ended for ended in project.ended_jobs}
         for run in project.running.values():
             # One that is not among them was cancelled before it had begun.
             ended = over.get(run.job) or EndedJob(job=run.job, status="cancelled")
             project.usage.add(ended.usage)
-            self._note_wait(run, None)
-            self._add_summary(run, ended.status, ended.reason)
+            note_wait(project, run, None)
+            add_summary(project, run, ended.status, ended.reason)
         project.running, project.ended_jobs, project.waiting = {}, [], None
 
         async def close() -> None:
-            await self._close_project("cancelled", reason, cancel=by_signal)
+            await self._close_project(
+                project, "cancelled", cancellation.reason, cancel=cancellation.by_signal
+            )
 
-        await self._finish_cancellation(project, close, by_signal=by_signal)
+        await finish_cancellation(
+            project, self.inbox, cancellation, close=close, publish=self._display.publish_status
+        )
+
+    async def _has_stored_traces(self, project: ProjectRecord) -> bool:
+        """Whether the store has all that was noted; if not, the project waits for it."""
+        stored = await store_pending_handoffs(project, self._steps, self.inbox.notice)
+        if not stored:
+            self._park_project(project, activity_failures.STORE)
+        return stored
+
+
+def note_wait(project: ProjectRecord, run: RunningJob, report: ChildReport | None) -> None:
+    """Record what a job has waited for and how long, once it goes on or has ended."""
+    reason = report.waiting if report else None
+    if run.person_wait and run.person_wait.reason != reason:
+        run.person_wait.seconds = round(workflow.time() - run.person_wait.since)
+        project.waits = [*project.waits, run.person_wait][-MOST_WAITS:]
+        run.person_wait = None
+    if report and reason and not run.person_wait:
+        message = one_line(report.message, 300)
+        run.person_wait = PersonWait(
+            job=run.job, reason=reason, message=message, since=round(workflow.time())
+        )
+
+
+def add_summary(project: ProjectRecord, run: RunningJob, status: str, summary: str) -> None:
+    """Record for people how a job ended."""
+    job_summary = JobSummary(
+        job=run.job,
+        agent=run.handoff.to_agent,
+        unit=run.unit,
+        status=status,
+        summary=start_of(summary, 300),
+    )
+    project.job_summaries = [*project.job_summaries, job_summary][-MAX_JOB_SUMMARIES:]

@@ -55,6 +55,16 @@ def waiting_of(project: ProjectRecord, run: RunningJob) -> WaitState:
     )
 
 
+def is_paused(project: ProjectRecord) -> bool:
+    """Whether a person has paused the project."""
+    return project.waiting is not None and project.waiting.reason == "paused"
+
+
+def count_time(project: ProjectRecord, now: float) -> None:
+    """Count the time until now. Call it before what the project waits for changes."""
+    project.count_time(now, still=current_wait(project) is not None)
+
+
 def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
     """The answer of the query, which `starter.py show --json` prints."""
     stands = current_wait(project)

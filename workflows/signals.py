@@ -1,9 +1,9 @@
-"""The signals of a job or project: they only put into its inbox, which it opens between moves."""
+"""The signals of a job or project: they only put into its inbox, which it opens between steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -11,32 +11,26 @@ from temporalio.common import RawValue
 from protocol.payloads import SIGNALS, SignalSpec
 from workflows.inbox import Inbox, PayloadReader, read_payload
 
-C = TypeVar("C", bound="type[Any]")
+
+class SignalReceiver:
+    """A workflow with an inbox; `protocol.payloads.SIGNALS` adds a handler for each signal."""
+
+    def __init__(self, read: PayloadReader = read_payload) -> None:
+        self.inbox = Inbox(read)
+
+    @workflow.signal(dynamic=True)
+    def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
+        """A signal by a name that does not exist is refused visibly."""
+        self.inbox.put(name, ())
 
 
-def receive_signals(receiver: C) -> C:
-    """Give a class with an inbox a handler for each signal of the table."""
-    for name, spec in SIGNALS.items():
-        setattr(receiver, name, _handler(name, spec))
-    return receiver
-
-
-def _handler(name: str, spec: SignalSpec) -> Callable[..., None]:
-    def handle(self: Any, *payload: Any) -> None:
-        self._inbox.put(name, payload)
+def _signal_handler(name: str, spec: SignalSpec) -> Callable[..., None]:
+    def handle(self: SignalReceiver, *payload: Any) -> None:
+        self.inbox.put(name, payload)
 
     handle.__name__, handle.__doc__ = name, spec.effect
     return workflow.signal(name=name, description=spec.example)(handle)
 
 
-@receive_signals
-class Signals:
-    """What people can send to a job; see `protocol.payloads` for what each takes."""
-
-    def __init__(self, read: PayloadReader = read_payload) -> None:
-        self._inbox = Inbox(read)
-
-    @workflow.signal(dynamic=True)
-    def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
-        """A signal by a name that does not exist is refused visibly."""
-        self._inbox.put(name, ())
+for _name, _spec in SIGNALS.items():
+    setattr(SignalReceiver, _name, _signal_handler(_name, _spec))

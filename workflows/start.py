@@ -14,8 +14,8 @@ from protocol.record import ReceivedSignal, WaitState
 from workflows import activity_failures, status
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
+from workflows.cancellation import is_cancelled, run_shielded
 from workflows.inbox import Inbox
-from workflows.lifecycle import is_cancelled, run_shielded
 
 R = TypeVar("R")
 

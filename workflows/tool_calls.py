@@ -36,7 +36,7 @@ class ToolCalls:
         """How the job waits if the limits leave no room for its next call, else None."""
         return self._budget_wait(budget.next_call(self.job))
 
-    def _park_without_room(self, reservation: budget.Reservation) -> bool:
+    def park_without_room(self, reservation: budget.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""
         if waiting := self._budget_wait(reservation):
             self.job.waiting = waiting
@@ -75,32 +75,32 @@ class ToolCalls:
         if approval and approval.approved is None:
             job.waiting = questions.waiting_for_approval(approval, self.job_id)
         elif approval and approval.approved is False:
-            await self._run_call(call, route, questions.denial_text(approval))
+            await self.run_call(call, route, questions.denial_text(approval))
         return bool(approval and approval.approved)
 
-    async def _answer_clarification(self, call: Call, route: ToolRoute) -> None:
+    async def answer_clarification(self, call: Call, route: ToolRoute) -> None:
         """Put the agent's question to people, or give it the answer they gave."""
         job = self.job
         clarification = job.clarification
-        if clarification.pending is None and await self._blocked_by_guards(call, route, []):
+        if clarification.pending is None and await self.blocked_by_guards(call, route, []):
             return
         if clarification.pending is None and clarification.used < job.limits.clarifications:
             shown = await self.steps.show_call(job)
             if shown.error:
-                await self._run_call(call, route, shown.error)
+                await self.run_call(call, route, shown.error)
                 return
             questions.ask_question(job, shown, workflow.time())
         if pending := clarification.pending:
             if pending.answer is None:
                 job.waiting = questions.waiting_for_answer(pending, self.job_id)
                 return
-            if await self._run_call(call, route, answer=pending.answer):
+            if await self.run_call(call, route, answer=pending.answer):
                 clarification.pending = None
                 clarification.resolved += 1
         else:
-            await self._run_call(call, route, answer=questions.ENOUGH)
+            await self.run_call(call, route, answer=questions.ENOUGH)
 
-    async def _run_call(
+    async def run_call(
         self,
         call: Call,
         route: ToolRoute,
@@ -114,7 +114,7 @@ class ToolCalls:
             False when the limits leave no room for it: the job waits, and the call comes up again.
         """
         job = self.job
-        if self._park_without_room(budget.TOOL_CALL):
+        if self.park_without_room(budget.TOOL_CALL):
             return False
         reply = await self.steps.call_tool(
             job, call, route, refusal, answer, approved=self._is_approved
@@ -147,7 +147,7 @@ class ToolCalls:
             job.handed_over = True
         completed = reply.ok and call.tool == "todo_complete"
         if completed and (todo := job.state.phase.current):
-            self._note_covered_item(todo)
+            self.note_covered_item(todo)
             job.state.complete_todo(todo.id)
             job.advice = ""
         job.state.take_items(reply.scope)
@@ -159,40 +159,41 @@ class ToolCalls:
             if waiting:
                 # Recorded as refused: the model makes it again, and what it was told counts anew.
                 job.course = job.course.in_new_phase
-                await self._wait_for_person(waiting)
+                await self.wait_for_person(waiting)
         return True
 
-    async def _wait_for_person(self, waiting: WaitState) -> None:
+    async def wait_for_person(self, waiting: WaitState) -> None:
         """Park the job for what the model cannot mend, with the details in `errors/`."""
         await self.steps.write_error(self.job, waiting)
         self.job.waiting = waiting
 
-    async def _take_up(self, call: Call, route: ToolRoute) -> None:
+    async def resume_call(self, call: Call, route: ToolRoute) -> None:
         """Go on with a call that its server has not finished, when a person or time lets it."""
         job = self.job
         if waiting := pending.waits_for_answer(job, self.job_id, workflow.time()):
             job.waiting = waiting
             return
         if job.timer:
-            if self._park_without_room(budget.Reservation()):
+            if self.park_without_room(budget.Reservation()):
                 return
             left = budget.seconds_left(job)
-            letters = self.inbox.signals
-            if not await self.steps.sleep_until(job, job.timer, left, lambda: bool(letters)):
+            if not await self.steps.sleep_until(
+                job, job.timer, left, lambda: bool(self.inbox.signals)
+            ):
                 return
-        await self._run_call(call, route)
+        await self.run_call(call, route)
 
     def _note_failure(self, call: Call, why: str) -> None:
         """Remember the first call of the reply that the model has to hear of before it goes on."""
         self.job.failed_call = self.job.failed_call or replies.failed_call(call, why)
 
-    async def _hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:
+    async def hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:
         """Count no todo, and no job, that the model called complete before it knew of a failure.
 
         Stuck detection is shown the failure, and not all that it holds back.
         """
         job = self.job
-        if self._park_without_room(budget.TOOL_CALL):
+        if self.park_without_room(budget.TOOL_CALL):
             return
         why = replies.HELD_BACK.format(failed=failed, tool=call.tool)
         reply = await self.steps.call_tool(job, call, route, why)
@@ -206,7 +207,7 @@ class ToolCalls:
         self.job.refusals += 1
         self.job.add_usage(Usage(refused_calls=1))
 
-    def _note_covered_item(self, todo: Todo) -> None:
+    def note_covered_item(self, todo: Todo) -> None:
         """A todo that names no scope item counts for the next one: people should see that."""
         covered = self.job.state.covered_by(todo)
         if covered and not todo.items:
@@ -214,9 +215,9 @@ class ToolCalls:
             self.notice(message)
             traces.note_trace(self.job, "decision", "gate", "scope", message, tool="todo_complete")
 
-    async def _refuse_call(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
+    async def refuse_call(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
         """Record that a gate refused the call at hand."""
-        if await self._run_call(call, route, why):
+        if await self.run_call(call, route, why):
             self._note_refusal(call, gate, why)
 
     def _note_refusal(self, call: Call, gate: str, why: str) -> None:
@@ -226,7 +227,7 @@ class ToolCalls:
             self.job, "violation", "gate", gate, happened, why=why, tool=tool, path=call.path
         )
 
-    async def _deny_call(self, call: Call, gate: str, why: str) -> None:
+    async def deny_call(self, call: Call, gate: str, why: str) -> None:
         """Answer a call for which no tool is run."""
         job = self.job
         reply = await self.steps.deny_call(job, call, why)
@@ -240,39 +241,39 @@ class ToolCalls:
         self._note_refusal(call, gate, why)
         self._record_call(course.CallOutcome(call, reply, denied=True))
 
-    async def _wait_for_timer(self, call: Call, route: ToolRoute) -> None:
-        """Let time pass; people's letters are attended to meanwhile, and then it goes on."""
+    async def wait_for_timer(self, call: Call, route: ToolRoute) -> None:
+        """Let time pass; signals are handled meanwhile, and then it goes on."""
         job = self.job
         if job.timer is None:
-            if await self._blocked_by_guards(call, route, []):
+            if await self.blocked_by_guards(call, route, []):
                 return
             # A step of its own, so that people see for how long.
             job.timer = self.steps.begin_timer(call)
             return
-        if self._park_without_room(budget.Reservation()):
+        if self.park_without_room(budget.Reservation()):
             return
         remaining = budget.seconds_left(job)
         over = await self.steps.sleep_until(
             job, job.timer, remaining, lambda: bool(self.inbox.signals)
         )
-        if over and await self._run_call(call, route):
+        if over and await self.run_call(call, route):
             job.timer = None
 
     @property
-    def _todo_number(self) -> int:
+    def todo_number(self) -> int:
         """Number of the current todo."""
         current = self.job.state.phase.current
         return current.id if current else 0
 
     def _record_call(self, happened: course.CallOutcome) -> None:
         job = self.job
-        self._record_course(course.after_call(job.course, happened, job.limits.stuck))
+        self.record_course(course.after_call(job.course, happened, job.limits.stuck))
 
-    def _record_course(self, now: Course) -> None:
+    def record_course(self, now: Course) -> None:
         """Go on with this course, and do what stuck detection says of it."""
         job, before = self.job, self.job.course
         job.course = now
-        verdicts = stuck.judge_course(before, now, job.limits.stuck, self._todo_number)
+        verdicts = stuck.judge_course(before, now, job.limits.stuck, self.todo_number)
         if not verdicts:
             return
         for verdict in verdicts:
@@ -298,7 +299,7 @@ class ToolCalls:
         else:
             job.course = stuck.mark_advised(now, verdicts)
 
-    async def _blocked_by_guards(
+    async def blocked_by_guards(
         self, call: Call, route: ToolRoute, points: list[GuardPoint]
     ) -> bool:
         """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""
@@ -319,9 +320,9 @@ class ToolCalls:
         if ending.refusal:
             if waiting:
                 # The call comes up again once whoever failed is mended.
-                await self._wait_for_person(waiting)
+                await self.wait_for_person(waiting)
                 return True
-            await self._run_call(call, route, ending.refusal)
+            await self.run_call(call, route, ending.refusal)
         return bool(ending.refusal)
 
     @property

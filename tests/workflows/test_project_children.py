@@ -10,14 +10,22 @@ import pytest
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from protocol.project import ChildReport, EndedJob, ProjectRecord, RunningJob
-from protocol.record import ReceivedSignal
-from protocol.requests import Usage
+from protocol.project import ChildReport, EndedJob, ProjectRecord, ProjectResult, RunningJob
+from protocol.project_requests import ChildWork
+from protocol.record import JobRecord, ReceivedSignal
+from protocol.requests import CheckpointReply, Usage
+from protocol.traces import StoreTracesReply, Trace
 from tests.workflows.project_records import Play, started
 from workflows.activity_calls import GONE
 from workflows.activity_failures import StepFailed
+from workflows.cancellation import Cancellation
+from workflows.continuation import Continuation
+from workflows.forms import FORMS
+from workflows.inbox import Inbox
 from workflows.project import Project
-from workflows.project_lifecycle import ProjectLifecycle
+from workflows.project_children import ProjectChildren
+from workflows.project_display import ProjectDisplay
+from workflows.project_signals import ProjectSignals
 from workflows.project_steps import ProjectSteps, child_outcome
 
 LATER = Usage(model_calls=7)
@@ -44,15 +52,14 @@ async def test_a_report_that_comes_while_a_limit_is_raised_stays() -> None:
                 run.last_report = asks
             return None
 
-    standing = ProjectLifecycle()
-    standing._project, standing._steps = play.project, Answered()
-    await standing._distribute_shares()
+    signals = ProjectSignals(play.project, Answered(), Inbox())
+    await signals.distribute_shares()
     assert run.share == {"tokens": 90_000}
     assert run.last_report == asks
 
     run.share = {"tokens": 50_000}
     run.last_report = ChildReport(job=run.job, status="waiting", waiting="budget")
-    await standing._distribute_shares()
+    await signals.distribute_shares()
     assert (run.share, run.last_report.waiting) == ({"tokens": 90_000}, None)
 
 
@@ -69,54 +76,85 @@ async def test_of_a_job_that_fails_what_it_told_last_is_known() -> None:
         assert (ended.checkpoint, ended.phases) == ("c2", 2)
 
 
-async def test_a_job_that_a_cancel_keeps_from_beginning_is_none_at_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def written(*_: object, **__: object) -> None:
-        """There is no server."""
+class Unseen(ProjectDisplay):
+    """There is no server to show anything."""
 
-    monkeypatch.setattr(Project, "_finish_cancellation", written)
+    def show_status(self) -> None:
+        return
+
+    async def publish_status(self) -> None:
+        return
+
+
+class OneRun(Continuation):
+    """No history grows without a server."""
+
+    def is_due(self, record: JobRecord | ProjectRecord, events: int) -> bool:
+        return False
+
+
+class Attended(Project):
+    """A project whose signals are handled."""
+
+    async def _attend_signals(self, project: ProjectRecord) -> None:
+        return
+
+
+def assembled(record: ProjectRecord, steps: ProjectSteps) -> Project:
+    """A project outside of a worker."""
+    project = Attended()
+    project._project, project._steps = record, steps
+    project._continuation = OneRun(project.inbox)
+    project._form = FORMS[record.start.form]
+    project._display = Unseen(record, project.inbox, project._continuation)
+    project._children = ProjectChildren(record, steps)
+    return project
+
+
+async def test_a_job_that_a_cancel_keeps_from_beginning_is_none_at_work() -> None:
+    class Closing(ProjectSteps):
+        async def close_project(
+            self, project: ProjectRecord, result: ProjectResult, *, cancel: bool
+        ) -> CheckpointReply:
+            return CheckpointReply(commit="c9")
+
     play, run = at_work()
-    project = Project()
-    project._project = play.project
-    await project._close_cancelled("enough", by_signal=False)
+    project = assembled(play.project, Closing())
+    await project._close_cancelled(play.project, Cancellation("enough", by_signal=False))
     assert play.project.running == {}
-    assert [(told.job, told.status) for told in play.project.job_summaries] == [
+    assert [(each.job, each.status) for each in play.project.job_summaries] == [
         (run.job, "cancelled")
     ]
+    assert play.project.result is not None
+    assert play.project.result.status == "cancelled"
 
 
 async def test_the_time_of_a_step_that_fails_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Failing(Project):
-        """Each thing fails that it looks into or stores; there is no server."""
-
-        async def _attend_signals(self) -> None:
-            return
-
-        async def _settle_child(self, ended: EndedJob) -> None:
+    class Failing(ProjectSteps):
+        async def take_work(
+            self, project: ProjectRecord, run: RunningJob, ended: EndedJob
+        ) -> ChildWork:
             raise StepFailed("take_work", ApplicationError("away"))
 
-        async def _store_pending_traces(self) -> bool:
-            return False
-
-        def _show_status(self, project: ProjectRecord) -> None:
-            return
-
-        async def _publish_status(self) -> None:
-            return
-
-        def _continue_as_new_if_due(self) -> None:
-            return
+        async def store_handoffs(
+            self, project: ProjectRecord, handed: list[Trace]
+        ) -> StoreTracesReply:
+            raise StepFailed("store_traces", ApplicationError("away"))
 
     play, run = at_work()
-    project = Failing()
-    project._project = play.project
+    project = assembled(play.project, Failing())
+    play.project.traces = [
+        Trace(key="1", type="decision", source="gate", what_happened="it went on", step=1,
+              phase=1, commit="c1", at=1)
+    ]  # fmt: skip
     for steps, take in enumerate((project._advance, project._has_stored_traces), 1):
-        play.project.ended_jobs = [EndedJob(job=run.job, status="completed")]
+        play.project.ended_jobs = [
+            EndedJob(job=run.job, status="completed", checkpoint="c1", phases=1)
+        ]
         play.project.waiting = None
         play.project.clock = 0
         monkeypatch.setattr(workflow, "now", lambda: datetime.fromtimestamp(30, UTC))
-        await take()
+        await take(play.project)
         assert play.project.waiting is not None
         assert play.project.seconds == 30 * steps
 
@@ -129,12 +167,10 @@ async def test_what_is_sent_to_all_at_work_is_not_refused_for_one_that_has_just_
             return GONE
 
     play, run = at_work()
-    standing = ProjectLifecycle()
-    standing._project, standing._steps = play.project, Over()
+    inbox = Inbox()
+    signals = ProjectSignals(play.project, Over(), inbox)
     for signal in ("pause", "resume"):
-        await standing._apply_signal(ReceivedSignal(signal=signal))
-    assert standing._inbox.notices == []
-    await standing._apply_signal(
-        ReceivedSignal(signal="answer", payload={"job": run.job, "text": "green"})
-    )
-    assert "it has ended" in standing._inbox.notices[0]
+        await signals.handle(ReceivedSignal(signal=signal))
+    assert inbox.notices == []
+    await signals.handle(ReceivedSignal(signal="answer", payload={"job": run.job, "text": "green"}))
+    assert "it has ended" in inbox.notices[0]

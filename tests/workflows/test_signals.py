@@ -26,8 +26,8 @@ from tests.workflows.holding import Held, gate_held, paused_at_gate
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Call, Short, job
+from workflows.continuation import MAX_HISTORY_BYTES
 from workflows.inbox import MAX_BYTES
-from workflows.lifecycle import MOST_HISTORY
 
 SIGNALS = soak(80, 200)
 """More than a run of a job that continues as new has steps."""
@@ -162,7 +162,7 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
 async def test_signals_that_fill_the_history_begin_a_new_run(jobs: Jobs) -> None:
     """Long before there are many events: the server ends a run of 50 MB."""
     handle, _ = await paused_at_gate(jobs, START)
-    for _ in range(MOST_HISTORY // 1_000_000 + 2):
+    for _ in range(MAX_HISTORY_BYTES // 1_000_000 + 2):
         await handle.signal("rewind", {"issue": "x" * 1_000_000})
     await handle.signal("resume", {})
     assert (await jobs.result(handle))["status"] == "completed"

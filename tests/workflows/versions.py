@@ -6,6 +6,7 @@ from typing import Any
 
 from temporalio import workflow
 
+from protocol.record import JobRecord
 from workflows.job import Job
 
 
@@ -25,10 +26,10 @@ class Guarded(Counting):
     async def run(self, *start: Any) -> dict[str, Any]:
         return await super().run(*start)
 
-    async def _advance(self) -> None:
+    async def _advance(self, job: JobRecord) -> None:
         if workflow.patched("turns"):
             self._count()
-        await super()._advance()
+        await super()._advance(job)
 
 
 @workflow.defn(name="Job")
@@ -39,6 +40,6 @@ class Unguarded(Counting):
     async def run(self, *start: Any) -> dict[str, Any]:
         return await super().run(*start)
 
-    async def _advance(self) -> None:
+    async def _advance(self, job: JobRecord) -> None:
         self._count()
-        await super()._advance()
+        await super()._advance(job)

@@ -1,0 +1,71 @@
+"""How a job shows: in Temporal Web, to the project it works for, to people who are called."""
+
+from __future__ import annotations
+
+import asyncio
+
+from temporalio import workflow
+
+from protocol.record import JobRecord
+from workflows import notifications, status
+from workflows.continuation import Continuation
+from workflows.inbox import Inbox
+from workflows.notification import begin_notifications
+from workflows.steps import JobSteps
+from workflows.web_display import WebDisplay
+
+
+class JobDisplay:
+    """Shows one job. Each change is shown once."""
+
+    def __init__(
+        self, job: JobRecord, steps: JobSteps, inbox: Inbox, continuation: Continuation
+    ) -> None:
+        self._job = job
+        self._steps = steps
+        self._inbox = inbox
+        self._web = WebDisplay(continuation)
+        self.last_report = ""
+        """What the project heard last."""
+
+    def show_status(self) -> None:
+        job = self._job
+        job.refusals += self._inbox.refused
+        self._inbox.refused = 0
+        details = status.web_details(job, self._inbox.notices)
+        memo = status.memo_fields(job)
+        self._web.update(details, memo, status.attribute_values(job, memo))
+
+    async def publish_status(self) -> None:
+        """Show how the job stands to everyone who is concerned."""
+        self.show_status()
+        await self.report_to_project()
+        await self.call_people()
+
+    @property
+    def is_reported_waiting(self) -> bool:
+        """Whether the project heard last that the job waits."""
+        return bool(self._job.project) and self.last_report.startswith("waiting ")
+
+    async def report_to_project(self) -> None:
+        """Report to the project this job works for how it stands, when that has changed."""
+        job = self._job
+        report = status.child_report(job, workflow.info().workflow_id)
+        change = f"{report.status} {report.waiting} {report.asks} {report.message} {report.phase}"
+        if not job.project or change == self.last_report:
+            return
+        self.last_report = change
+        sending = self._steps.send_signal(job.project, "report", report.model_dump(mode="json"))
+        if why := await asyncio.shield(sending):
+            self._inbox.notice(f"the report did not reach project {job.project}: {why}")
+
+    async def call_people(self) -> None:
+        """Call people for what they were not called for yet."""
+        info = workflow.info()
+        due = notifications.due_of_job(self._job, info.workflow_id, info.first_execution_run_id)
+        await begin_notifications(due, self._job.notifying, self._inbox.notice)
+
+    def end_wait(self) -> None:
+        """Count what the job waits for next as another wait, also for the same reason."""
+        if self._job.waiting is None and self._job.notifying:
+            self._job.notifying.waits = {}

@@ -1,0 +1,109 @@
+"""What a job does about a step that failed: go back, try again later, or wait for a person."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from temporalio import workflow
+
+from protocol.course import Course
+from protocol.record import JobRecord
+from protocol.state import Remark
+from workflows import activity_failures, questions, remedies, replies
+from workflows.activity_failures import StepFailed
+from workflows.inbox import Inbox
+from workflows.job_display import JobDisplay
+from workflows.steps import JobSteps
+
+
+class JobRecovery:
+    """Keeps a job whose step has failed from being lost."""
+
+    def __init__(self, job: JobRecord, steps: JobSteps, inbox: Inbox, display: JobDisplay) -> None:
+        self._job = job
+        self._steps = steps
+        self._inbox = inbox
+        self._display = display
+
+    async def handle_failure(self, failed: StepFailed) -> None:
+        """Go back if the step's checkpoint is lost, else wait: for an endpoint or for a person."""
+        job = self._job
+        if failed.kind in ("Endpoint", "StoreUnavailableError"):
+            await self._pause_before_retry(failed)
+        elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
+            waiting = remedies.with_settings(activity_failures.wait_after_failure(failed), job)
+            # Before the job shows as waiting, so that whoever looks finds the details.
+            await self._steps.write_error(job, waiting, failed)
+            job.waiting = waiting
+
+    async def recover_checkpoint(self) -> bool:
+        """Go back to the newest checkpoint there is, or wait for a person to bring one.
+
+        Returns:
+            False if that is the checkpoint the job stands on, as it was the last time: what is
+            missing is something else, such as the start of a phase.
+        """
+        job = self._job
+        try:
+            recovered = await self._steps.find_checkpoint(job)
+        except StepFailed as lost:
+            job.waiting = activity_failures.wait_after_failure(lost)
+            return True
+        if recovered.commit == job.commit:
+            # It may have been on its way from another host.
+            again, job.missing_checkpoint = job.missing_checkpoint == job.commit, job.commit
+            return not again
+        self._inbox.notice(
+            f"checkpoint {job.commit[:12]} is lost; went back to {recovered.commit[:12]} "
+            f"(phase {recovered.state.phase.number}, step {recovered.state.step})"
+        )
+        job.recent_checkpoints = [
+            commit for commit in job.recent_checkpoints if commit != job.commit
+        ]
+        job.advance_to(recovered.commit, recovered.at)
+        unheard = job.state.remarks[len(recovered.state.remarks) :]
+        job.state = recovered.state
+        # The lost steps count as never taken: the job takes the same steps as an undisturbed one.
+        job.step = recovered.state.step
+        for dropped in questions.drop_questions(job):
+            self._inbox.notice(dropped)
+        job.calls, job.next_call = recovered.calls, recovered.next_call
+        job.failed_call = ""
+        if recovered.failed_call is not None:
+            job.failed_call = replies.failed_call(
+                job.calls[recovered.failed_call], recovered.failure
+            )
+        job.handed_over, job.end_tried_step = recovered.handed_over, 0
+        job.drop_review()
+        job.correction, job.advice, job.timer, job.pending = None, "", None, None
+        job.person_edits = ""
+        job.course = Course()
+        job.context = job.compacted_context = 0
+        if unheard:
+            # What people said is not lost with the checkpoint that held it.
+            await self.keep_remarks(unheard, [])
+        return True
+
+    async def keep_remarks(self, remarks: list[Remark], items: list[str]) -> None:
+        """Write what people said into a checkpoint; `items` of it are added to the scope."""
+        job = self._job
+        reply = await self._steps.keep_remarks(job, remarks, items)
+        job.advance_to(reply.commit, reply.at)
+        job.context = reply.context
+        job.state.remarks = reply.remarks
+        job.state.take_items(reply.scope)
+        if reply.refused:
+            self._inbox.refuse(f"signal tell: item: {reply.refused}")
+
+    async def _pause_before_retry(self, failed: StepFailed) -> None:
+        """Show that an endpoint or a store is away, and leave it alone for a while."""
+        waiting = remedies.with_settings(activity_failures.wait_for_endpoint(failed), self._job)
+        if self._job.waiting is None:
+            await self._steps.write_error(self._job, waiting, failed)
+        self._job.waiting = waiting
+        self._display.show_status()
+        await self._display.call_people()
+        with suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(lambda: bool(self._inbox.signals), timeout=failed.delay)
+        self._steps.may_continue_as_new = True

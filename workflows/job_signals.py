@@ -1,0 +1,255 @@
+"""What people's signals do to a job: one handler for each row of `protocol.payloads.SIGNALS`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from temporalio import workflow
+
+from protocol.course import Course
+from protocol.record import JobRecord, ReceivedSignal, WaitState
+from protocol.state import Purpose, Remark
+from workflows import activity_failures, budget, guards, questions, traces
+from workflows.activity_failures import StepFailed
+from workflows.cancellation import CancelRequested
+from workflows.inbox import Inbox
+from workflows.job_recovery import JobRecovery
+from workflows.steps import JobSteps
+
+MAX_EDIT_CHARACTERS = 20_000
+"""Of what people edited in pauses and the model has not read."""
+MAX_REMARK_CHARACTERS = 100_000
+"""Of all that people say to a job, which is carried from run to run."""
+
+
+class Phases(Protocol):
+    """The part of the phase loop that people's signals need."""
+
+    async def change_phase(self, purpose: Purpose, **details: Any) -> None:
+        """From the running phase to a new one."""
+
+    def next_call_wait(self) -> WaitState | None:
+        """How the job waits if the limits leave no room for its next call, else None."""
+
+
+class JobSignals:
+    """Handles the signals of one job, in the order in which they came."""
+
+    def __init__(
+        self,
+        job: JobRecord,
+        steps: JobSteps,
+        inbox: Inbox,
+        *,
+        phases: Phases,
+        recovery: JobRecovery,
+    ) -> None:
+        self._job = job
+        self._steps = steps
+        self._inbox = inbox
+        self._phases = phases
+        self._recovery = recovery
+        self._handlers: dict[str, Callable[[ReceivedSignal], Awaitable[None]]] = {
+            "rewind": self._rewind,
+            "cancel": self._cancel,
+            "pause": self._pause,
+            "resume": self._resume,
+            "limit": self._set_limits,
+            "answer": self._take_answer,
+            "approve": self._take_answer,
+            "deny": self._take_answer,
+            "bypass": self._grant_bypass,
+            "tell": self._take_remark,
+        }
+
+    async def handle(self, received: ReceivedSignal) -> None:
+        """Do what a signal says; one whose step fails is refused."""
+        try:
+            await self._handlers[received.signal](received)
+        except StepFailed as failed:
+            self._refuse(received, failed.message)
+            if failed.kind == "CheckpointMissing":
+                await self._recovery.recover_checkpoint()
+
+    async def show_folder(self) -> None:
+        """Bring the folder up to date, since a person is about to look at it.
+
+        Raises StepFailed where the checkpoint is missing. What a folder lacks that lags behind for
+        another reason does not count as removed.
+        """
+        try:
+            shown = await self._steps.show_folder(self._job)
+            self._inbox.moved_aside(shown.moved_aside)
+        except StepFailed as failed:
+            if failed.kind == "CheckpointMissing":
+                raise
+            self._inbox.notice(f"the folder may lack the last steps: {failed}")
+
+    def _refuse(self, received: ReceivedSignal, why: str) -> None:
+        self._inbox.refuse(f"signal {received.signal}: {why}")
+
+    @property
+    def _is_paused(self) -> bool:
+        """Whether a person may edit the folder, since the job is paused."""
+        waiting = self._job.waiting
+        return waiting is not None and waiting.reason == "paused"
+
+    # One handler for each signal
+
+    async def _cancel(self, received: ReceivedSignal) -> None:
+        raise CancelRequested(received.payload.get("reason") or "cancelled by a person")
+
+    async def _rewind(self, received: ReceivedSignal) -> None:
+        job, payload = self._job, received.payload
+        phase = payload.get("phase")
+        if phase is not None and phase not in job.phases:
+            why = f"there is no phase {phase}; the phases are {min(job.phases)} to {job.last_phase}"
+            self._refuse(received, why)
+            return
+        if self._is_paused:
+            await self._import_folder()
+        who = payload.get("by") or ""
+        details = {"outcome": "rewound", "issue": payload["issue"], "by": who or "a person"}
+        if phase is not None:
+            details["restore"] = job.phases[phase]
+            details["restore_files"] = payload.get("restore_files", True)
+            if details["restore_files"]:
+                # The edits are undone with the rest.
+                job.person_edits = ""
+        happened = f"{who or 'A person'} took phase {job.state.phase.number} back"
+        traces.note_trace(
+            job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
+        )
+        await self._phases.change_phase("rewind", **details)
+        job.waiting = None
+
+    async def _pause(self, received: ReceivedSignal) -> None:
+        job = self._job
+        if self._is_paused:
+            # Showing the folder again would overwrite what people edited.
+            self._refuse(received, "the job is paused already")
+            return
+        try:
+            # Before the job shows as paused: edits are imported from then on.
+            await self.show_folder()
+        finally:
+            job.paused_from = job.waiting.reason if job.waiting else None
+            job.waiting = activity_failures.PAUSED
+
+    async def _resume(self, received: ReceivedSignal) -> None:
+        job, settings = self._job, received.payload.get("set")
+        waiting = job.waiting
+        if waiting is None:
+            self._refuse(received, "the job is not waiting")
+            return
+        if waiting.reason in ("clarification", "approval"):
+            self._refuse(received, f"the job waits for a person. {waiting.remedy}")
+            return
+        if waiting.reason == "budget" and (still := self._phases.next_call_wait()):
+            self._refuse(received, f"{still.message} {still.remedy}")
+            return
+        if settings and not await self._set_model(received, settings):
+            return
+        reason = waiting.reason
+        if reason == "paused":
+            await self._import_folder()
+            # The person has seen what the job waited for before the pause.
+            reason = job.paused_from or reason
+        if reason == "rewinds":
+            # A person's own rewinds may have gone beyond the limit.
+            job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
+        elif reason in ("stuck", "review") or (reason == "endpoint" and job.course.narrowed_issue):
+            job.course = Course()
+            job.review_rejections = job.judge_refusals = 0
+        job.waiting = None
+
+    async def _set_limits(self, received: ReceivedSignal) -> None:
+        job = self._job
+        payload = {key: value for key, value in received.payload.items() if key != "by"}
+        limits = budget.changed_limits(job.limits, job.model, payload)
+        if isinstance(limits, str):
+            self._refuse(received, limits)
+            return
+        job.limits = limits
+        if job.waiting and job.waiting.reason == "budget":
+            job.waiting = self._phases.next_call_wait()
+            if still := job.waiting:
+                notice = f"signal limit: taken, and there is still no room. {still.message}"
+                self._inbox.notice(notice)
+
+    async def _take_answer(self, received: ReceivedSignal) -> None:
+        job = self._job
+        if why := questions.take_answer(job, received, workflow.time()):
+            self._inbox.refuse(why)
+        elif received.signal != "answer":
+            self._inbox.notice(questions.decision(job.approvals[-1]))
+        elif by := received.payload.get("by"):
+            self._inbox.notice(f"signal {received.signal}: taken, from {by}")
+
+    async def _grant_bypass(self, received: ReceivedSignal) -> None:
+        if refusal := guards.grant_bypass(self._job, received.payload):
+            self._refuse(received, refusal)
+        else:
+            self._inbox.notice(f"bypass of {received.payload['guard']} once")
+
+    async def _take_remark(self, received: ReceivedSignal) -> None:
+        """Put what a person says into the agent's next turn."""
+        job, payload = self._job, received.payload
+        remark = Remark(
+            text=payload["text"], by=payload.get("by", ""), phase=job.state.phase.number
+        )
+        if sum(len(each.text) for each in (*job.state.remarks, remark)) > MAX_REMARK_CHARACTERS:
+            self._refuse(
+                received,
+                f"more than {MAX_REMARK_CHARACTERS:,} characters were said to this job; pause it "
+                "and edit instructions.md",
+            )
+            return
+        items = [remark.text] if payload.get("item") else []
+        await self._recovery.keep_remarks([remark], items)
+        job.add_correction(f"A person says: {remark.text}")
+        # The remark may change what has to be delivered.
+        job.drop_review()
+        self._inbox.notice(f"{remark.by or 'a person'} told the agent: {remark.text[:200]}")
+        happened = f"{remark.by or 'A person'} told the agent something"
+        traces.note_trace(
+            job, "correction", "person", "tell", happened, what_was_correct=remark.text
+        )
+
+    # What several of them need
+
+    async def _set_model(self, received: ReceivedSignal, settings: dict[str, Any]) -> bool:
+        """Give the job other settings of its model; whether they are valid.
+
+        Raises StepFailed where they are no settings.
+        """
+        job = self._job
+        reply = await self._steps.set_model(job, settings)
+        limits = budget.with_model(job.limits, reply.model, reply.limits)
+        if isinstance(limits, str):
+            self._refuse(received, limits)
+            return False
+        job.advance_to(reply.commit, reply.at)
+        job.model, job.limits, job.can_require_call = reply.model, limits, True
+        changes = "; ".join(reply.changes) or "as it was"
+        self._inbox.notice(f"the model is set: {changes}")
+        traces.note_trace(
+            job, "correction", "person", "resume", f"A person set the model: {changes}"
+        )
+        return True
+
+    async def _import_folder(self) -> None:
+        """Import what a person edited while the job was paused."""
+        job = self._job
+        imported = await self._steps.take_folder(job)
+        job.advance_to(imported.commit, imported.at)
+        job.state.take_items(imported.scope)
+        # The files may have changed: a call of job_complete goes through its gate again.
+        job.drop_review()
+        for note in imported.notes:
+            self._inbox.notice(note)
+        if imported.edits:
+            # The model may not have read those of an earlier pause yet.
+            edits = f"{job.person_edits}\n{imported.edits}".strip()
+            job.person_edits = edits[-MAX_EDIT_CHARACTERS:]

@@ -1,0 +1,41 @@
+"""How a project shows: in Temporal Web, and to people who are called."""
+
+from __future__ import annotations
+
+from temporalio import workflow
+
+from protocol.project import ProjectRecord
+from workflows import notifications, project_status
+from workflows.continuation import Continuation
+from workflows.inbox import Inbox
+from workflows.notification import begin_notifications
+from workflows.web_display import WebDisplay
+
+
+class ProjectDisplay:
+    """Shows one project. Each change is shown once."""
+
+    def __init__(self, project: ProjectRecord, inbox: Inbox, continuation: Continuation) -> None:
+        self._project = project
+        self._inbox = inbox
+        self._web = WebDisplay(continuation)
+
+    def show_status(self) -> None:
+        project = self._project
+        project.refusals += self._inbox.refused
+        self._inbox.refused = 0
+        details = project_status.web_details(project, self._inbox.notices)
+        memo = project_status.memo_fields(project)
+        self._web.update(details, memo, project_status.attribute_values(project, memo))
+
+    async def publish_status(self) -> None:
+        """Show how the project stands to everyone who is concerned."""
+        project = self._project
+        self.show_status()
+        due = notifications.due_of_project(project, workflow.info().first_execution_run_id)
+        await begin_notifications(due, project.notifying, self._inbox.notice)
+
+    def end_wait(self) -> None:
+        """Count what the project waits for next as another wait, also for the same reason."""
+        if self._project.notifying:
+            self._project.notifying.waits.pop(self._project.id, None)

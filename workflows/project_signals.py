@@ -1,0 +1,150 @@
+"""What people's signals do to a project, and which of them go on to its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from protocol.project import ProjectRecord
+from protocol.record import ReceivedSignal
+from protocol.state import Remark
+from workflows import activity_failures, shares
+from workflows.activity_calls import GONE
+from workflows.cancellation import CancelRequested
+from workflows.inbox import Inbox
+from workflows.project_status import runs_at_work
+from workflows.project_steps import ProjectSteps
+
+REASON_BY_SIGNAL = {"answer": "clarification", "approve": "approval", "deny": "approval"}
+"""What a job waits for that such a signal is meant for."""
+
+MAX_REMARKS = 20
+"""Of people to a project, the newest: each job that begins hears them."""
+
+
+class ProjectSignals:
+    """Handles the signals of one project, in the order in which they came."""
+
+    def __init__(self, project: ProjectRecord, steps: ProjectSteps, inbox: Inbox) -> None:
+        self._project = project
+        self._steps = steps
+        self._inbox = inbox
+        self._handlers: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
+            "cancel": self._cancel,
+            "limit": self._set_limits,
+            "pause": self._pause,
+            "tell": self._take_remark,
+            "resume": self._resume,
+        }
+
+    async def handle(self, received: ReceivedSignal) -> None:
+        """Do what a signal says, or hand it on to the job that it is for."""
+        signal = received.signal
+        payload = {key: value for key, value in received.payload.items() if key != "job"}
+        job = received.payload.get("job")
+        if job in self._project.running:
+            await self._forward_signal([job], signal, payload, named=True)
+        elif job is not None:
+            self._inbox.refuse(f"signal {signal}: {job!r} is no job at work in this project")
+        elif handler := self._handlers.get(signal):
+            await handler(payload)
+        else:
+            await self._forward_to_waiting_job(signal, payload)
+
+    async def distribute_shares(self) -> None:
+        """Give children that wait for money what has become free."""
+        project = self._project
+        for job, part in shares.additional_shares(project).items():
+            run = project.running[job]
+            last_report = run.last_report
+            if await self._steps.send_signal(job, "limit", part) is None:
+                run.share = {**run.share, **part}
+                if run.last_report is last_report:
+                    # Else the job has reported meanwhile how it stands, which is newer.
+                    run.last_report = last_report.model_copy(
+                        update={"waiting": None, "status": "running"}
+                    )
+
+    async def _cancel(self, payload: dict[str, Any]) -> None:
+        raise CancelRequested(payload.get("reason") or "cancelled by a person")
+
+    async def _set_limits(self, payload: dict[str, Any]) -> None:
+        project = self._project
+        limits = {key: value for key, value in payload.items() if key != "by"}
+        project.limits = project.limits.model_copy(update=limits)
+        if project.waiting and project.waiting.reason == "budget":
+            project.waiting = None
+        if fewer := shares.lowered_shares(project, limits):
+            await self._lower_shares(fewer)
+        await self.distribute_shares()
+
+    async def _pause(self, payload: dict[str, Any]) -> None:
+        self._project.waiting = activity_failures.PAUSED
+        await self._forward_signal(self._jobs_at_work, "pause", payload)
+
+    async def _take_remark(self, payload: dict[str, Any]) -> None:
+        """Pass on what a person says to the jobs at work, and to those that begin after them."""
+        project = self._project
+        remark = Remark(text=payload["text"], by=payload.get("by", ""))
+        project.remarks = [*project.remarks, remark][-MAX_REMARKS:]
+        at_work = self._jobs_at_work
+        await self._forward_signal(at_work, "tell", payload)
+        self._inbox.notice(f"told {len(at_work)} jobs at work, and those to come")
+
+    async def _resume(self, payload: dict[str, Any]) -> None:
+        project = self._project
+        paused = project.waiting is not None and project.waiting.reason == "paused"
+        stuck = [
+            run.job
+            for run in runs_at_work(project)
+            if paused or run.last_report.waiting not in (None, "clarification", "approval")
+        ]
+        if payload.get("set") and not stuck:
+            self._inbox.refuse("signal resume: set is for a job, and none of the project's waits")
+            return
+        if project.waiting is None and not stuck:
+            self._inbox.refuse("signal resume: neither the project nor a job of it is waiting")
+            return
+        if project.waiting and project.waiting.reason == "review":
+            project.planning_attempts = 0
+        project.waiting = None
+        await self._forward_signal(stuck, "resume", payload)
+
+    @property
+    def _jobs_at_work(self) -> list[str]:
+        return [run.job for run in runs_at_work(self._project)]
+
+    async def _lower_shares(self, parts: dict[str, dict[str, float]]) -> None:
+        """Take from children at work what a person's limit no longer leaves."""
+        for run in runs_at_work(self._project):
+            if (part := parts.get(run.job)) and await self._forward_signal(
+                [run.job], "limit", part
+            ):
+                run.share = {**run.share, **part}
+
+    async def _forward_to_waiting_job(self, signal: str, payload: dict[str, Any]) -> None:
+        """Hand a signal on to the one child it can be meant for; else a person has to name it."""
+        running = self._project.running.values()
+        reason = REASON_BY_SIGNAL.get(signal)
+        meant = [run.job for run in running if reason is None or run.last_report.asks == reason]
+        if len(meant) == 1:
+            if await self._forward_signal(meant, signal, payload, named=True):
+                self._inbox.notice(f"signal {signal}: handed on to job {meant[0]}")
+            return
+        named = ", ".join(meant) or "none"
+        self._inbox.refuse(
+            f"signal {signal}: it could be meant for these jobs: {named}. Name one under `job`."
+        )
+
+    async def _forward_signal(
+        self, jobs: Sequence[str], signal: str, payload: dict[str, Any], *, named: bool = False
+    ) -> bool:
+        """Whether it reached them all."""
+        reached = True
+        for job in jobs:
+            if why := await self._steps.send_signal(job, signal, payload):
+                reached = False
+                # What is for all jobs at work is not for one that has just ended.
+                if named or why != GONE:
+                    self._inbox.refuse(f"signal {signal}: it did not reach job {job}: {why}")
+        return reached
