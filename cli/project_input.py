@@ -13,7 +13,8 @@ from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
 from engine.connection import workspaces_root
 from protocol.payloads import InvalidPayload, read_object
-from protocol.project_start import ROLES, ProjectStart
+from protocol.project_forms import FORM_SPECS
+from protocol.project_start import ProjectStart
 
 
 def project_input(file: Path) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def _with_file_name(file: Path, wrong: Exception) -> str:
 def _agent_settings(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
     """Every agent that the project will need, with what is set for it."""
     return [
-        *((start.agent(role), start.set) for role in ROLES[start.form]),
+        *((start.agent(role), start.set) for role in FORM_SPECS[start.form].roles),
         *((stage.agent, {**start.set, **stage.set}) for stage in start.stages),
     ]
 

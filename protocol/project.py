@@ -9,7 +9,7 @@ from pydantic import Field
 from protocol.handoffs import Handoff
 from protocol.limits import Budget
 from protocol.notifications import Notifying
-from protocol.project_start import FormName, ProjectStart
+from protocol.project_start import ProjectStart
 from protocol.proof import AcceptedRun, Check, Proof, Tests
 from protocol.record import MOST_BYTES, ReceivedSignal, WaitReason, WaitState
 from protocol.requests import Usage
@@ -24,11 +24,6 @@ PROOF: dict[Check, list[str]] = {"browser": ["browser_*", "*__browser_*"]}
 """Tools that prove what no command can, beside those that a project names."""
 SUMMARY_TOKENS = {"coder": 1000, "tester": 1000, "initializer": 1500}
 OTHERS_TOKENS = 2000
-STATE_FILES: dict[FormName, str] = {
-    "features": "feature-list.json",
-    "groups": "groups.json",
-    "pipeline": "pipeline.json",
-}
 BRIEF = "project.md"
 """The project's instructions. Like the state file and the result it lies beside the product, on a
 branch of its own."""

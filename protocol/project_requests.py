@@ -9,7 +9,8 @@ from pydantic import Field
 from protocol.handoffs import FeatureReport, Handoff, Routing, TesterVerdict
 from protocol.notifications import Notifying
 from protocol.project import ProjectResult
-from protocol.project_start import FormName, ProjectStart
+from protocol.project_forms import FormName
+from protocol.project_start import ProjectStart
 from protocol.proof import Proof
 from protocol.requests import Usage
 from protocol.state import Data, DoneWhen, ScopeItem

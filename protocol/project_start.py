@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from protocol.handoffs import Line, OnFailure, UnitId
 from protocol.limits import Budget
+from protocol.project_forms import FORM_SPECS, FormName
 from protocol.proof import Check, Tests
 from protocol.state import Data, DoneWhen
 
-FormName = Literal["features", "groups", "pipeline"]
-ROLES: dict[FormName, tuple[str, ...]] = {
-    "features": ("initializer", "coder", "tester"),
-    "groups": ("manager", "worker"),
-    "pipeline": (),
-}
-"""The roles that jobs have in each form; stages of a pipeline name their agents."""
 DEFAULT_AGENTS = {"worker": "generalist"}
 MOST_SECONDS = 10**12
 """No timer takes 10 ** 20."""
@@ -95,7 +89,7 @@ class ProjectStart(Data):
             raise ValueError(
                 "stages: two have the same id; one without an id is called by its place, as stage-2"
             )
-        known = {role for roles in ROLES.values() for role in roles}
+        known = {role for spec in FORM_SPECS.values() for role in spec.roles}
         if strange := sorted(self.agents.keys() - known):
             raise ValueError(
                 f"agents: {', '.join(strange)} is no role; the roles are {', '.join(sorted(known))}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from protocol.project import EndedJob, ProjectRecord, RunningJob
+from protocol.project_forms import FormName
 from protocol.project_requests import ChildWork
-from protocol.project_start import FormName
 from workflows import features, groups, pipeline
 from workflows.moves import AssignJob, Move
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from protocol.handoffs import Handoff, HandoffInputs
 from protocol.payloads import Fork
 from protocol.project import Attempt, EndedJob, Feature, ProjectRecord, RunningJob, Unit
+from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import ChildWork
 from protocol.text import both_ends, commit_message, end_of, start_of
 
@@ -218,7 +219,7 @@ def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> s
         trailers |= {"Job": unit.job or run.job, "Feature": unit.id}
         trailers |= {"Tested-by": run.job, "Evidence": [each.line for each in unit.evidence]}
     elif unit:
-        trailers["Group" if project.start.form == "groups" else "Stage"] = unit.id
+        trailers[FORM_SPECS[project.start.form].unit.capitalize()] = unit.id
     return commit_message(story or f"Work of {run.handoff.id}", trailers)
 
 

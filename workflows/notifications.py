@@ -11,6 +11,7 @@ from typing import Any
 
 from protocol.notifications import MOST_CONTENT, Notification, Notifying, Occasion
 from protocol.project import ProjectRecord
+from protocol.project_forms import FORM_SPECS
 from protocol.record import JobRecord, WaitState
 from protocol.text import start_of
 from workflows import budget, project_status, shares
@@ -67,7 +68,7 @@ def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
     parked = _waits_for(project.waiting, "budget")
     made += _of_limits(draft, shares.nearly_used(project), parked=parked)
     blocked = [unit for unit in project.units if unit.status == "blocked"]
-    kind = project_status.NAMES[project.start.form]
+    kind = FORM_SPECS[project.start.form].unit
     for unit in blocked:
         if unit.id not in book.blocked:
             made.append(

@@ -18,6 +18,7 @@ from protocol.project import (
     RunningJob,
     Unit,
 )
+from protocol.project_forms import FORM_SPECS
 from protocol.record import MOST_BYTES, WaitState
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
@@ -28,7 +29,6 @@ from workflows.inbox import Inbox
 MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}
 MOST_RESULT_BYTES = MOST_BYTES * 2 // 5
 """The status holds it, and the units besides."""
-NAMES = {"features": "feature", "groups": "group", "pipeline": "stage"}
 
 
 def current_wait(project: ProjectRecord) -> WaitState | None:
@@ -204,7 +204,7 @@ def ended_runs(project: ProjectRecord) -> list[RunningJob]:
 def progress_line(project: ProjectRecord) -> str:
     """`3 of 12 features; coder on brew`: how far the project is."""
     units = project.units
-    kind = f"{NAMES[project.start.form]}s"
+    kind = f"{FORM_SPECS[project.start.form].unit}s"
     done = sum(unit.status == "completed" for unit in units)
     text = f"{done} of {len(units)} {kind}" if units else f"no {kind} yet"
     blocked = sum(unit.status == "blocked" for unit in units)
@@ -268,7 +268,7 @@ def web_details(project: ProjectRecord, notices: list[str]) -> str:
     lines = [
         f"## {project.title}",
         "",
-        f"**{status_word(project)}** · project of {NAMES[project.start.form]}s"
+        f"**{status_word(project)}** · project of {FORM_SPECS[project.start.form].unit}s"
         + (f" · wave {project.wave}" if project.wave else ""),
         "",
     ]
@@ -276,7 +276,7 @@ def web_details(project: ProjectRecord, notices: list[str]) -> str:
         lines += [*markdown.waiting_lines(stands), ""]
     lines += [f"### {progress_line(project)}", ""]
     if project.units:
-        heading = NAMES[project.start.form]
+        heading = FORM_SPECS[project.start.form].unit
         lines += [f"| | {heading} | | attempts | |", "|---|---|---|---|---|"]
     for unit in project.units:
         why = markdown.table_cell(" ".join(unit.reasons))[:200]

@@ -30,6 +30,7 @@ from protocol.project import (
     ProjectResult,
     RunningJob,
 )
+from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import (
     ChildWork,
     CloseProjectRequest,
@@ -153,7 +154,7 @@ class ProjectSteps(ActivityCalls):
             folder=project.start.product,
             summary_tokens=summary_tokens(move.role),
             handoff=move.handoff,
-            divided=project.start.form != "pipeline",
+            divided=FORM_SPECS[project.start.form].divided,
         )
         start: dict[str, Any] = {
             "agent": "" if move.fork else move.handoff.to_agent,

@@ -34,14 +34,15 @@ from protocol.handoffs import (
     Routing,
     TesterVerdict,
 )
-from protocol.project import BRIEF, RESULT, STATE_FILES
+from protocol.project import BRIEF, RESULT
+from protocol.project_forms import FORM_SPECS
 from protocol.proof import in_repository
 from protocol.routing import routing_problems
 from protocol.text import as_entry, end_of, first_few, start_of
 from protocol.tools import ToolRoute
 from protocol.validation_errors import all_errors
 
-KEPT_BY_SYSTEM = (RESULT, *STATE_FILES.values())
+KEPT_BY_SYSTEM = (RESULT, *(spec.state_file for spec in FORM_SPECS.values()))
 """Files that the system writes beside a project's product: no job makes them in it."""
 NOT_PRODUCT = {"output": ("completion.json",)}
 """What every job writes to a folder, where that is the product's."""
@@ -146,7 +147,7 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
         files = files.write(FINDINGS, findings.encode())
     if len(brief) > BRIEF_CHARACTERS:
         files = files.write(WHOLE_BRIEF, brief.encode())
-    listed = STATE_FILES["groups"]
+    listed = FORM_SPECS["groups"].state_file
     if link.handoff.report == "groups" and (raw := repository.read_file(inputs.state, listed)):
         files = files.write(f"documents/{listed}", raw)
     tree = files.subfolder(link.folder).id

@@ -29,7 +29,8 @@ from activities.text.plain import as_json, title_line
 from activities.toolkit.ownership import write_refusal
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, RESULT, STATE, STATE_FILES
+from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, RESULT, STATE
+from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import (
     CloseProjectRequest,
     MergeReply,
@@ -38,7 +39,7 @@ from protocol.project_requests import (
     ProjectPrepareRequest,
     WriteStateRequest,
 )
-from protocol.project_start import ROLES, ProjectStart
+from protocol.project_start import ProjectStart
 from protocol.requests import CheckpointReply
 from protocol.scope import given_items, too_large
 from protocol.state import DoneWhen
@@ -166,7 +167,7 @@ def _prepare_project(
 def load_agents(start: ProjectStart) -> list[AgentConfig]:
     """The agents of a project whose jobs can begin. Raises ConfigError."""
     limits = {f"limits.job.{k}": v for k, v in start.limits.model_dump().items() if v is not None}
-    selected = [(start.agent(role), start.set) for role in ROLES[start.form]]
+    selected = [(start.agent(role), start.set) for role in FORM_SPECS[start.form].roles]
     selected += [(stage.agent, {**start.set, **stage.set}) for stage in start.stages]
     agents = [load_agent(agent, {**settings, **limits}) for agent, settings in selected]
     for config in agents:
@@ -193,10 +194,10 @@ def _project_repository(root: Root) -> ProjectRepository:
 
 def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> str:
     """Bring the units that changed up to date in the state file."""
-    name = STATE_FILES[request.form]
+    form = FORM_SPECS[request.form]
+    name, key = form.state_file, form.units_key
     raw = repository.read_file(request.state, name)
     state: dict[str, Any] = json.loads(raw) if raw else {}
-    key = {"features": "features", "groups": "groups", "pipeline": "stages"}[request.form]
     units = {unit["id"]: unit for unit in state.get(key, [])}
     for unit in request.units:
         units[unit["id"]] = unit
