@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -23,16 +23,15 @@ from protocol.requests import LOST_WORKERS, ToolReply, ToolRequest
 from protocol.start import CancelStartRequest
 from protocol.state import Data
 from workflows.activity_failures import StepFailed
+from workflows.activity_table import CANCEL_START, Activity, R
 
 HEARTBEAT = timedelta(seconds=5)
 """Also how soon a lost worker, or a cancelled call, is noticed."""
-TEN_MINUTES = 10 * 60
 GONE = "it has ended"
 """Why a signal did not reach a workflow that is closed."""
 _CANCEL_REQUESTED = RetryState.CANCEL_REQUESTED
 """The failure would have been retried, such as that of a lost worker, had the call not been
 cancelled meanwhile: it is as cancelled as one whose worker lived to say so."""
-R = TypeVar("R", bound=Data)
 
 
 class StepInterrupted(Interruption):
@@ -54,25 +53,33 @@ class ActivityCalls:
 
     async def run_activity(
         self,
-        name: str,
+        row: Activity[R],
         request: Data,
-        result: type[R],
         summary: str,
-        seconds: int,
-        attempts: int,
+        *,
+        seconds: int = 0,
+        attempts: int | None = None,
     ) -> R:
-        """Run an activity; with 0 attempts as often as it takes."""
+        """Run a regular activity.
+
+        Args:
+            row: Which one.
+            request: Its argument.
+            summary: What Temporal Web shows.
+            seconds: Time limit of an attempt, if the row leaves it to the caller.
+            attempts: If other than in the row; 0 is without end.
+        """
+        attempts = row.attempts if attempts is None else attempts
         self._check_not_given_up()
         try:
             reply: R = await workflow.execute_activity(
-                name,
+                row.name,
                 request,
-                result_type=result,
-                start_to_close_timeout=timedelta(seconds=seconds),
+                result_type=row.reply,
+                start_to_close_timeout=timedelta(seconds=seconds or row.seconds),
                 heartbeat_timeout=HEARTBEAT,
-                # Failures say themselves when to try again (`activities.runtime.failures`). This
-                # is for
-                # attempts of which nothing was heard any more: the first goes again at once.
+                # Failures name their own delay (`activities.runtime.failures`). This policy is for
+                # attempts whose worker is lost: the first is repeated at once.
                 retry_policy=RetryPolicy(
                     initial_interval=timedelta(milliseconds=100),
                     maximum_interval=timedelta(seconds=60),
@@ -87,7 +94,7 @@ class ActivityCalls:
                 raise
             if isinstance(error, ActivityError) and error.retry_state == _CANCEL_REQUESTED:
                 raise asyncio.CancelledError from error
-            raise StepFailed(name, error) from error
+            raise StepFailed(row.name, error) from error
         finally:
             self.may_continue_as_new = True
 
@@ -150,14 +157,7 @@ class ActivityCalls:
     async def cancel_start(self, reason: str) -> CancelStartRequest:
         """Have the server cancel what has not begun."""
         request = CancelStartRequest(reason=reason[:2000])
-        return await self.run_activity(
-            "cancel_start",
-            request,
-            CancelStartRequest,
-            "cancelled before it began",
-            seconds=60,
-            attempts=4,
-        )
+        return await self.run_activity(CANCEL_START, request, "cancelled before it began")
 
     async def _give_up(self, step: asyncio.Task[Any]) -> None:
         """Cancel a step and see it end."""

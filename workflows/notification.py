@@ -20,11 +20,10 @@ from protocol.notifications import (
     Sent,
 )
 from protocol.payloads import InvalidPayload, read_object
+from workflows import activity_table as table
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
 
-ATTEMPTS = 150
-"""With at most ten minutes between two of them, about a day."""
 SUMMARY_CHARACTERS = 95
 """The server takes 400 bytes."""
 
@@ -56,7 +55,7 @@ class Notify:
         seconds = int(to.timeout) + 60
         try:
             return await self._calls.run_activity(
-                "send_notification", request, Sent, what, seconds, ATTEMPTS
+                table.SEND_NOTIFICATION, request, what, seconds=seconds
             )
         except StepFailed as failed:
             return failed.message

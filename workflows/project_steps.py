@@ -44,8 +44,9 @@ from protocol.project_requests import (
 from protocol.requests import CheckpointReply
 from protocol.text import one_line
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
+from workflows import activity_table as table
 from workflows import project_status, shares
-from workflows.activity_calls import TEN_MINUTES, ActivityCalls, is_gone
+from workflows.activity_calls import ActivityCalls, is_gone
 from workflows.moves import AssignJob
 
 SUMMARY_CHARACTERS = 95
@@ -57,9 +58,7 @@ class ProjectSteps(ActivityCalls):
     """The activities and the children of one project."""
 
     async def prepare_project(self, request: ProjectPrepareRequest) -> ProjectPrepareReply:
-        return await self.run_activity(
-            "prepare_project", request, ProjectPrepareReply, "start project", TEN_MINUTES, 4
-        )
+        return await self.run_activity(table.PREPARE_PROJECT, request, "start project")
 
     async def take_work(
         self, project: ProjectRecord, run: RunningJob, ended: EndedJob
@@ -79,9 +78,8 @@ class ProjectSteps(ActivityCalls):
         )
         # A tester's are run on what it was handed, and with the tests that it wrote.
         seconds = 300 + 2 * run.handoff.proof_seconds
-        return await self.run_activity(
-            "take_work", request, ChildWork, f"look into {run.job}", seconds, 4
-        )
+        summary = f"look into {run.job}"
+        return await self.run_activity(table.TAKE_WORK, request, summary, seconds=seconds)
 
     async def store_handoffs(self, project: ProjectRecord, handed: list[Trace]) -> StoreTracesReply:
         """Hand notes of the project to the store, which takes each once."""
@@ -92,9 +90,7 @@ class ProjectSteps(ActivityCalls):
             project=project.id,
             traces=handed,
         )
-        return await self.run_activity(
-            "store_traces", request, StoreTracesReply, "traces of handoffs", 60, 2
-        )
+        return await self.run_activity(table.STORE_TRACES, request, "traces of handoffs")
 
     async def merge_work(
         self, project: ProjectRecord, run: RunningJob, commit: str, message: str
@@ -107,9 +103,7 @@ class ProjectSteps(ActivityCalls):
             commit=commit,
             message=message,
         )
-        return await self.run_activity(
-            "merge_work", request, MergeReply, f"merge {run.job}", 300, 4
-        )
+        return await self.run_activity(table.MERGE_WORK, request, f"merge {run.job}")
 
     async def write_state(self, project: ProjectRecord, units: list[str], why: str) -> str:
         """Write what changed into the project's state file; the commit that has it."""
@@ -125,9 +119,7 @@ class ProjectSteps(ActivityCalls):
             scope=project.scope,
             why=why[:300],
         )
-        reply = await self.run_activity(
-            "write_project_state", request, CheckpointReply, why[:150], 120, 4
-        )
+        reply = await self.run_activity(table.WRITE_PROJECT_STATE, request, why[:150])
         return reply.commit
 
     async def close_project(
@@ -141,8 +133,7 @@ class ProjectSteps(ActivityCalls):
             result=result,
             request_cancel=cancel,
         )
-        what = f"project {result.status}"
-        return await self.run_activity("close_project", request, CheckpointReply, what, 120, 4)
+        return await self.run_activity(table.CLOSE_PROJECT, request, f"project {result.status}")
 
     async def start_child(
         self, project: ProjectRecord, move: AssignJob, settings: dict[str, object]

@@ -8,12 +8,28 @@ from typing import Any
 
 from temporalio import workflow
 
+from protocol.endings import (
+    CloseReply,
+    CloseRequest,
+    EndingRequest,
+    EndingVerdict,
+    FactsRequest,
+    GateFactsReply,
+    GuardPoint,
+    JudgeReply,
+    JudgeRequest,
+    Outcome,
+    ReviewReply,
+    ReviewRequest,
+    TransitionReply,
+    TransitionRequest,
+)
 from protocol.record import JobRecord, WaitState, WaitTimer
+from protocol.reflection import ReflectReply, ReflectRequest
 from protocol.requests import (
     Call,
     CompactReply,
     CompactRequest,
-    EmptyReply,
     FolderReply,
     ImportReply,
     JobPosition,
@@ -33,22 +49,20 @@ from protocol.start import PrepareReply, PrepareRequest, SetModelReply, SetModel
 from protocol.state import Remark
 from protocol.tools import ToolRoute
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
+from workflows import activity_table as table
 from workflows import budget, replies
-from workflows.activity_calls import TEN_MINUTES, checkpoint_fields, position_fields, step_summary
+from workflows.activity_calls import ActivityCalls, checkpoint_fields, position_fields, step_summary
 from workflows.activity_failures import StepFailed
-from workflows.ending_steps import TURNS, EndingSteps
 
 
-class JobSteps(EndingSteps):
+class JobSteps(ActivityCalls):
     """The activities of one job, as coroutines of checkpoint to checkpoint."""
 
     async def prepare_job(self, request: PrepareRequest) -> PrepareReply:
         what = f"start {request.agent}"
         if fork := request.fork:
             what = f"fork {fork.job[:100]} from {fork.place}"
-        return await self.run_activity(
-            "prepare", request, PrepareReply, what, seconds=TEN_MINUTES, attempts=4
-        )
+        return await self.run_activity(table.PREPARE, request, what)
 
     async def model_call(self, job: JobRecord) -> ModelReply:
         request = ModelRequest(**{**position_fields(job), "step": job.step + 1})
@@ -60,12 +74,10 @@ class JobSteps(EndingSteps):
         if replies.is_compaction_exhausted(job):
             request.compaction_exhausted = True
         return await self.run_activity(
-            "model_call",
+            table.MODEL_CALL,
             request,
-            ModelReply,
             step_summary(job, "model call"),
-            seconds=job.limits.model_seconds + 30,
-            attempts=0,
+            seconds=table.model_seconds(job),
         )
 
     async def compact_context(self, job: JobRecord, *, hard: bool = False) -> CompactReply:
@@ -75,12 +87,10 @@ class JobSteps(EndingSteps):
         if hard:
             request.hard, request.limit = True, min(limit, job.context)
         return await self.run_activity(
-            "compact",
+            table.COMPACT,
             request,
-            CompactReply,
             step_summary(job, f"compact {job.context:,} tokens"),
-            seconds=job.limits.model_seconds * 2 + 60,
-            attempts=TURNS,
+            seconds=table.model_seconds(job, 2),
         )
 
     async def call_tool(
@@ -113,9 +123,8 @@ class JobSteps(EndingSteps):
             return await self.run_local_activity(
                 call.tool, request, summary, route.seconds, attempts
             )
-        return await self.run_activity(
-            call.tool, request, ToolReply, summary, seconds=route.seconds, attempts=attempts
-        )
+        tool = table.Activity(call.tool, ToolReply, attempts, route.seconds)
+        return await self.run_activity(tool, request, summary)
 
     async def give_up_task(self, job: JobRecord) -> None:
         """Tell a server that its task is not wanted any more; not worth failing over."""
@@ -125,14 +134,8 @@ class JobSteps(EndingSteps):
         request = self._tool_request(job, None)
         request.pending, request.gives_up, request.guards_passed = job.pending, True, True
         with suppress(StepFailed):
-            await self.run_activity(
-                route.name,
-                request,
-                ToolReply,
-                step_summary(job, f"{route.name} is given up"),
-                seconds=route.seconds,
-                attempts=1,
-            )
+            tool = table.Activity(route.name, ToolReply, 1, route.seconds)
+            await self.run_activity(tool, request, step_summary(job, f"{route.name} is given up"))
 
     def begin_timer(self, call: Call) -> WaitTimer:
         """When a call of `wait` ends that begins now."""
@@ -172,14 +175,7 @@ class JobSteps(EndingSteps):
 
     async def show_call(self, job: JobRecord) -> ShowCallReply:
         request = ShowCallRequest(**position_fields(job), call=job.next_call)
-        return await self.run_activity(
-            "show_call",
-            request,
-            ShowCallReply,
-            step_summary(job, "ask a person"),
-            seconds=60,
-            attempts=4,
-        )
+        return await self.run_activity(table.SHOW_CALL, request, step_summary(job, "ask a person"))
 
     async def store_traces(self, job: JobRecord, handed: list[Trace]) -> StoreTracesReply:
         """Hand notes of the job to the store, which takes each once."""
@@ -192,12 +188,9 @@ class JobSteps(EndingSteps):
         )
         count = len(handed)
         return await self.run_activity(
-            "store_traces",
+            table.STORE_TRACES,
             request,
-            StoreTracesReply,
             step_summary(job, f"{count} trace{'s' if count > 1 else ''}"),
-            seconds=60,
-            attempts=2,
         )
 
     async def keep_remarks(
@@ -206,54 +199,29 @@ class JobSteps(EndingSteps):
         """Keep what people say with the job's instructions."""
         request = RemarksRequest(**position_fields(job), remarks=remarks, items=items)
         return await self.run_activity(
-            "tell",
-            request,
-            RemarksReply,
-            step_summary(job, "a person speaks"),
-            seconds=60,
-            attempts=4,
+            table.KEEP_REMARKS, request, step_summary(job, "a person speaks")
         )
 
     async def find_checkpoint(self, job: JobRecord) -> RecoverReply:
         candidates = [*job.recent_checkpoints[::-1], *list(job.phases.values())[::-1]]
         request = RecoverRequest(**checkpoint_fields(job), candidates=candidates)
-        return await self.run_activity(
-            "find_checkpoint",
-            request,
-            RecoverReply,
-            "look for a checkpoint",
-            seconds=TEN_MINUTES,
-            attempts=2,
-        )
+        return await self.run_activity(table.FIND_CHECKPOINT, request, "look for a checkpoint")
 
     async def show_folder(self, job: JobRecord) -> FolderReply:
         return await self.run_activity(
-            "show_folder",
-            JobPosition(**position_fields(job)),
-            FolderReply,
-            "show the folder",
-            seconds=60,
-            attempts=2,
+            table.SHOW_FOLDER, JobPosition(**position_fields(job)), "show the folder"
         )
 
     async def take_folder(self, job: JobRecord) -> ImportReply:
         return await self.run_activity(
-            "take_folder",
-            JobPosition(**position_fields(job)),
-            ImportReply,
-            "take the folder",
-            seconds=TEN_MINUTES,
-            attempts=4,
+            table.TAKE_FOLDER, JobPosition(**position_fields(job)), "take the folder"
         )
 
     async def set_model(self, job: JobRecord, settings: dict[str, Any]) -> SetModelReply:
         return await self.run_activity(
-            "set_model",
+            table.SET_MODEL,
             SetModelRequest(**position_fields(job), set=settings),
-            SetModelReply,
             step_summary(job, "settings of the model"),
-            seconds=60,
-            attempts=4,
         )
 
     async def write_error(
@@ -268,14 +236,7 @@ class JobSteps(EndingSteps):
         if failed:
             request.cause = "\n".join(failed.causes)
         with suppress(StepFailed):
-            await self.run_activity(
-                "write_error",
-                request,
-                EmptyReply,
-                step_summary(job, "note the error"),
-                seconds=20,
-                attempts=1,
-            )
+            await self.run_activity(table.WRITE_ERROR, request, step_summary(job, "note the error"))
 
     def _tool_request(self, job: JobRecord, refusal: str | None) -> ToolRequest:
         request = ToolRequest(**position_fields(job), call=job.next_call)
@@ -284,3 +245,96 @@ class JobSteps(EndingSteps):
         elif job.bypasses:
             request.bypass = list(job.bypasses)
         return request
+
+    # Ends of phases and jobs
+
+    async def read_gate_facts(self, job: JobRecord) -> GateFactsReply:
+        request = FactsRequest(**position_fields(job))
+        if job.next_call < len(job.calls):
+            request.call = job.next_call
+        # The last todo's `done_when` may be a command, for which its own route has the time.
+        route = job.route("todo_complete")
+        seconds = max(60, route.seconds) if route else 60
+        return await self.run_activity(
+            table.GATE_FACTS, request, step_summary(job, "gate"), seconds=seconds
+        )
+
+    async def judge_ending(
+        self, job: JobRecord, route: ToolRoute, points: list[GuardPoint], *, approved: bool = False
+    ) -> EndingVerdict:
+        """Ask the guards of the call at hand, which the workflow acts on."""
+        request = EndingRequest(
+            **position_fields(job),
+            points=points,
+            approved=approved,
+            bypass=list(job.bypasses),
+            stop_hook_active=job.stop_hook_active,
+        )
+        if job.next_call < len(job.calls):
+            request.call = job.next_call
+        return await self.run_activity(
+            table.JUDGE_ENDING,
+            request,
+            step_summary(job, f"guards of {route.name}"),
+            seconds=route.seconds + 30,
+            attempts=job.limits.tool_attempts,
+        )
+
+    async def run_transition(self, job: JobRecord, request: TransitionRequest) -> TransitionReply:
+        summary = step_summary(
+            job, f"{request.outcome}; phase {request.number} ({request.purpose}) begins"
+        )
+        return await self.run_activity(table.TRANSITION, request, summary)
+
+    async def close_job(self, job: JobRecord, outcome: Outcome, **details: Any) -> CloseReply:
+        used = job.usage.model_copy()
+        if "call" in details:
+            # The call that ends the job is in the result, which is written before it counts.
+            used.tool_calls += 1
+        request = CloseRequest(
+            **position_fields(job),
+            status=outcome,
+            phases=job.last_phase,
+            rewinds=job.rewinds,
+            usage=used,
+            **details,
+        )
+        summary = step_summary(job, f"job {outcome}")
+        return await self.run_activity(table.CLOSE_JOB, request, summary)
+
+    async def reflect_on_failure(
+        self, job: JobRecord, issue: str, call: int | None
+    ) -> ReflectReply:
+        """What the attempt that failed teaches; never worth holding the job up."""
+        request = ReflectRequest(**position_fields(job), issue=issue[:2000])
+        if call is not None:
+            request.call = call
+        return await self.run_activity(
+            table.REFLECT,
+            request,
+            step_summary(job, "reflection"),
+            seconds=table.model_seconds(job, 2),
+        )
+
+    async def review_job(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:
+        """One reply of the reviewer."""
+        request = ReviewRequest(**position_fields(job), call=job.next_call, number=number)
+        if last:
+            request.last = True
+        return await self.run_activity(
+            table.REVIEW_JOB,
+            request,
+            step_summary(job, f"review call {number + 1}"),
+            seconds=table.model_seconds(job),
+        )
+
+    async def judge_phase(self, job: JobRecord) -> JudgeReply:
+        """Ask the judge about the phase that the call at hand would end."""
+        since = job.phases[job.state.phase.number]
+        request = JudgeRequest(**position_fields(job), call=job.next_call, since=since)
+        return await self.run_activity(
+            table.JUDGE_PHASE,
+            request,
+            step_summary(job, "judge"),
+            seconds=table.model_seconds(job) + 30,
+        )

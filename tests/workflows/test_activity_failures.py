@@ -19,6 +19,7 @@ from temporalio.exceptions import (
 from protocol.state import Data
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed, wait_after_failure
+from workflows.activity_table import SHOW_FOLDER
 
 
 def wrapped(
@@ -103,4 +104,4 @@ async def test_a_cancelled_call_whose_worker_was_lost_is_cancelled(
 
     monkeypatch.setattr(workflow, "execute_activity", fails)
     with pytest.raises(raised):
-        await ActivityCalls().run_activity("model_call", Data(), Data, "", seconds=1, attempts=1)
+        await ActivityCalls().run_activity(SHOW_FOLDER, Data(), "")

@@ -19,10 +19,10 @@ from protocol.requests import LOST_WORKERS
 from rehearsal import Cut, Failure, Reply, Script
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
-from workflows.ending_steps import TURNS
+from workflows.activity_table import TRANSITION
 
 SUMMARY = Reply("The leaves were looked at.")
-LAST = TURNS
+LAST = TRANSITION.attempts
 """The attempt after which the notes have to do."""
 
 
@@ -43,7 +43,7 @@ async def turn(job: Standing, script: Script, attempt: int = 1) -> TransitionRep
         summary=True,
     )
     env = environment(local=False, attempt=attempt, at=time.time())
-    policy = RetryPolicy(maximum_attempts=TURNS + LOST_WORKERS)
+    policy = RetryPolicy(maximum_attempts=LAST + LOST_WORKERS)
     env.info = dataclasses.replace(env.info, retry_policy=policy)
     made: TransitionReply = await env.run(activity, request)
     return made

@@ -1,0 +1,99 @@
+"""The activities that workflows call: reply, time limit and attempts of each, as a table.
+
+Where a row has no time limit, the limit depends on the job and the caller gives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from protocol.endings import (
+    CloseReply,
+    EndingVerdict,
+    GateFactsReply,
+    JudgeReply,
+    ReviewReply,
+    TransitionReply,
+)
+from protocol.notifications import Sent
+from protocol.project_requests import ChildWork, MergeReply, ProjectPrepareReply
+from protocol.record import JobRecord
+from protocol.reflection import ReflectReply
+from protocol.requests import (
+    CheckpointReply,
+    CompactReply,
+    EmptyReply,
+    FolderReply,
+    ImportReply,
+    ModelReply,
+    RecoverReply,
+    RemarksReply,
+    ShowCallReply,
+)
+from protocol.start import CancelStartRequest, PrepareReply, SetModelReply
+from protocol.state import Data
+from protocol.traces import StoreTracesReply
+
+R = TypeVar("R", bound=Data)
+
+MINUTE = 60
+TEN_MINUTES = 10 * MINUTE
+WITHOUT_END = 0
+"""Attempts of a model call: the endpoint comes back, or a person ends the job."""
+UNTIL_SUMMARY = 10
+"""Attempts while the endpoint gives no summary: minutes, or as long as it says."""
+FOR_A_DAY = 150
+"""Attempts with at most ten minutes between two of them."""
+
+
+@dataclass(frozen=True)
+class Activity(Generic[R]):
+    """A row of the table."""
+
+    name: str
+    """As in Temporal's history, and as its module in `activities.steps`."""
+    reply: type[R]
+    attempts: int
+    seconds: int = 0
+
+
+# Starts
+PREPARE = Activity("prepare", PrepareReply, 4, TEN_MINUTES)
+CANCEL_START = Activity("cancel_start", CancelStartRequest, 4, MINUTE)
+
+# Steps
+MODEL_CALL = Activity("model_call", ModelReply, WITHOUT_END)
+COMPACT = Activity("compact", CompactReply, UNTIL_SUMMARY)
+SHOW_CALL = Activity("show_call", ShowCallReply, 4, MINUTE)
+STORE_TRACES = Activity("store_traces", StoreTracesReply, 2, MINUTE)
+WRITE_ERROR = Activity("write_error", EmptyReply, 1, 20)
+
+# Ends of phases and jobs
+GATE_FACTS = Activity("gate_facts", GateFactsReply, 4)
+JUDGE_ENDING = Activity("judge_ending", EndingVerdict, 2)
+JUDGE_PHASE = Activity("judge_phase", JudgeReply, WITHOUT_END)
+REVIEW_JOB = Activity("review_job", ReviewReply, WITHOUT_END)
+REFLECT = Activity("reflect", ReflectReply, 2)
+TRANSITION = Activity("transition", TransitionReply, UNTIL_SUMMARY, TEN_MINUTES)
+CLOSE_JOB = Activity("close_job", CloseReply, 4, TEN_MINUTES)
+
+# What people do
+SHOW_FOLDER = Activity("show_folder", FolderReply, 2, MINUTE)
+TAKE_FOLDER = Activity("take_folder", ImportReply, 4, TEN_MINUTES)
+SET_MODEL = Activity("set_model", SetModelReply, 4, MINUTE)
+KEEP_REMARKS = Activity("tell", RemarksReply, 4, MINUTE)
+FIND_CHECKPOINT = Activity("find_checkpoint", RecoverReply, 2, TEN_MINUTES)
+SEND_NOTIFICATION = Activity("send_notification", Sent, FOR_A_DAY)
+
+# Projects
+PREPARE_PROJECT = Activity("prepare_project", ProjectPrepareReply, 4, TEN_MINUTES)
+TAKE_WORK = Activity("take_work", ChildWork, 4)
+MERGE_WORK = Activity("merge_work", MergeReply, 4, 5 * MINUTE)
+WRITE_PROJECT_STATE = Activity("write_project_state", CheckpointReply, 4, 2 * MINUTE)
+CLOSE_PROJECT = Activity("close_project", CheckpointReply, 4, 2 * MINUTE)
+
+
+def model_seconds(job: JobRecord, calls: int = 1) -> int:
+    """The time limit of an activity that makes so many calls of the model."""
+    return job.limits.model_seconds * calls + 30 * calls
