@@ -1,1 +1,1 @@
-"""The turn from one phase to the next, and what an attempt that failed teaches."""
+"""Transitions between phases, and lessons from failed attempts."""

@@ -10,7 +10,7 @@ from activities.text.tokens import clip_text
 from activities.toolkit.ownership import is_system
 
 MAX_BYTES = 200_000
-"""Of one side of a file that is compared line by line."""
+"""Largest side of a file, in bytes, that is compared line by line."""
 MAX_TOKENS = 16_000
 FILE_TOKENS = 4000
 MAX_FILES = 200
@@ -18,7 +18,7 @@ LEFT_OUT = "this part is left out"
 
 
 def phase_diff(before: Files, after: Files) -> str:
-    """The changes of a phase, bounded; what the system keeps is left out."""
+    """Return a phase's changes in at most `MAX_TOKENS`; system files are left out."""
     changes = [change for change in diff_files(before, after) if not is_system(change.path)]
     names = [
         f"{_change_word(change)} {replace_surrogates(change.path)}"
@@ -58,7 +58,7 @@ def _file_patch(before: Files, after: Files, change: Change) -> str:
 
 
 def _side_content(files: Files, entry: FileEntry | None) -> bytes | None:
-    """One side; None for what is too large."""
+    """Return the content of one side; None if it is too large."""
     if entry is None or entry.kind == "folder":
         return b""
     return None if entry.size > MAX_BYTES else files.read_entry(entry)

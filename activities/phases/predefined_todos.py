@@ -1,4 +1,4 @@
-"""The lists that the configuration brings, and which of their todos the workspace shows as done."""
+"""Todo lists from the configuration, and which todos the workspace shows as done."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ The work is one list, which the agent's configuration brings.
 def predefined_todos(
     config: AgentConfig, purpose: Purpose, instructions: str, page: str = ""
 ) -> list[Todo]:
-    """The list of a strategic phase; instructions may bring their own final todos.
+    """Return the todos of a strategic phase; instructions may list the final todos themselves.
 
     Args:
-        config: The agent's.
-        purpose: Of the phase.
-        instructions: The job's.
-        page: Path of the archive page that was just written; it completes what asks for it.
+        config: The agent's configuration.
+        purpose: Purpose of the phase.
+        instructions: The job's instructions.
+        page: Path of the archive page just written; completes the todo that asks for it.
     """
     entries: list[PredefinedTodo] = getattr(config.todos, purpose) or config.todos.rewind
     if purpose == "final" and (listed := listed_under(instructions, "Final todos")):
@@ -56,14 +56,14 @@ def predefined_todos(
 
 
 def begin_configured_list(snapshot: Snapshot, number: int) -> None:
-    """Begin with the list that the agent brings, and with a plan of one phase that says so.
+    """Start the agent's configured todo list as a plan of one phase.
 
-    Every box of the plan is a todo. The last todo covers the items that were given. Where the job
-    goes on from an earlier attempt, its plan is replaced and what was open in it dropped.
+    Each todo is a box of the plan. The last todo also covers the items that were open before. If
+    the job continues an earlier attempt, that attempt's open plan items are dropped.
 
     Args:
         snapshot: The job before the phase; changed in place.
-        number: Of the phase.
+        number: Number of the phase.
     """
     config, before = snapshot.config, snapshot.state
     todos = _numbered_todos(config.todos.work)
@@ -96,15 +96,15 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
 
 
 def updated_files(snapshot: Snapshot) -> list[str]:
-    """The files that open todos bring up to date and that changed in the running phase."""
+    """Return files that open todos update and that changed in the running phase."""
     phase = snapshot.state.phase
     paths = dict.fromkeys(todo.updates for todo in phase.open_todos if todo.updates)
     return [path for path in paths if _changed_at(snapshot.changes, path) > phase.since]
 
 
 def completed_by_job_end(snapshot: Snapshot) -> list[int]:
-    """Ids of the open todos that an accepted `job_complete` finds done: those whose file changed,
-    and the last one of a strategic list, which it is itself where that one does not hand over."""
+    """Return ids of open todos that an accepted `job_complete` completes: those whose file
+    changed, and the last one, except for a bootstrap list that ends in a handover."""
     phase, updated = snapshot.state.phase, updated_files(snapshot)
     last = phase.todos[-1]
     ends_job = phase.purpose != "bootstrap" or "job_complete" in last.content
@@ -116,7 +116,7 @@ def completed_by_job_end(snapshot: Snapshot) -> list[int]:
 
 
 def complete_ticked(todos: Sequence[Todo], ended: Phase, plan: Sequence[PlanPhase]) -> None:
-    """Complete the todo that marks progress where every box of the phase that ended is ticked."""
+    """Complete the plan's progress todo if every box of the ended phase is ticked."""
     place = ended.plan_position - 1
     if ended.kind != "tactical" or not 0 <= place < len(plan) or plan[place].is_open:
         return
@@ -133,6 +133,6 @@ def _numbered_todos(entries: Sequence[PredefinedTodo]) -> list[Todo]:
 
 
 def _changed_at(changes: Files, path: str) -> int:
-    """The step that last changed a path; 0 if none has."""
+    """Return the step that last changed a path; 0 if none has."""
     raw = changes.tree_entry(parts_of(path))
     return int(changes.store.read(raw.id)) if raw else 0

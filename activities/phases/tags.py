@@ -1,4 +1,4 @@
-"""Tags by which a job's repository names the checkpoint that each phase starts from."""
+"""Git tags for the checkpoint that each phase starts from."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _TAG = re.compile(r"phase/0*(\d+)")
 
 
 def phase_tag(number: int) -> str:
-    """`phase/0003`."""
+    """Return the tag of a phase, such as `phase/0003`."""
     return f"phase/{number:04d}"
 
 
 def phase_starts(checkpoints: Checkpoints) -> dict[int, str]:
-    """Start checkpoints of a job's phases."""
+    """Map each phase's number to its start checkpoint."""
     return {
         int(match[1]): commit
         for tag, commit in checkpoints.tags().items()

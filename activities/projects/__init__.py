@@ -1,1 +1,1 @@
-"""A project's git repository, and what the system finds in the work of its jobs."""
+"""A project's git repository, and checks of its jobs' work."""

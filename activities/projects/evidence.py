@@ -1,7 +1,7 @@
-"""Evidence of checks that no command can make: tool results of a tester's job, such as a look at a
-page in a browser, as the conversation has them.
+"""Evidence for checks that no command can make, such as a look at a page in a browser.
 
-What came before the files under test were last changed shows nothing of them as they are.
+The evidence is tool results in the conversation of a tester's job. Results from before the last
+change of the files under test do not count.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from protocol.text import one_line
 
 MAX_NAMED = 10
 MAX_PROOFS = 3
-"""Tool results that are kept of a check."""
+"""Tool results kept per check."""
 
 
 @dataclass(frozen=True)
 class ToolRun:
-    """Something that was run."""
+    """A tool call and the start of its result."""
 
     step: int
     tool: str
     call: str
     """`browser_click {"ref": "e3"}`"""
     head: str
-    """The first line of its answer; empty when it gave nothing."""
+    """The first non-blank line of the result; empty if there is none."""
     phase: int
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What there is to go by."""
+    """Tool results that support a tester's verdict."""
 
     runs: dict[Check, list[ToolRun]] = field(default_factory=dict)
-    """For each check, the runs of the tools that prove it, oldest first."""
+    """For each check, runs of the tools that prove it, oldest first."""
     changed: int = 0
     """The step at which a file under test last changed; 0 if none did."""
     altered: list[str] = field(default_factory=list)
-    """Files under test that are not as they were handed over."""
+    """Files under test that differ from the handed-over product."""
 
 
 def read_evidence(snapshot: Snapshot) -> Evidence:
-    """What the record says of a tester's job, from one of its checkpoints."""
+    """Collect the evidence in a checkpoint of a tester's job."""
     link = snapshot.link
     if link is None:
         return Evidence()
@@ -80,14 +80,14 @@ def read_evidence(snapshot: Snapshot) -> Evidence:
         altered=[
             f"{link.folder}/{change.path}"
             for change in (diff_files(handed, now) if handed else ())
-            # What running leaves beside the product, or in its caches and logs, is no part of it.
+            # Files that a run adds, caches and logs are not part of the product.
             if change.old is not None and not differs(f"{link.folder}/{change.path}")
         ],
     )
 
 
 def verdict_problems(handoff: Handoff, verdict: TesterVerdict, evidence: Evidence) -> list[str]:
-    """What is wrong with a verdict by itself, and of what it claims no tool shows anything."""
+    """Return what is wrong with a verdict, including claims that no tool result supports."""
     problems: list[str] = []
     by_check = {result.check: result for result in verdict.checks}
     if missing := [check for check in handoff.checks if check not in by_check]:
@@ -117,7 +117,7 @@ def verdict_problems(handoff: Handoff, verdict: TesterVerdict, evidence: Evidenc
 
 
 def _check_problems(check: Check, handoff: Handoff, evidence: Evidence) -> list[str]:
-    """Why no tool shows what the verdict says of one check; empty when one does."""
+    """Return why no tool result supports the verdict on a check; empty if one does."""
     runs = evidence.runs.get(check, [])
     tools = ", ".join(handoff.proof.get(check, [])) or "none"
     way_out = "hand over a list with todo_write with a todo for it"
@@ -140,7 +140,7 @@ def _check_problems(check: Check, handoff: Handoff, evidence: Evidence) -> list[
 
 
 def tool_proofs(snapshot: Snapshot, commit: str) -> list[Proof]:
-    """The newest tool results that show a check which no command can make."""
+    """Return the newest tool results that prove checks which no command can make."""
     if snapshot.link is None:
         return []
     handoff, evidence = snapshot.link.handoff, read_evidence(snapshot)
@@ -168,7 +168,7 @@ def _subfolder(files: Files, folder: str) -> Files:
 
 
 def _tool_runs(snapshot: Snapshot) -> Iterator[ToolRun]:
-    """Calls of other tools, of all phases, that were carried out and did not fail."""
+    """Yield successful tool calls of all phases, except commands."""
     earlier = [
         (int(entry.path), Conversation(snapshot.history.subfolder(entry.path)))
         for entry in snapshot.history.children()

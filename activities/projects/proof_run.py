@@ -1,8 +1,8 @@
-"""The system's own run of a feature's checks, on the very tree that is handed over.
+"""The system's own run of a feature's checks on the tree that is handed over.
 
-Each command is run in the sandbox in a fresh copy of that tree and nothing else. Where the runner
-is Python's it is run once more with a test that fails put into each file of tests: a run that does
-not say so was no test. What was accepted before is run again as well.
+Each command runs in the sandbox in a fresh copy of that tree. With a Python runner it runs again
+with a failing test added to each test file; a run that does not report the failure proves nothing.
+Commands accepted earlier are run again as well.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from protocol.state import Data
 from protocol.text import end_of
 
 END = 800
-"""Characters of the output's end that are kept, and shown."""
+"""Characters kept and shown of the end of the output."""
 NOT_SEEN = (
     "a test of the system's own, which fails, was put beside the others and the run does not show "
     "it as failed, so that it shows nothing of them either"
@@ -55,11 +55,11 @@ UNCOUNTED = (
 
 
 class ProofResult(Data):
-    """What came of running the checks of a handoff."""
+    """Result of running the checks of a handoff."""
 
     proofs: list[Proof] = Field(default_factory=list)
     problems: list[str] = Field(default_factory=list)
-    """What is wrong, a paragraph each; empty when everything is proved."""
+    """One paragraph per problem; empty when everything is proved."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,16 @@ class ProofRunner:
     job: str
     shell: ShellConfig
     folder: str
-    """Where agents see the product."""
+    """Path of the product in agents' workspaces."""
 
     def run_checks(self, product: Files, handoff: Handoff, before: Files | None) -> ProofResult:
-        """Run every check that has a command, and what was accepted before.
+        """Run every check that has a command, and the commands accepted earlier.
 
         Args:
-            before: The product as it was last accepted.
+            before: The product as last accepted.
 
-        Raises OSError: the machine failed, not a command.
+        Raises:
+            OSError: The machine failed, not a command.
         """
         result = ProofResult(problems=find_stand_ins(product, before))
         if result.problems:
@@ -107,7 +108,7 @@ class ProofRunner:
     def run_check(
         self, product: Files, check: Check, command: CheckCommand, before: Files | None
     ) -> Proof:
-        """Run one check, and whether it proves something by itself."""
+        """Run one check and decide whether the run proves anything."""
         run = Proof(check=check, ran=command.command, passed=False)
         run.why = runners.command_fault(command.command)
         if not run.why and (changed := changed_definitions(command.command, before, product)):
@@ -131,7 +132,7 @@ class ProofRunner:
     def run_command(
         self, product: Files, command: CheckCommand
     ) -> tuple[sandbox.CommandResult, RunCounts | None]:
-        """Run a command in a fresh copy, and how many tests it ran."""
+        """Run a command in a fresh copy; also return its test counts, None if unknown."""
         layout = Files.empty(product.store).with_tree_entry(
             (self.folder,), TreeEntry(FOLDER, bytes.fromhex(product.id))
         )
@@ -140,7 +141,7 @@ class ProofRunner:
             reports.mkdir()
             report_path = private.path / self.folder / command.report if command.report else None
             if report_path and report_path.parent.resolve().is_relative_to(private.path.resolve()):
-                # One that lies in the repository is of an earlier run.
+                # A report inside the repository is from an earlier run.
                 report_path.unlink(missing_ok=True)
             seen_at = (
                 sandbox.SANDBOX_WORKSPACE
@@ -163,7 +164,7 @@ class ProofRunner:
     def _failing_test_problem(
         self, product: Files, command: CheckCommand, counts: RunCounts
     ) -> str:
-        """Why the run shows nothing, since a test that must fail does not."""
+        """Return why the run fails to report an added failing test; empty if it reports it."""
         if counts.runner not in ("pytest", "unittest"):
             return ""
         name = f"test_{secrets.token_hex(4)}"
@@ -190,7 +191,7 @@ class ProofRunner:
         return "" if named else NOT_SEEN
 
     def _still_holds(self, product: Files, accepted: AcceptedRun) -> Iterator[str]:
-        """Why what was accepted before is so no longer."""
+        """Run an accepted command again and yield why it no longer passes."""
         command = CheckCommand(
             command=accepted.command, seconds=accepted.seconds, report=accepted.report
         )
@@ -205,7 +206,7 @@ class ProofRunner:
             )
 
     def describe_failure(self, run: Proof) -> str:
-        """What is wrong with a run, for whoever has to mend it."""
+        """Describe a failed run for whoever has to fix it."""
         text = (
             f"The system ran `{run.ran}` at the top of {self.folder}/ for the check {run.check}: "
             f"{run.why}."
@@ -216,7 +217,7 @@ class ProofRunner:
 
 
 def regression_reason(run: Proof, accepted: AcceptedRun | None, handoff: Handoff) -> str:
-    """What a run shows less than the same command did before."""
+    """Return how a run proves less than the accepted run of the same command; else empty."""
     if accepted is None:
         return ""
     if why := _fewer_tests(run, accepted):
@@ -245,7 +246,7 @@ def _fewer_tests(run: Proof, accepted: AcceptedRun) -> str:
 
 
 def _record_outcome(run: Proof, ended: sandbox.CommandResult, counts: RunCounts | None) -> None:
-    """Take in how a command ended."""
+    """Record how a command ended."""
     text = redact(replace_surrogates(ended.output)).strip()
     run.end = end_of(text, END)
     run.cut = run.end != text
@@ -272,7 +273,7 @@ def _count_text(count: int) -> str:
 
 
 def _shell_line(command: str, folder: str, report: str) -> str:
-    """What the sandbox's shell is given. With a pipe any part that fails counts."""
+    """Return the sandbox's shell line; if a pipe is used, any failing part fails it."""
     variables = {"PYTEST_ADDOPTS": f"--junitxml={report}", "GOFLAGS": "-v"}
     variables["PYTHONDONTWRITEBYTECODE"] = "1"
     setting = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
@@ -282,7 +283,7 @@ def _shell_line(command: str, folder: str, report: str) -> str:
 
 
 def _read_report_file(path: Path, within: Path) -> bytes | None:
-    """What a command left in a file, if it is one and lies within."""
+    """Read a report that a command wrote; None if missing or outside `within`."""
     try:
         if not path.resolve().is_relative_to(within.resolve()):
             return None
@@ -297,10 +298,10 @@ def _read_report_file(path: Path, within: Path) -> bytes | None:
 
 
 def prove_handoff(root: Root, job: str, snapshot: Snapshot, product: str) -> ProofResult:
-    """What the checks of a job's handoff come to on a tree of the project's repository.
+    """Run the checks of a job's handoff on a tree of the project's repository.
 
-    One that passed is kept for this handoff and this tree, so that the project need not run it
-    again; a run that was interrupted, or failed, is made anew.
+    A passing result is cached for this handoff and tree, so the project need not run it again.
+    Failed and interrupted runs are not cached.
     """
     link = snapshot.link
     if link is None or not link.handoff.tests:

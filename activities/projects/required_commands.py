@@ -1,4 +1,4 @@
-"""What a project needs in the sandbox, tried before anything costs money."""
+"""Try out the commands a project needs in the sandbox before anything costs money."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from protocol.project_start import ProjectStart
 from protocol.text import as_sentence, end_of, one_line
 
 SECONDS = 60
-"""That one may take."""
+"""Time limit of one command."""
 MAX_SHOWN = 150
-"""Characters of what it printed."""
+"""Characters shown of a command's output."""
 REMEDY = (
     "Install it where the sandbox sees it: with the system's packages, or in a virtual environment "
     "that shell.readable and shell.path name (for a project under `set`, docs/sandbox.md)"
@@ -24,13 +24,13 @@ REMEDY = (
 
 
 def required_commands(start: ProjectStart) -> list[str]:
-    """The commands that have to work: those that are named, and the runners of settled tests."""
+    """Return the commands that must work: those in `needs` and the runners of settled tests."""
     runners = [runner_probe(test.command) for test in start.tests.values()]
     return list(dict.fromkeys(filter(None, [*start.needs, *runners])))
 
 
 def failing_need(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
-    """The first of its needs that does not work for one of its agents, and why; else empty."""
+    """Return the first need that fails for one of the agents, and why; empty if none does."""
     commands = required_commands(start)
     shells = {config.shell.model_dump_json(): config.shell for config in agents} if commands else {}
     for shell in shells.values():

@@ -1,7 +1,7 @@
-"""Test runners: which commands can be a proof, and how many tests one ran.
+"""Test runners: which commands can prove something, and how many tests a run executed.
 
-A count comes from JUnit XML where the runner writes it, else from the closing line of one that is
-known. What a command prints beside that counts for nothing.
+Counts come from JUnit XML where the runner writes it, else from the summary line of a known runner.
+All other output is ignored.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ INSPECTION_PROGRAMS = frozenset(
     | {"mkdir", "printf", "pwd", "sed", "sort", "stat", "tail", "tee", "test", "tree", "wc"}
     | {"which", "export", "sleep", "cp", "rm", "touch"}
 )
-"""Programs that show, count or prepare; what they end with says nothing of a product."""
+"""Programs that show, count or prepare; their exit code says nothing about a product."""
 FORBIDDEN = frozenset(
     {"!", ".", "alias", "eval", "exec", "exit", "false", "set", "source", "trap", "true", "unset"}
     | {"unalias", "builtin", "command", "kill", "enable", "hash", "shopt", "return", "disown"}
 )
-"""Words of the shell by which an exit code stops being that of the tests."""
+"""Shell words that detach the exit code from the tests."""
 VARIABLES = re.compile(
     r"(?:PATH|BASH_ENV|ENV|BASH_FUNC\w*|LD_\w+|PYTEST_\w+|PYTHONHOME|PYTHONSTARTUP|GOFLAGS|HOME)"
     r"\+?=",
 )
-"""Variables that decide which programs are run, or what a runner does."""
+"""Variables that decide which programs run or what a runner does."""
 SELECTION_OPTIONS = frozenset(
     {"-k", "--deselect", "--collect-only", "--co", "--junitxml", "--junit-xml"}
     | {"-x", "--exitfirst", "--maxfail", "--failfast"}
 )
-"""Options by which not all tests are run, or reported where the system does not look."""
+"""Options that run only some of the tests, or write the report where it is not read."""
 _CODE = frozenset({"-c", "-ec", "-lc", "-uc"})
 _CODE_OF_OTHERS = frozenset({"-e", "-r", "--eval", "eval", "-p"})
 _INLINE = {
@@ -42,7 +42,7 @@ _INLINE = {
 }
 """Options by which a program takes code from its command line."""
 MODULES = frozenset({"pytest", "unittest", "coverage", "nose2", "tox", "nox"})
-"""Runners that Python starts as modules."""
+"""Runners that are started with `python -m`."""
 MAX_XML = 50_000_000
 _OPERATORS = frozenset(
     {";", "&", "&&", "||", "|", ";;", "|&", "(", ")", "<", ">", ">>", "<<", ">&"}
@@ -52,20 +52,20 @@ _ASSIGNMENT = re.compile(r"\w+\+?=")
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What a run of tests counted."""
+    """Test counts of one run."""
 
     tests: int
-    """Those that were run: without the skipped ones."""
+    """Tests that ran; skipped ones are excluded."""
     failed: int = 0
     skipped: int = 0
     failures: tuple[str, ...] = ()
-    """Names of those that failed, where they are known."""
+    """Names of failed tests, where known."""
     runner: str = ""
-    """Whose count it is: `pytest`, `go`, …"""
+    """Runner that reported the counts, such as `pytest`; empty if unknown."""
 
 
 def command_fault(command: str) -> str:
-    """Why a command cannot prove anything; empty when it can."""
+    """Return why a command cannot prove anything; empty if it can."""
     if "`" in command or "$(" in command or "<(" in command:
         return "leave out commands within the command"
     if "\n" in command.strip() or "\0" in command:
@@ -98,10 +98,10 @@ def command_fault(command: str) -> str:
 
 
 def simple_commands(command: str) -> list[list[str]]:
-    """The words of each program that a line starts, without its variables.
+    """Split a command line into the words of each program it starts, without assignments.
 
     Raises:
-        ValueError: what else is in it than `&&`, `|` and `2>&1`; says what to do.
+        ValueError: It uses more than `&&`, `|` and `2>&1`; the message says what to change.
     """
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
@@ -132,7 +132,7 @@ def simple_commands(command: str) -> list[list[str]]:
 
 
 def runner_probe(command: str) -> str:
-    """A command that shows whether the runner is there, for those of which that is known."""
+    """Return a command that shows whether the test runner is installed; empty if unknown."""
     for words in _readable_commands(command):
         if words[0] == "pytest":
             return "pytest --version"
@@ -142,13 +142,13 @@ def runner_probe(command: str) -> str:
 
 
 def lacks_runner(code: int | None, output: str, command: str) -> bool:
-    """Whether a run says that the test runner itself is not there."""
+    """Return whether the output shows that the test runner itself is missing."""
     if code in (126, 127):
         return True
     modules = [
         words[words.index("-m") + 1] for words in _readable_commands(command) if "-m" in words[:-1]
     ]
-    # Any other is the product's own, which may not be made yet.
+    # Any other module belongs to the product and may not be written yet.
     return any(name in MODULES and f"No module named {name}" in output for name in modules)
 
 
@@ -159,11 +159,11 @@ def _readable_commands(command: str) -> list[list[str]]:
         return []
 
 
-# What came of a run
+# Results of a run
 
 
 def read_junit(data: bytes) -> RunCounts | None:
-    """The counts of a JUnit XML report; None if it is none."""
+    """Return the counts of a JUnit XML report; None if the data is not a report."""
     if len(data) > MAX_XML:
         return None
     try:
@@ -187,7 +187,7 @@ def read_junit(data: bytes) -> RunCounts | None:
 
 
 def read_summary_line(output: str, command: str) -> RunCounts | None:
-    """The counts of the last closing line that the command's runner writes; None without one."""
+    """Return the counts in the last summary line of the command's runner; None without one."""
     results = []
     for name in _runners_of(command):
         position, counts = SUMMARY_READERS[name](output)
@@ -197,12 +197,12 @@ def read_summary_line(output: str, command: str) -> RunCounts | None:
 
 
 def is_python(command: str) -> bool:
-    """Whether it starts Python's runners and no others."""
+    """Return whether the command starts only Python's runners."""
     return set(_runners_of(command)) <= {"pytest", "unittest"}
 
 
 def _runners_of(command: str) -> Collection[str]:
-    """Runners whose closing line can be that of the command: of what it starts itself, else all."""
+    """Return runners whose summary line may appear: those the command starts, else all."""
     runners: set[str] = set()
     for words in _readable_commands(command):
         program = words[0].rpartition("/")[2].rstrip("0123456789.")
@@ -222,11 +222,11 @@ _STARTS = {
     **{name: frozenset({name}) for name in ("go", "cargo", "rspec", "dotnet", "ctest")},
     **dict.fromkeys(("mvn", "phpunit"), frozenset({"surefire"})),
 }
-"""Runners that a program can start, where that is settled."""
+"""Runners that each program can start, where known."""
 
 
 def read_coverage(output: str) -> float | None:
-    """The total coverage that a run printed last."""
+    """Return the total coverage printed last, in percent; None if there is none."""
     matches = _COVERAGE.findall(output)
     return float(next(filter(None, matches[-1]))) if matches else None
 
@@ -315,7 +315,7 @@ def _named_number(text: str, word: str) -> int:
 
 
 def _jest_counts(output: str) -> tuple[int, RunCounts | None]:
-    """Of Jest and Vitest."""
+    """Read the summary of Jest or Vitest."""
     line = _last_match(r"^\s*Tests:?\s+(?=.*\d+ (?:passed|failed|skipped|todo)).*$", output)
     if line is None:
         return NO_COUNTS
@@ -335,7 +335,6 @@ def _mocha_counts(output: str) -> tuple[int, RunCounts | None]:
 
 
 def _rspec_counts(output: str) -> tuple[int, RunCounts | None]:
-    """Of RSpec."""
     line = _last_match(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?", output)
     if line is None:
         return NO_COUNTS
@@ -344,7 +343,7 @@ def _rspec_counts(output: str) -> tuple[int, RunCounts | None]:
 
 
 def _surefire_counts(output: str) -> tuple[int, RunCounts | None]:
-    """Of Maven and PHPUnit."""
+    """Read the summary of Maven or PHPUnit."""
     line = _last_match(r"^.*\bTests(?: run)?: (\d+), .*$|^OK \((\d+) tests?, .*$", output)
     if line is None:
         return NO_COUNTS

@@ -1,8 +1,7 @@
-"""What in a product would stand in for its test runner, or settle what a test comes to.
+"""Files in a product that replace its test runner or change test results.
 
-A test that is run shows something only where the product does not decide how it is run. Names and
-words are looked for here; `activities.projects.proof_run` adds a failing test besides and looks
-that it fails.
+A test proves something only if the product cannot change how it is run. This module searches for
+names and words; `activities.projects.proof_run` also adds a failing test and checks that it fails.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ HOOKS = (
     *("pytest_report_teststatus", "pytest_cmdline_main", "pytest_collection_modifyitems"),
     *("pytest_exception_interact", "pytest_unconfigure", "pytest_report_to_serializable"),
 )
-"""Hooks of pytest by which a product could change which tests are run, or what they come to."""
+"""pytest hooks by which a product could change which tests run, or their results."""
 WORDS = (*HOOKS, "_pytest", "os._exit", "PYTEST_ADDOPTS")
 _WORDS = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, WORDS))})\b")
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__|e2e|testing)/|(?:^|/)test_[^/]*$"
@@ -52,15 +51,15 @@ SCRIPTS = ("scripts", "jest", "mocha", "vitest", "ava")
 
 
 def is_test(path: str) -> bool:
-    """Whether a file belongs to the tests of a product, by its place or its name."""
+    """Return whether a file belongs to the tests, by its folder or name."""
     return _OF_TESTS.search(path) is not None
 
 
 def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
-    """What stands in for a test runner, a sentence each; empty when nothing does.
+    """Return one sentence per file that replaces a test runner or changes its results.
 
     Args:
-        before: The product as it was last accepted: what is as it was there may stay.
+        before: The product as last accepted; files unchanged since then are allowed.
     """
     problems: list[str] = []
     accepted = {(each.path, each.id) for each in before.walk()} if before else set()
@@ -88,10 +87,10 @@ def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
 def python_texts(
     product: Files, *, but: Collection[tuple[str, str]] = ()
 ) -> Iterable[tuple[str, str]]:
-    """The Python files of a product that can be read, each with its text.
+    """Yield path and text of each Python file of a product that can be decoded.
 
     Args:
-        but: Those that are left out, by path and id.
+        but: Files to leave out, by path and id.
     """
     for entry in product.walk():
         if (entry.path, entry.id) in but:
@@ -104,11 +103,10 @@ def python_texts(
 
 
 def with_failing_tests(product: Files, name: str) -> tuple[Files, int]:
-    """The product with two tests in each Python file of tests, and in how many files.
+    """Add two failing tests to each Python test file; also return how many files changed.
 
-    They fail wherever they are run: a run that does not say so tells nothing of the other tests.
-    One is a method with that name, for every runner; the other, for pytest alone, is a function
-    with the name and `FUNCTION` after it.
+    A run that does not report their failure proves nothing. One test is a method called `name`,
+    for every runner; the other is a function called `name` plus `FUNCTION`, for pytest only.
     """
     changed, count = product, 0
     for path, text in python_texts(product):
@@ -131,7 +129,7 @@ def with_failing_tests(product: Files, name: str) -> tuple[Files, int]:
 
 
 def renames_tests(product: Files) -> bool:
-    """Whether pytest is told there that functions of tests have other names than `test_…`."""
+    """Return whether pytest is configured with function names other than `test_…`."""
     settings = [product.entry(name) for name in PYTEST_FILES]
     return any(
         entry and entry.kind == "file" and b"python_functions" in product.read_entry(entry)
@@ -140,7 +138,7 @@ def renames_tests(product: Files) -> bool:
 
 
 def _after_head(text: str) -> int:
-    """The line after a module's docstring and its imports from the future."""
+    """Return the line after a module's docstring and its `__future__` imports."""
     place = 0
     for index, node in enumerate(ast.parse(text).body):
         is_doc = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -152,7 +150,7 @@ def _after_head(text: str) -> int:
 
 
 def changed_definitions(command: str, before: Files | None, now: Files) -> list[str]:
-    """Files that say what the command runs and are not as they were accepted."""
+    """Return files that define what the command runs and differ from the accepted ones."""
     if before is None:
         return []
     changed, folder = list[str](), ""
@@ -169,7 +167,7 @@ def changed_definitions(command: str, before: Files | None, now: Files) -> list[
 
 
 def _definition_files(words: list[str], folder: str, product: Files) -> list[str]:
-    """Files of the product that a program is told what to run by."""
+    """Return the product's files that define what a program runs."""
     program = words[0].rpartition("/")[2]
     named = [*BUILD_FILES.get(program, ())]
     if program in ("npm", "yarn", "pnpm", "bun"):
@@ -188,7 +186,7 @@ def _is_file(product: Files, path: str) -> bool:
 
 
 def _definition_content(product: Files, path: str) -> Any:
-    """What a file says of how tests are run; None if it is not there."""
+    """Return the part of a file that defines how tests run; None if the file is missing."""
     if not _is_file(product, path):
         return None
     data = product.read(path)

@@ -1,1 +1,1 @@
-"""Redaction: credentials are hidden before text leaves the worker."""
+"""Redaction: hide credentials before text leaves the worker."""

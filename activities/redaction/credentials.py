@@ -1,8 +1,8 @@
-"""Credentials that this worker was given, by their value: hidden wherever they would be told.
+"""Credentials of this worker, found by value and hidden wherever text leaves the worker.
 
-They are those variables of the environment whose name says so (`…_KEY`, `…_TOKEN`, `…_PASSWORD`,
-…), those that the configuration names as holding one, passwords within addresses, and the headers
-that traces and metrics are sent with, or that git sends.
+Sources: environment variables named like a credential (`…_KEY`, `…_TOKEN`, `…_PASSWORD`, …) or
+named by the configuration, passwords within addresses, and the headers sent by git and with traces
+and metrics.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from urllib.parse import unquote, urlsplit
 
 HIDDEN = "[redacted]"
 MIN_CHARACTERS = 8
-"""Characters: hiding less would tear words apart."""
+"""Shorter values are not hidden: replacing them would tear words apart."""
 WORD = 16
-"""Letters alone are taken for a word, not a credential, below so many characters."""
+"""Values of letters only that are shorter than this count as words, not credentials."""
 _NAME = re.compile(
     r"(?:^|_)(?:KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIALS?)$",
     re.IGNORECASE,
@@ -29,20 +29,20 @@ _GIT_HEADER = re.compile(r"http\.(?:.+\.)?extraheader", re.IGNORECASE)
 _IN_ADDRESS = re.compile(r"://[^\s/@]*:([^\s/@]+)@")
 _named: set[str] = set()
 _given: deque[str] = deque(maxlen=200)
-"""Values that no variable holds, the newest last."""
+"""Values from commands rather than variables, newest last."""
 
 
 def credential_value(variable: str) -> str | None:
-    """The value of a variable that the configuration says holds a credential."""
+    """Return the variable's value, and hide it from now on."""
     _named.add(variable)
     return os.environ.get(variable)
 
 
 def api_key(variable: str) -> str:
-    """The key that it holds, without white space around it; empty where there is none.
+    """Return the variable's value without surrounding white space; empty if it is not set.
 
     Raises:
-        ValueError: no header can hold it, which a client would tell as its endpoint's fault.
+        ValueError: No header can carry it; a client would report that as the endpoint's fault.
     """
     key = (credential_value(variable) or "").strip()
     if not (key.isascii() and key.isprintable()):
@@ -51,19 +51,19 @@ def api_key(variable: str) -> str:
 
 
 def register_variables(variables: Iterable[str]) -> None:
-    """Their values are hidden from here on, whether they have been used or not."""
+    """Hide the variables' values from now on, whether or not they are ever read."""
     _named.update(variables)
 
 
 def hide_value(value: str) -> None:
-    """A credential that a command gave is hidden from here on."""
+    """Hide a credential that a command printed."""
     if value not in _given:
         _given.append(value)
         refresh_values()
 
 
 def hide_credentials(text: str) -> str:
-    """The text without the values of this worker's credentials."""
+    """Replace the values of this worker's credentials in the text."""
     for value in _credential_values(len(_named)):
         if value in text:
             text = text.replace(value, HIDDEN)
@@ -71,20 +71,20 @@ def hide_credentials(text: str) -> str:
 
 
 def hide_in_json(written: bytes) -> bytes:
-    """The same of JSON, in which some characters are escaped, and of JSON in its strings."""
+    """Replace credentials in JSON, including JSON nested in its strings."""
     for value in _json_values(len(_named)):
         written = written.replace(value, HIDDEN.encode())
     return written
 
 
 def refresh_values() -> None:
-    """The values are others: a command gave one, or the environment of a test is another."""
+    """Drop the cached values, after a command printed one or a test changed the environment."""
     _credential_values.cache_clear()
     _json_values.cache_clear()
 
 
 def without_credentials(address: str) -> str:
-    """An address as it may be told and kept: without user, password, query and fragment."""
+    """Return an address without user, password, query and fragment, safe to show and store."""
     parts = urlsplit(address)
     netloc = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=netloc, query="", fragment="").geturl()
@@ -92,18 +92,18 @@ def without_credentials(address: str) -> str:
 
 @lru_cache(maxsize=1)
 def _credential_values(named: int) -> list[str]:
-    """The longest first, since one may be part of another.
+    """Return the values to hide, longest first because one may be part of another.
 
-    A worker's environment stays as it was when the worker began, and reading it costs too much to
-    be done at every step; once more names are known, `named` in all, it is read again.
+    Cached, because a worker's environment does not change and is too slow to read at every step.
+    `named`, the number of known names, is the cache key.
     """
     values: set[str] = set(_given)
     for name, value in os.environ.items():
         if name in _named or _NAME.search(name):
-            # Keys of the codec stand there with their ids, several in a row.
+            # Codec keys are listed with their ids, several in one variable.
             values |= {value, *re.split(r"[,:\s]+", value)}
         if _HEADERS.fullmatch(name):
-            # As in `Authorization=Bearer%20…,api-key=…`.
+            # Format: `Authorization=Bearer%20…,api-key=…`.
             for pair in value.split(","):
                 decoded = unquote(pair.partition("=")[2]).strip()
                 values |= {pair.partition("=")[2].strip(), decoded, *decoded.split()}
@@ -118,7 +118,7 @@ def _credential_values(named: int) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _json_values(named: int) -> list[bytes]:
-    """The same as they stand in JSON: arguments of calls are JSON in a string of it."""
+    """Return the values as escaped in JSON, once and twice: call arguments are nested JSON."""
     once = [_escape_json(value) for value in _credential_values(named)]
     every = dict.fromkeys(value for escaped in once for value in (_escape_json(escaped), escaped))
     return [value.encode("utf-8", "replace") for value in every]

@@ -1,4 +1,4 @@
-"""What looks like a credential, and text without it."""
+"""Recognise text that looks like a credential, and redact it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from config.schema.guards import Match
 _NAMES = re.compile(r"[A-Za-z_]\w*(?P<part>\.[A-Za-z_]\w*)*[.,;]*")
 """A name, or an attribute such as `settings.key2`."""
 MOST_DIGITS = 4
-"""In those of code, such as `base64.b64decode`; a key has more."""
+"""Maximum of digits in such a name, as in `base64.b64decode`; keys have more."""
 
 
 def looks_random(text: str, bits: float) -> bool:
-    """Whether a text is rather a key than words: letters and digits, so many bits a character."""
+    """Return whether a text has letters and digits and at least this entropy per character."""
     mixed = any(char.isdigit() for char in text) and any(char.isalpha() for char in text)
     return mixed and entropy(text) >= bits
 
 
 def entropy(text: str) -> float:
-    """Shannon's, in bits per character."""
+    """Return the Shannon entropy, in bits per character."""
     counts = Counter(text).values()
     return -sum(n / len(text) * math.log2(n / len(text)) for n in counts)
 
 
 def is_secret(hit: Any, bits: float) -> bool:
-    """Whether the group `value` of a match holds what looks random, and is not a piece of code.
+    """Return whether a match's group `value` looks random and is not code.
 
-    Code stands without quotes: `secret = hashlib.sha256(seed)`, `api_key=settings.key2`.
+    Code has no quotes: `secret = hashlib.sha256(seed)`, `api_key=settings.key2`.
     """
     start, end = hit.span(hit.re.groupindex["value"])
     text, value = hit.string, hit.group("value")
@@ -49,7 +49,7 @@ def is_secret(hit: Any, bits: float) -> bool:
 
 
 def has_content(text: str, match: Match) -> bool:
-    """Whether one of the match's content patterns is in the text."""
+    """Return whether the text matches one of the content patterns."""
     return any(
         "value" not in compile_cached(pattern).groupindex or is_secret(hit, match.random or 0)
         for pattern in candidate_patterns(tuple(match.content), text)
@@ -58,9 +58,9 @@ def has_content(text: str, match: Match) -> bool:
 
 
 def redact(text: str) -> str:
-    """The text without this worker's credentials and whatever else looks like one.
+    """Return the text without this worker's credentials and anything that looks like one.
 
-    It is to be told, and what an endpoint says may be cut in the middle of a character.
+    Surrogates are replaced too: an endpoint's message may be cut in the middle of a character.
     """
     match, text = _secrets_match(), replace_surrogates(hide_credentials(text))
     for pattern in candidate_patterns(tuple(match.content), text):
@@ -69,7 +69,7 @@ def redact(text: str) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """Hides credentials in what is logged, tracebacks included."""
+    """Redacts log records, tracebacks included."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))

@@ -1,1 +1,1 @@
-"""Requirements: their text, citations, store and graph, and the tools of the agents for them."""
+"""Requirements: their text, citations, store and graph, and the agents' tools for them."""

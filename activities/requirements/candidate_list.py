@@ -1,4 +1,4 @@
-"""The candidates of all documents, in one file for programs and one for people."""
+"""The candidates of all documents, as JSON for programs and Markdown for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARKDOWN_PATH = "candidates/candidates.md"
 
 
 class ListedCandidate(Candidate):
-    """A candidate as an agent may have annotated it."""
+    """A candidate, with any fields an agent has added."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -33,10 +33,10 @@ _FILE = TypeAdapter(list[DocumentCandidates])
 
 
 def read_candidates(files: Files) -> list[DocumentCandidates]:
-    """The documents identified so far, the first one first.
+    """Return the documents with their candidates, in the order of identification.
 
     Raises:
-        InvalidWorkspaceFile: the file is not as `put_candidates` writes it; says where and why.
+        InvalidWorkspaceFile: The file differs from what `put_candidates` writes; names the place.
     """
     if files.entry(JSON_PATH) is None:
         return []
@@ -51,12 +51,12 @@ def read_candidates(files: Files) -> list[DocumentCandidates]:
 def put_candidates(
     files: Files, document: str, candidates: list[Candidate], threshold: float
 ) -> Files:
-    """Both files with these as the document's candidates, in the place of those it had.
+    """Write both files with these as the document's candidates, replacing earlier ones.
 
-    In the one for people those below the threshold follow under a heading of their own.
+    The Markdown file lists candidates below the threshold under their own heading.
 
     Raises:
-        InvalidWorkspaceFile: as `read_candidates`.
+        InvalidWorkspaceFile: As `read_candidates`.
     """
     said = [each.model_dump() for each in candidates]
     entry = DocumentCandidates.model_validate({"document": document, "candidates": said})
@@ -67,7 +67,7 @@ def put_candidates(
 
 
 def describe_candidate(candidate: Candidate, most: int | None = None) -> str:
-    """A line on the candidate, with its text or the first characters of it."""
+    """Describe a candidate on one line, its text cut to `most` characters."""
     section = f", {one_line(candidate.section, 60)}" if candidate.section else ""
     rest = f" [goes on on p.{candidate.page + 1}: {candidate.rest}]" if candidate.rest else ""
     text = " ".join(f"{candidate.text}{rest}".split())

@@ -1,6 +1,6 @@
-"""Requirements in the store, taken and decided by validators.
+"""Validators' claims on requirements in the store, and their decisions.
 
-Each is held by one job at a time, and decided once.
+One job at a time holds a requirement, and it is decided once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ F = FIRST.c
 
 @dataclass(frozen=True)
 class DecidedRequirement:
-    """What was decided on a requirement."""
+    """The decision on a requirement."""
 
     ref: str
     text: str
@@ -54,20 +54,20 @@ class DecidedRequirement:
 def take_draft(
     connection: Connection, call: Call, now: int, hours: float, before: Sequence[str] = ()
 ) -> Requirement | None:
-    """The draft that the job holds, else the next that nobody holds; None when there is none.
+    """Claim the draft this job already holds, else the next free one; None if there is none.
+
+    A draft that repeats an earlier one word for word is marked as its duplicate on the way.
 
     Args:
         connection: In a transaction.
-        call: Whose this is.
-        now: Epoch milliseconds, by the server that runs the jobs: the clocks of two workers may
-            differ by more than the hours for which it is taken.
-        hours: How long it is held without another call.
-        before: Jobs that are over and had the same task: what they hold is the job's.
-
-    A draft that says the same as another, word for word, is called its duplicate on the way.
+        call: The call that claims.
+        now: Epoch milliseconds by the Temporal server: the clocks of two workers may differ by more
+            than the claim lasts.
+        hours: How long the claim lasts without another call.
+        before: Earlier jobs with the same task that are over; their claims pass to this job.
 
     Raises:
-        StoreRefusedError: a later call of the same job was faster.
+        StoreRefusedError: A later call of the same job came first.
     """
     if not is_newest_call(connection, call):
         raise StoreRefusedError("A later call has taken this one's place.")
@@ -79,7 +79,7 @@ def take_draft(
     free = or_(R.taken_by.is_(None), R.taken_until < now)
     following = (
         select(REQUIREMENTS)
-        # A job does not judge its own.
+        # A job does not judge its own requirements.
         .where(draft, free, R.job != call.job)
         .order_by(R.at, R.job, R.id)
         .limit(1)
@@ -103,7 +103,7 @@ def take_draft(
 
 
 def _double_condition(row: ColumnElement[str], place: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Of another: it says the same, word for word, and it is the one of the two that stays."""
+    """Match another row with the same words that takes precedence over this one."""
     first = and_(F.said == row, F.withdrawn.is_(False))
     return and_(first, or_(F.status == "accepted", and_(F.status == "draft", place)))
 
@@ -112,7 +112,7 @@ def _first_of_doubles(connection: Connection, row: Row[Any]) -> Row[Any] | None:
     before = tuple_(F.at, F.job, F.id) < tuple_(literal(row.at), literal(row.job), literal(row.id))
     same = _double_condition(literal(row.said), before)
     other = or_(F.job != row.job, F.id != row.id)
-    # Locked, lest it is rejected meanwhile and none of the two stays.
+    # Locked, or it could be rejected meanwhile and neither would stay.
     query = select(FIRST).where(same, other).order_by(F.status, F.at, F.job, F.id).limit(1)
     return connection.execute(query.with_for_update()).first()
 
@@ -139,13 +139,12 @@ def decide_requirement(
     reasons: str,
     duplicate_of: str | None,
 ) -> None:
-    """Record what a validator found of the requirement that it holds.
+    """Record a validator's decision on the requirement that it holds.
 
     Raises:
-        StoreRefusedError: there is none of that name, another job holds it, or it has changed
-        since.
+        StoreRefusedError: The requirement does not exist, another job holds it, or it has changed.
     """
-    # Both rows, always in the same order: two that each call the other a duplicate take turns.
+    # Lock both rows in a fixed order, or two calls naming each other's row would deadlock.
     rows = {
         name: find_row(connection, name, lock=True) for name in sorted({ref, duplicate_of or ref})
     }
@@ -177,12 +176,12 @@ def decide_requirement(
 
 
 def check_undecided(connection: Connection, call: Call, ref: str) -> None:
-    """Raises StoreRefusedError where `decide_requirement` does for the requirement itself."""
+    """Raise StoreRefusedError if `decide_requirement` would for the requirement itself."""
     _find_undecided(find_row(connection, ref), call, ref)
 
 
 def _find_undecided(row: Row[Any] | None, call: Call, ref: str) -> Row[Any] | None:
-    """The requirement, which the job holds; None where this call or a later one decided on it."""
+    """Return the requirement this job holds; None if this or a later call decided on it."""
     if row is None or row.withdrawn:
         raise StoreRefusedError(
             f"There is no requirement {ref} any more or yet; call take_requirement() for the next."
@@ -200,8 +199,8 @@ def _find_undecided(row: Row[Any] | None, call: Call, ref: str) -> Row[Any] | No
 def list_decided(
     connection: Connection, jobs: Sequence[str], now: int
 ) -> tuple[list[DecidedRequirement], list[str], int]:
-    """What these jobs decided, in that order, but for what was withdrawn since; what they hold and
-    have not decided; and how many drafts `take_draft` would give them now."""
+    """Return these jobs' decisions in order, without withdrawn requirements; the requirements
+    they hold undecided; and how many drafts `take_draft` could give them now."""
     there = select(REQUIREMENTS).where(R.withdrawn.is_(False))
     done = there.where(R.decided_by.in_(jobs), R.status != "draft")
     decisions = [
@@ -222,7 +221,7 @@ def list_decided(
 
 
 def _check_original(other: Row[Any] | None, named: str) -> None:
-    """Refuse what nothing can be a duplicate of, lest no one of them stays."""
+    """Refuse an original that is itself missing, a duplicate or rejected, or none would stay."""
     if other is None or other.withdrawn:
         raise StoreRefusedError(
             f"duplicate_of: there is no requirement {named} in the store; "
@@ -237,7 +236,7 @@ def _check_original(other: Row[Any] | None, named: str) -> None:
 
 
 def release_claims(connection: Connection, call: Call) -> None:
-    """Give back what the job took and did not decide; for when it ends."""
+    """Release undecided requirements the job holds, when the job ends."""
     if is_newest_call(connection, call):
         undecided = and_(R.taken_by == call.job, R.status == "draft")
         connection.execute(update(REQUIREMENTS).where(undecided).values(FREE))

@@ -1,7 +1,7 @@
-"""Whether the requirements of a workspace cover what its documents say, held against the text.
+"""Whether the requirements of a workspace cover the binding sentences of its documents.
 
-A sentence that says must, must not or should is covered once a citation touches it on its page, or
-a rule sets it aside. The list of candidates is of no account: an agent may edit it.
+A sentence with must, must not or should is covered once a citation touches it on its page, or a
+rule sets it aside. Candidates are found anew in the text, since agents may edit the listed ones.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from activities.requirements.text.statements import statements_of
 
 @dataclass(frozen=True)
 class Coverage:
-    """What of the binding sentences of all documents is covered, and by what."""
+    """Coverage of the binding sentences of all documents."""
 
     total: int = 0
     cited: int = 0
     set_aside: dict[int, int] = field(default_factory=dict)
-    """How many sentences each rule sets aside, by its place among the rules."""
+    """Number of sentences that each rule sets aside, by the rule's index."""
     uncovered: list[tuple[str, Candidate]] = field(default_factory=list)
-    """Document and sentence of those that nothing covers."""
+    """Document and sentence of each uncovered one."""
     weaker_uncovered: int = 0
-    """Other candidates that no citation touches: permissions, and items of lists."""
+    """Number of uncited other candidates: permissions and list items."""
 
 
 def measure_coverage(
@@ -36,7 +36,7 @@ def measure_coverage(
     rules: Sequence[SetAsideRule],
     heartbeat: Callable[[], None],
 ) -> Coverage:
-    """Hold the citations and rules against the text of the documents."""
+    """Compare citations and rules with the text of the documents."""
     quotes: dict[tuple[str, int], list[str]] = {}
     for citation in (each for requirement in requirements for each in requirement.citations):
         quotes.setdefault((citation.document, citation.page), []).append(citation.quote)
@@ -56,7 +56,7 @@ def measure_coverage(
             rule = next(
                 (n for n, rule in enumerate(rules) if rule.sets_aside(document, each)), None
             )
-            # Of a sentence before a list, its items say what it demands.
+            # A sentence that leads a list is covered once one of its items is cited.
             if each.id in touched or each.id in leads:
                 cited += 1
             elif rule is not None:
@@ -72,7 +72,7 @@ def _touched_candidates(
     candidates: Iterable[Candidate],
     quotes: Mapping[tuple[str, int], list[str]],
 ) -> set[str]:
-    """Ids of the candidates that a citation touches."""
+    """Return ids of the candidates that a citation touches."""
     by_page: dict[int, list[Candidate]] = {}
     for each in candidates:
         by_page.setdefault(each.page, []).append(each)

@@ -1,4 +1,4 @@
-"""Requirements as people take them elsewhere: pages to read, a table, CSV, JSON."""
+"""Export of requirements: Markdown pages, a table, CSV rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ COLUMNS = (
 
 
 def as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> str:
-    """A page for people: each requirement with its passages, by document and in their order, then
-    what was set aside."""
+    """Return a Markdown page of requirements with their passages, grouped by source in the given
+    order, followed by what was set aside."""
     lines = ["# Requirements"]
     source = ""
     for each in requirements:
@@ -32,7 +32,7 @@ def as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> s
 
 
 def requirement_rows(requirements: Iterable[Requirement]) -> list[dict[str, str]]:
-    """A row for each, with its first passage; `id` names it among those of all jobs."""
+    """Return a row per requirement with its first passage; `id` includes the job where known."""
     return [
         {
             "id": each.ref if each.job else each.id,
@@ -56,7 +56,7 @@ def requirement_rows(requirements: Iterable[Requirement]) -> list[dict[str, str]
 
 
 def as_csv(requirements: Iterable[Requirement]) -> str:
-    """As spreadsheets read it: with a header, a row each."""
+    """Return CSV with a header, formulas escaped."""
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -69,7 +69,7 @@ def as_table(
     requirements: Iterable[Requirement],
     columns: Sequence[str] = ("id", "force", "section", "page", "text", "status"),
 ) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     lines += [
         f"| {' | '.join(_table_cell(row[name]) for name in columns)} |"
@@ -79,7 +79,7 @@ def as_table(
 
 
 def _escape_formula(value: str) -> str:
-    # A spreadsheet takes what begins so for a formula, and the text is a stranger's.
+    # Spreadsheets would run such text as a formula, and it comes from strangers' documents.
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 

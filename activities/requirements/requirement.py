@@ -1,4 +1,4 @@
-"""A requirement: one model for `final.json`, for the store and for what tools show."""
+"""A requirement: one model for `final.json`, the store and the tools."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ MAX_CITATIONS = 20
 
 
 class Citation(Data):
-    """Words that were found where it says."""
+    """A quoted passage and where it was found."""
 
     id: str = Field(min_length=1, max_length=100)
     document: str = Field(min_length=1, max_length=1000)
     page: int = Field(ge=1, le=10_000_000)
     label: str | None = Field(None, max_length=100)
-    """What is printed on the page as its number, where that differs."""
+    """The printed page number, where it differs."""
     section: str | None = Field(None, max_length=MAX_SECTION)
-    """Number, else title, of the section that the passage stands in."""
+    """Number, else title, of the passage's section."""
     quote: str = Field(min_length=1, max_length=MAX_TEXT)
     """The page's own words, on one line."""
     url: str | None = Field(None, max_length=2000)
-    """Of a web page; `document` is then the copy that was fetched."""
+    """Address of a web page; `document` is then the fetched copy."""
     accessed: str | None = Field(None, max_length=40)
-    """Date on which the web page was read."""
+    """Date on which the web page was fetched."""
 
     @property
     def place(self) -> str:
-        """`page 18 (8), 2.2.1`: where a reader finds the passage."""
+        """Where a reader finds the passage, such as `page 18 (8), 2.2.1`."""
         label = f" ({self.label})" if self.label else ""
         section = f", {self.section}" if self.section else ""
         return f"page {self.page}{label}{section}"
 
 
 class Requirement(Data):
-    """One testable statement, and where it comes from."""
+    """One testable statement and its sources."""
 
     id: str = Field(pattern=r"^REQ-\d{3,9}$")
-    """Given by the system; one in its job."""
+    """Assigned by the system; unique in its job."""
     text: str = Field(min_length=1, max_length=MAX_TEXT)
     force: Force = "must"
     type: RequirementKind
@@ -59,26 +59,25 @@ class Requirement(Data):
     confidence: float = Field(ge=0, le=1)
     status: RequirementStatus = "draft"
     duplicate_of: str | None = Field(None, max_length=2000)
-    """The `ref` of another."""
+    """`ref` of the original."""
     candidate: str | None = Field(None, max_length=1000)
-    """Id of the candidate it is from."""
+    """Id of the candidate it came from."""
     job: str = ""
-    """Not in `final.json`: a workspace is of one job, and its content does not depend on the
-    job's id."""
+    """Not in `final.json`: the content of a job's workspace does not depend on the job's id."""
 
     @property
     def ref(self) -> str:
-        """`job-1/REQ-001`: names it among those of all jobs."""
+        """Its id among all jobs, such as `job-1/REQ-001`."""
         return f"{self.job}/{self.id}"
 
     @property
     def final_json(self) -> str:
-        """The content of its `final.json`."""
+        """The text of its `final.json`."""
         return as_json(self.content)
 
     @property
     def content(self) -> dict[str, Any]:
-        """What `final.json` says, as data."""
+        """The content of `final.json` as data."""
         content = self.model_dump(exclude={"job"})
         content["citations"] = [each.model_dump(exclude_none=True) for each in self.citations]
         return content

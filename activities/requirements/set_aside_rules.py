@@ -1,4 +1,4 @@
-"""Sentences that are set aside: by rule and with a reason, so that nobody need cite them."""
+"""Rules that set sentences aside, with a reason, so that they need no citation."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
 
 
 class SetAsideRule(Data):
-    """Which sentences of a document are set aside, and why. All that is given must hold."""
+    """Which sentences of a document are set aside, and why. All conditions must hold."""
 
     document: str
     reason: str
     covered_by: str | None = None
-    """The requirement that says the same."""
+    """Id of the requirement that covers them."""
     ids: list[str] = Field(default_factory=list)
     pages: str | None = None
     section: str | None = None
-    """With those below it."""
+    """Includes its subsections."""
     containing: str | None = None
     below: float | None = None
-    """Only with less confidence."""
+    """Sets aside only candidates with less confidence."""
 
     @property
     def takes_whole_document(self) -> bool:
-        """Whether it takes the whole document."""
+        """Whether it has no condition beyond the document."""
         return not (self.ids or self.pages or self.section or self.containing or self.below)
 
     @property
     def description(self) -> str:
-        """`documents/a.pdf, pages 2-5: the annex`."""
+        """One line, such as `documents/a.pdf, pages 2-5: the annex`."""
         parts = [self.document]
         parts += [f"pages {self.pages}"] if self.pages else []
         parts += [f"section {self.section}"] if self.section else []
@@ -49,7 +49,7 @@ class SetAsideRule(Data):
         return f"{', '.join(parts)}: {self.reason}{covered}"
 
     def sets_aside(self, document: str, candidate: Candidate) -> bool:
-        """Whether it sets this sentence aside."""
+        """Return whether the rule applies to this sentence."""
         first, last = page_range(self.pages)
         return (
             document == self.document
@@ -65,7 +65,7 @@ class SetAsideRule(Data):
 
 
 def page_range(pages: str | None) -> tuple[int, int]:
-    """First and last page of "3" or "2-5"; of None, all. Raises ValueError."""
+    """Return first and last page of "3" or "2-5", all pages for None. Raises ValueError."""
     if pages is None:
         return 0, 10_000_000
     match = _PAGES.match(pages.strip())
@@ -83,8 +83,8 @@ _FILE = TypeAdapter(list[SetAsideRule])
 
 
 def read_rules(files: Files) -> list[SetAsideRule]:
-    """The rules so far, the first one first. Raises InvalidWorkspaceFile if the file is none of
-    ours."""
+    """Return the rules, oldest first. Raises InvalidWorkspaceFile if the file is not in our
+    format."""
     if files.entry(PATH) is None:
         return []
     try:
@@ -94,6 +94,6 @@ def read_rules(files: Files) -> list[SetAsideRule]:
 
 
 def put_rules(files: Files, rules: list[SetAsideRule]) -> Files:
-    """The file with these rules."""
+    """Replace the rules in the file."""
     content = [rule.model_dump(exclude_defaults=True) for rule in rules]
     return files.write(PATH, as_json(content).encode())

@@ -1,4 +1,4 @@
-"""What the store is told when a job goes back, is to complete, or ends."""
+"""Updates of the store when a job is rewound, forked, about to complete, or ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from protocol.endings import GateFacts, Outcome
 
 MOST_NAMED = 10
 RELEASE_SECONDS = 2.0
-"""What a job took runs out by itself; a store that hangs is not worth a longer wait at its end."""
+"""Claims expire by themselves, so the end of a job waits no longer for a hanging store."""
 
 
 def _job_writer(root: Root, snapshot: Snapshot) -> StoreWriter:
@@ -28,9 +28,9 @@ def _job_writer(root: Root, snapshot: Snapshot) -> StoreWriter:
 
 
 def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
-    """Withdraw what a rewind took out of the workspace, and put back what it brought back.
+    """Withdraw requirements a rewind removed from the workspace; restore those it brought back.
 
-    Answers with remarks for people, such as on deferred writes that are lost.
+    Returns remarks for people, such as lost deferred writes.
     """
     if not has_tool(snapshot.config, "add_requirement"):
         return []
@@ -38,10 +38,10 @@ def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
 
 
 def after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
-    """Take over the drafts of the job that this one was forked from, which would else be there
-    twice: what the fork's workspace has of them is the fork's from now on.
+    """Take over the parent's drafts that this fork's workspace has, or the store would have them
+    twice.
 
-    Answers with remarks for people.
+    Returns remarks for people.
     """
     if not has_tool(snapshot.config, "add_requirement"):
         return []
@@ -49,10 +49,10 @@ def after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
 
 
 def supersede_earlier(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[str]:
-    """For a job that begins in the place of others of its project, which are over: what they left
-    undecided is nobody's any more, and their successor would take its own for a duplicate of it.
+    """Supersede the undecided drafts of earlier jobs that this job replaces in its project;
+    otherwise its own drafts would be marked as their duplicates.
 
-    Answers with remarks for people.
+    Returns remarks for people.
     """
     if not before or not has_tool(snapshot.config, "add_requirement"):
         return []
@@ -66,10 +66,10 @@ def supersede_earlier(root: Root, snapshot: Snapshot, before: Sequence[str]) -> 
 
 
 def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
-    """Make what is deferred; enter why the stores still lack something of this job.
+    """Make deferred writes, and record in `facts` why a store still lacks data of this job.
 
-    The checkpoint does not change: what is made twice is made once, and the end of the job clears
-    the list. What a store refuses is open until it is made anew, or explained.
+    The checkpoint does not change: writes are idempotent, and the end of the job clears the list. A
+    refused write stays open until it is replaced or explained.
     """
     keeps = has_tool(snapshot.config, "add_requirement")
     if not snapshot.state.deferred_writes and not keeps:
@@ -88,9 +88,9 @@ def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
 
 
 def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
-    """Leave nothing behind that waits for this job. A store that is away holds up no end.
+    """Release the job's claims and flush its deferred writes; an unavailable store delays no end.
 
-    Answers with what is lost of a job that did not complete, for its result.
+    Returns what an incomplete job lost, for its result.
     """
     writer, lost = _job_writer(root, snapshot), list[str]()
     try:

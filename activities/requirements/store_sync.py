@@ -1,4 +1,4 @@
-"""The requirements of a workspace brought into the store."""
+"""Synchronise a workspace's requirements to the store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_NAMED = 5
 
 @register_maker(FILLED)
 def _make_fill(writer: StoreWriter, _entry: DeferredWrite) -> list[str]:
-    """Whatever was missed, the workspace as it is now is what counts."""
+    """Fill the store from the current workspace, whatever was missed before."""
     return fill_store(writer)
 
 
@@ -38,7 +38,7 @@ def _make_decision(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
 
 @register_maker(TAKEN_OVER)
 def _make_takeover(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
-    """What the fork's workspace still has as its parent had it."""
+    """Take over requirements that the fork's workspace still has as its parent had them."""
     present = {
         name: blob for name, (_, blob) in workspace_files.list_final_files(writer.files).items()
     }
@@ -50,7 +50,7 @@ def _make_takeover(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
 
 
 def take_over(writer: StoreWriter, parent: str) -> list[str]:
-    """Have a fork's drafts in the store instead of its parent's; remarks for people."""
+    """Make a fork's drafts replace its parent's in the store; return remarks for people."""
     if not workspace_files.list_final_files(writer.files):
         return []
     call = writer.call
@@ -62,10 +62,10 @@ def take_over(writer: StoreWriter, parent: str) -> list[str]:
 
 
 def fill_store(writer: StoreWriter) -> list[str]:
-    """Bring the store up to the workspace; answers with what is wrong with files in it.
+    """Bring the store up to date with the workspace; return problems with files in it.
 
     Raises:
-        StoreUnavailableError: the store does not answer.
+        StoreUnavailableError: The store does not answer.
     """
     job, store = writer.call.job, writer.store
     listed = workspace_files.list_final_files(writer.files)
@@ -88,8 +88,8 @@ def fill_store(writer: StoreWriter) -> list[str]:
 
 
 def fill_or_defer(writer: StoreWriter) -> list[str]:
-    """The same, or deferred when the store does not answer."""
-    # At most one of them: the last takes along what those before it would have.
+    """Like `fill_store`, but deferred if the store does not answer."""
+    # Keep at most one such entry: filling covers all earlier changes.
     state = writer.state
     state.deferred_writes = [entry for entry in state.deferred_writes if entry.kind != FILLED]
     try:
@@ -104,13 +104,13 @@ def fill_or_defer(writer: StoreWriter) -> list[str]:
 def find_unstored(
     writer: StoreWriter, *, filled: bool
 ) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
-    """Make what is deferred, and fill the store if asked.
+    """Make deferred writes, and fill the store if asked.
 
     Returns:
-        What is still missing, for the gate; and the writes that a store refuses, with why.
+        What is still missing, for the gate; and refused writes, each with the reason.
 
     Raises:
-        StoreUnavailableError: a store does not answer.
+        StoreUnavailableError: A store does not answer.
     """
     try:
         _, refused = attempt_deferred(writer)
@@ -124,6 +124,6 @@ def find_unstored(
 
 
 def waiting_message(writer: StoreWriter, error: StoreUnavailableError) -> str:
-    """`2 writes wait, since the store does not answer.`"""
+    """Return a message such as `2 writes wait, since the store does not answer.`"""
     waiting = len(writer.state.deferred_writes) or 1
     return f"{waiting} {'write waits' if waiting == 1 else 'writes wait'}, since {error}"

@@ -1,6 +1,6 @@
-"""The requirements of a workspace: `requirements/req_NNN/`, read with care.
+"""The requirements of a workspace in `requirements/req_NNN/`.
 
-Agents may edit these files, so what is read here is checked before it goes anywhere.
+Agents may edit these files, so everything read here is validated.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NAME = re.compile(r"^requirements/req_([0-9]{3,9})$")
 
 
 class InvalidWorkspaceFile(Invalid):
-    """A `final.json` that cannot be used; says which and why."""
+    """An unusable file; the message says which and why."""
 
 
 def list_final_files(files: Files) -> dict[str, tuple[str, str]]:
-    """Path and blob id of each `final.json`, by the id of its requirement."""
+    """Map each requirement's id to the path and blob id of its `final.json`."""
     top = files.entry(FOLDER)
     if top is None or top.kind != "folder":
         return {}
@@ -41,15 +41,15 @@ def list_final_files(files: Files) -> dict[str, tuple[str, str]]:
 
 
 def final_path(id: str) -> str:
-    """`requirements/req_001/final.json` of REQ-001."""
+    """Return the path for an id: `requirements/req_001/final.json` for REQ-001."""
     return f"{FOLDER}/req_{id.removeprefix('REQ-')}/final.json"
 
 
 def read_requirement(files: Files, path: str, requirement_id: str, job: str) -> Requirement:
-    """One requirement, with the job filled in.
+    """Read one requirement and fill in the job.
 
     Raises:
-        InvalidWorkspaceFile: it is no such requirement, or cites what no citation tool found.
+        InvalidWorkspaceFile: It is malformed, or cites what no citation tool recorded.
     """
     entry = files.entry(path)
     if entry is None or entry.size > MAX_BYTES:

@@ -1,1 +1,1 @@
-"""What activities share at run time: heartbeats, failures, tracing, child processes."""
+"""Runtime support of activities: heartbeats, failures, tracing, child processes."""

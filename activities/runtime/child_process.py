@@ -1,7 +1,7 @@
-"""Work in a process of its own, which may hang, crash or eat memory without harm.
+"""Runs work in a separate process, which may hang, crash or eat memory without harm.
 
-The parent waits in short steps, beats its heart, and kills the child's whole process group when
-time is up or the waiting is interrupted. What the child may use it limits itself.
+The parent waits in short steps, sends heartbeats, and kills the child's process group when time is
+up or the wait is interrupted. The child sets its own resource limits.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ POLL_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class ChildResult:
-    """How a child ended."""
+    """How a child process ended."""
 
     status: int | None
-    """Exit status, less than 0 for a signal; None: time was up and it was killed."""
+    """Exit status, negative for a signal; None if it was killed when time was up."""
     stdout: bytes
     stderr: bytes
 
@@ -39,18 +39,18 @@ class ChildResult:
 
     @property
     def was_too_big(self) -> bool:
-        """Killed from outside, as by a kernel that is short of memory, or at its own limit."""
+        """Whether it hit its own memory limit or was killed, as by a kernel short of memory."""
         killed = self.status is not None and -self.status == signal.SIGKILL
         return killed or b"MemoryError" in self.stderr[-2000:]
 
     @property
     def crash_signal(self) -> str:
-        """The name of the signal that ended it, such as `SIGSEGV`; empty without one."""
+        """Name of the signal that ended it, such as `SIGSEGV`; empty if none did."""
         return signal.Signals(-self.status).name if self.status and self.status < 0 else ""
 
     @property
     def last_line(self) -> str:
-        """Of what it said of an error."""
+        """The last line of standard error."""
         return self.stderr.decode(errors="replace").strip().rsplit("\n", 1)[-1]
 
 
@@ -63,8 +63,8 @@ def run_child(
 ) -> ChildResult:
     """Run a Python script with the data on its standard input.
 
-    `heartbeat` is called about four times a second. Whatever it raises, or is raised in the
-    calling thread, kills the child and goes on up.
+    `heartbeat` is called about four times a second. An exception from it, or one raised in the
+    calling thread, kills the child and propagates.
     """
     with (
         tempfile.TemporaryFile() as stdin,
@@ -74,7 +74,7 @@ def run_child(
         stdin.write(data)
         stdin.seek(0)
         child = subprocess.Popen(
-            # -P: modules beside the script are parts of a package, not modules of their own.
+            # -P: keeps modules beside the script from being imported as top-level modules.
             [sys.executable, "-P", str(script), *arguments],
             stdin=stdin,
             stdout=stdout,
@@ -92,7 +92,7 @@ def run_child(
 
 
 class OutputReader:
-    """What comes out of a pipe, read to its end by a thread; of much, the beginning and the end.
+    """Reads a pipe to its end in a thread, keeping the beginning and the end of long output.
 
     Args:
         stream: The pipe; closed by `join`.
@@ -102,7 +102,7 @@ class OutputReader:
 
     def __init__(self, stream: IO[bytes], head: int, *, tail: int = 0) -> None:
         self.size = 0
-        """Bytes that came, kept or not."""
+        """Bytes received, kept or not."""
         self._most = (head, tail)
         self._head = bytearray()
         self._tail = bytearray()
@@ -121,7 +121,7 @@ class OutputReader:
                 self.size += len(piece)
 
     def join(self) -> None:
-        """Wait for the end of the stream, but not for one whom nobody could kill."""
+        """Wait up to 2 s for the end of the stream: an unkillable process may keep it open."""
         self._thread.join(2)
         if not self._thread.is_alive():
             self._stream.close()

@@ -1,4 +1,4 @@
-"""What ends or parks a job, as the typed failures that workflow code reacts to.
+"""Failures that end or park a job, as typed failures that workflow code reacts to.
 
     BadStart            the job cannot start: unknown agent, missing document, …   job fails
     CheckpointMissing   the store does not hold the commit                         go back
@@ -11,7 +11,7 @@
     Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
     Unforeseen          anything else                                              retried, parks
 
-What the *model* did wrong is none of these: it becomes a message to the model.
+Mistakes of the *model* are none of these: they become messages to the model.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from config.schema.agent import ConfigError
 from protocol.requests import LOST_WORKERS
 
 ATTEMPTS = 4
-"""After so many, a failure that may pass is left to a person, where nothing else is said."""
+"""Default number of attempts before a failure that may pass is left to a person."""
 MAX_DELAY = 60.0
 STORE_MODULES = ("activities.checkpoints.", "activities.job.")
-"""Modules whose own trouble with files is trouble of the workspaces root."""
+"""Modules whose file errors are failures of the workspaces root."""
 
 
 def typed_failure(
@@ -47,17 +47,17 @@ def typed_failure(
     delay: float | None = None,
     longest: float = MAX_DELAY,
 ) -> ApplicationError:
-    """A typed failure with a message for people.
+    """Return a typed failure with a message for people.
 
     Args:
-        kind: One of the words above.
-        message: What was wrong and what to do, in one line.
-        retry: Whether Temporal should try again.
-        delay: Seconds until it should, when the other side said so; else twice as long each time.
-        longest: Seconds that the delay without such a word grows to.
+        kind: A type from the table above.
+        message: What is wrong and what to do, in one line.
+        retry: Whether Temporal should retry.
+        delay: Seconds until the retry, if the other side named them; else exponential.
+        longest: Upper bound of the exponential delay, in seconds.
     """
     if retry and delay is None:
-        # Not the retry policy's business: what a killed worker left is to be tried again at once.
+        # Not set in the retry policy: work lost with a killed worker is retried immediately.
         attempt = activity.info().attempt if activity.in_activity() else 1
         delay = min(2.0 ** min(attempt - 1, 20), longest)
     return ApplicationError(
@@ -70,15 +70,15 @@ def typed_failure(
 
 @contextmanager
 def typed_failures(most: int | None = None) -> Iterator[None]:
-    """Turn what libraries raise into typed failures.
+    """Turn exceptions of libraries into typed failures.
 
     Args:
-        most: Attempts after which what may pass is left to a person; None: all there are.
+        most: Attempts before a passing failure is left to a person; None: the activity's limit.
     """
     try:
         yield
     except AttemptSuperseded:
-        # Hundreds, when a worker was late: a line each, where the SDK writes a traceback.
+        # A late worker causes hundreds: log one line each instead of the SDK's traceback.
         activity.logger.info("this attempt comes too late, another has taken its place")
         raise ApplicationError(
             "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
@@ -94,7 +94,7 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
             retry=may_retry(most),
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:
-        # What to do about the rest is said where the job waits.
+        # Remedies for other errors are shown where the job waits.
         is_refused = isinstance(error, PermissionError)
         mend = " Give the worker's user access to what it names." if is_refused else ""
         raise typed_failure(
@@ -110,7 +110,7 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
 
 
 def is_store_error(error: OSError) -> bool:
-    """Whether a full disk or the store of files raised it, and no code that merely uses them."""
+    """Return whether a full disk or our store of files raised it, not code that uses files."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return True
     frames = walk_tb(error.__traceback__)
@@ -118,12 +118,12 @@ def is_store_error(error: OSError) -> bool:
 
 
 def is_retried(error: ApplicationError) -> bool:
-    """Whether Temporal tries again after this failure, and that is worth it."""
+    """Return whether Temporal retries after this failure and a retry is worthwhile."""
     return not error.non_retryable and may_retry()
 
 
 def may_retry(most: int | None = None) -> bool:
-    """Whether another attempt of this activity is worth it, of `most` at the most."""
+    """Return whether another attempt of this activity is worthwhile, at most `most` in all."""
     info = activity.info()
     attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0
     if attempts and not info.is_local:

@@ -1,8 +1,7 @@
-"""Whether an attempt is alive, and whether it is still wanted.
+"""Heartbeats of activities, and checks that an attempt is still wanted.
 
-Heartbeats while an activity works: a lost worker or a cancellation shows within seconds.
-
-That an attempt has a time limit keeps a heartbeat from hiding one that hangs.
+With heartbeats, a lost worker or a cancellation is noticed within seconds. Attempts also have a
+time limit, since heartbeats would hide one that hangs.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from activities.runtime import tracing
 
 SECONDS = 1.0
 MANY = 100
-"""Activities of one worker from which on each sends half as many: a heartbeat is a write at the
-server, and those of some hundred jobs would take it longer than the steps do."""
+"""Activities of one worker from which each sends half as many heartbeats: each is a write at
+the server, and those of a hundred jobs would load it more than their steps do."""
 LATE_SECONDS = 2.0
 ANSWER_SECONDS = 1.0
-"""How long a thread waits for what the server says to a heartbeat, which takes milliseconds."""
+"""How long a thread waits for the server's response to a heartbeat, which takes milliseconds."""
 
 _beating: set[int] = set()
-"""The `async def` activities at work in this process."""
+"""Ids of running `async def` activities in this process."""
 
 
 @asynccontextmanager
 async def heartbeats() -> AsyncIterator[None]:
-    """For `async def` activities.
+    """Send heartbeats from an `async def` activity.
 
-    The start counts as the first heartbeat: work that ends within a second sends none, each of
-    which is a request to the server and a write there.
+    The start counts as the first heartbeat: work that ends within a second sends none, since each
+    is a request to the server and a write there.
     """
     tracing.begin_activity()
     loop = asyncio.get_running_loop()
@@ -60,7 +59,7 @@ async def heartbeats() -> AsyncIterator[None]:
 
 
 def throttled_heartbeat() -> Callable[[], None]:
-    """A heartbeat for loops in a thread, which may call it at every turn: one in a second goes out,
+    """Return a heartbeat for loops in a thread to call at every turn; at most one a second is sent,
     since each is a trip to the event loop and back."""
     last = 0.0
 
@@ -75,7 +74,7 @@ def throttled_heartbeat() -> Callable[[], None]:
 
 @contextmanager
 def heartbeats_from_thread() -> Iterator[None]:
-    """For activities that run in a thread; local ones, which need none, get none."""
+    """Send heartbeats for an activity in a thread; local activities need none."""
     if activity.info().is_local:
         yield
         return
@@ -96,19 +95,18 @@ def heartbeats_from_thread() -> Iterator[None]:
 
 
 class AttemptSuperseded(asyncio.CancelledError):
-    """Another attempt has taken this one's place. Like a cancellation nothing on the way takes it
-    for a failure to make do with."""
+    """Another attempt has replaced this one. A CancelledError, so that no code on the way handles
+    it as a failure."""
 
 
 async def check_still_wanted() -> None:
-    """Stop here if this attempt was given up long ago; for just before what costs money.
+    """Stop if this attempt was given up long ago; call it just before anything that costs money.
 
-    A worker that was frozen wakes with attempts in hand that others have long since finished:
-    several of them, since the server filled its open polls. Only an attempt that comes here late
-    asks the server.
+    A worker that was frozen wakes with several attempts that others have long finished, since the
+    server filled its open polls. Only an attempt that starts late asks the server.
 
     Raises:
-        AttemptSuperseded: nobody waits for the outcome of this attempt.
+        AttemptSuperseded: Nobody waits for the result of this attempt.
     """
     info = activity.info()
     late = time.time() - info.started_time.timestamp() > LATE_SECONDS
@@ -118,7 +116,7 @@ async def check_still_wanted() -> None:
     try:
         await handle.heartbeat()
     except AsyncActivityCancelledError:
-        return  # the worker is told in its own way, and ends the attempt as cancelled
+        return  # the SDK learns of it by itself, and ends the attempt as cancelled
     except RPCError as error:
         if error.status == RPCStatusCode.NOT_FOUND:
             raise AttemptSuperseded from None
@@ -126,17 +124,17 @@ async def check_still_wanted() -> None:
 
 
 def check_wanted_in_thread() -> None:
-    """The same in a thread, which has no client to ask with: for just before what reaches outside.
+    """Like `check_still_wanted`, for a thread; call it just before an effect outside.
 
-    An attempt from which the server has heard nothing for less than the heartbeat's time-out cannot
-    have been given up; so only one that may have been sends a heartbeat and waits for the answer.
+    An attempt that started less than the heartbeat timeout ago cannot have been given up, so only
+    an older one sends a heartbeat and waits for the response.
 
     Raises:
-        CancelledError: nobody waits for the outcome of this attempt.
+        CancelledError: Nobody waits for the result of this attempt.
     """
     if not activity.in_activity() or (patience := activity.info().heartbeat_timeout) is None:
         return
     if time.time() - activity.info().started_time.timestamp() > patience.total_seconds():
         activity.heartbeat()
-        # The SDK ends a thread whose heartbeat was refused.
+        # The SDK cancels a thread whose heartbeat was rejected.
         activity.wait_for_cancelled_sync(ANSWER_SECONDS)

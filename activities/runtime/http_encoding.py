@@ -1,7 +1,7 @@
-"""The body of an answer as it was before the server packed it, whole or not at all.
+"""Decompresses an HTTP body completely, or fails.
 
-By hand, since the HTTP client gives one that broke off as if that were all, of several parts packed
-one after the other the first alone, and what is packed in a way it does not know as it came.
+The HTTP client passes off a truncated body as complete, reads only the first of several compressed
+parts, and returns unknown encodings undecoded.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from collections.abc import Iterator
 from protocol.errors import Invalid
 
 ACCEPT_HEADERS = {"Accept-Encoding": "gzip, deflate"}
-"""To be asked with: of itself the client also asks for what happens to be installed beside it."""
+"""Request headers; by default the client also offers encodings that happen to be installed."""
 PIECE = 1_000_000
-"""Bytes that are unpacked at a time, whatever they come from."""
+"""Most bytes decompressed at a time."""
 _GZIP = 31
 _ZLIB = 15
 
 
 class DamagedBody(Invalid):
-    """What came cannot be unpacked; the message says why, in a few words."""
+    """The body cannot be decompressed; the message says why in a few words."""
 
 
 class BodyDecoder:
-    """Unpacks one body.
+    """Decompresses one body.
 
     Args:
         encodings: The values of its Content-Encoding.
 
     Raises:
-        DamagedBody: it is packed in a way that nobody asked for.
+        DamagedBody: It has an encoding that was not requested.
     """
 
     def __init__(self, encodings: list[str]) -> None:
@@ -42,7 +42,7 @@ class BodyDecoder:
         self._over = False
 
     def decode_pieces(self, data: bytes) -> Iterator[bytes]:
-        """What the next bytes of the body hold."""
+        """Yield the decompressed content of the next bytes."""
         if not self._kind:
             yield data
             return
@@ -56,18 +56,18 @@ class BodyDecoder:
             except zlib.error as error:
                 raise DamagedBody(str(error)) from None
             data = self._part.unused_data
-            # What follows and is no part of its own fills up, and is passed over everywhere.
+            # Trailing bytes that start no new part are padding, which every client ignores.
             if data and self._kind != "deflate" and b"\x1f\x8b".startswith(data[:2]):
                 self._part = None
             self._over = bool(data) and self._part is not None
 
     def check_complete(self) -> None:
-        """There is no more. Raises `DamagedBody` if there should be."""
+        """Check at the end of the body. Raises `DamagedBody` if it is truncated."""
         if self._part is not None and not self._part.eof:
             raise DamagedBody("what is packed breaks off before its end")
 
     def _window_bits(self, data: bytes) -> int:
         if self._kind != "deflate":
             return _GZIP
-        # The bare form has no beginning of its own, and servers send either.
+        # Raw deflate has no header, and servers send either form.
         return _ZLIB if data[0] & 15 == 8 else -_ZLIB

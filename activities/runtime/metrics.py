@@ -1,7 +1,7 @@
-"""Our own counters, beside those of Temporal's SDK: what model calls took and what was refused.
+"""Our own counters beside those of Temporal's SDK: model calls and refusals.
 
-They are counted by the worker that did it, in the meter of the SDK's runtime, which shows them
-where it shows its own (`engine.telemetry`); without LONGHAUL_METRICS they go nowhere.
+The worker counts them in the meter of the SDK's runtime, which exports them with its own
+(`engine.telemetry`); without LONGHAUL_METRICS they are dropped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MICRO = 1_000_000
 
 
 def count_model_call(agent: str, model: str, usage: Usage) -> None:
-    """Count a reply that was received."""
+    """Count a received reply with its tokens and cost."""
     labels = {"agent": agent, "model": model}
     _add_to_counter("longhaul_model_calls", "Replies of models.", 1, labels)
     for kind, tokens in (
@@ -33,7 +33,7 @@ def count_model_call(agent: str, model: str, usage: Usage) -> None:
 
 
 def count_refusal(agent: str, guard: str) -> None:
-    """Count what a guard or hook refused."""
+    """Count a refusal by a guard or hook."""
     _add_to_counter("longhaul_refusals", "Refusals of guards.", 1, {"agent": agent, "guard": guard})
 
 

@@ -1,7 +1,7 @@
-"""What watches an activity at work: nothing, unless traces or metrics are exported.
+"""Observation of running activities; a no-op unless traces or metrics are exported.
 
-The worker puts a watcher here before an activity runs (`engine.otel`). It learns where the job
-stands and how model calls went; prompts, arguments and results it may not let out.
+The worker sets a watcher before an activity runs (`engine.otel`). It receives the job's position
+and figures of model calls, but no prompts, arguments or results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ChatReply(Protocol):
-    """What of a model's reply is measured."""
+    """The measured parts of a model's reply."""
 
     @property
     def usage(self) -> Usage: ...
@@ -34,12 +34,12 @@ class ChatReply(Protocol):
 
 
 ReplyCallback = Callable[[ChatReply], None]
-"""To be called with the reply."""
+"""Called with the reply."""
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A request to a model, without what is asked."""
+    """A request to a model, without its content."""
 
     model: str
     host: str
@@ -51,24 +51,24 @@ class ModelRequest:
 
 class ActivityWatcher(Protocol):
     def note_position(self, agent: str, phase: int, step: int) -> None:
-        """Whose checkpoint was opened, and where it stands."""
+        """Record the agent and position of the opened checkpoint."""
 
     def tool(self, name: str, call: str) -> None:
-        """The activity runs this call of a tool."""
+        """Record that the activity runs this tool call."""
 
     def chat(self, request: ModelRequest) -> AbstractContextManager[ReplyCallback]:
-        """Around a request to a model's endpoint."""
+        """Wrap a request to a model's endpoint."""
 
 
 WATCHER: ContextVar[ActivityWatcher | None] = ContextVar("WATCHER", default=None)
 
 
 PLACE: ContextVar[dict[str, int] | None] = ContextVar("PLACE", default=None)
-"""Phase and step of the activity at work, for what is logged meanwhile."""
+"""Phase and step of the running activity, for log records."""
 
 
 def begin_activity() -> None:
-    """What a thread of the activity finds out by `note_position` is known in all of it."""
+    """Share positions noted by the activity's threads with the whole activity."""
     PLACE.set({})
 
 

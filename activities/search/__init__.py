@@ -1,4 +1,4 @@
-"""Search by meaning, and how alike texts are: by their words and by embeddings."""
+"""Search by meaning, and similarity of texts by words and by embeddings."""
 
 from activities.search.embedding import EmbeddingsFailed, choose_embedder
 from activities.search.hybrid_search import search_passages

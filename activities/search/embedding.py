@@ -1,4 +1,4 @@
-"""Embeddings of texts: from an endpoint, from the small model of the extra, or none at all."""
+"""Embeddings of texts from an endpoint or from the small model of the extra."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ NO_EMBEDDINGS = (
     "`embeddings` on the worker"
 )
 SECONDS = 60
-"""Longest wait for one answer of the endpoint."""
+"""Longest wait for one response of the endpoint."""
 Matrix = NDArray[np.float32]
 
 
 class EmbeddingsFailed(Unavailable):
-    """There are no embeddings to be had now; the message says why, in a few words."""
+    """No embeddings are available now; the message says why in a few words."""
 
 
 class Embedder(Protocol):
-    """What turns texts into vectors."""
+    """Turns texts into vectors."""
 
     name: str
-    """The same for all that make the same vectors of a text."""
+    """Equal for embedders that give the same vectors."""
     batch: int
-    """Texts that are best given at a time."""
+    """Number of texts to pass at a time."""
 
     def embed(self, texts: list[str]) -> Matrix:
-        """One row of length 1 for each text. Raises EmbeddingsFailed."""
+        """Return one row of length 1 per text. Raises EmbeddingsFailed."""
 
 
 class EndpointEmbedder:
@@ -65,7 +65,7 @@ class EndpointEmbedder:
         self._model = settings.model
         self._client = _endpoint_client(base_url, key or "none")
         if patience:
-            # Once and no longer: who waits has something to go on with.
+            # No retry: a caller with limited patience has a fallback.
             self._client = self._client.with_options(timeout=patience, max_retries=0)
 
     def embed(self, texts: list[str]) -> Matrix:
@@ -84,7 +84,7 @@ class EndpointEmbedder:
 
 
 class LocalEmbedder:
-    """The static embeddings that `wordllama` carries: small, quick, without a network."""
+    """The static embeddings shipped with `wordllama`: small, fast, without a network."""
 
     batch = 256
 
@@ -95,20 +95,20 @@ class LocalEmbedder:
         try:
             rows = _local_model().embed(texts)
         except (ImportError, OSError, RuntimeError, ValueError, TypeError, AttributeError) as error:
-            # Installed by halves, or in a version with another interface.
+            # Partly installed, or a version with another interface.
             raise EmbeddingsFailed(f"the local embedding model failed: {error}") from error
         return _normalise_rows(np.asarray(rows, dtype=np.float32))
 
 
 def choose_embedder(settings: Embeddings | None, patience: float | None = None) -> Embedder:
-    """What makes embeddings on this worker.
+    """Return this worker's embedder.
 
     Args:
         settings: The agent's endpoint, if it has one.
-        patience: Seconds that one answer of an endpoint may take, which is then asked once.
+        patience: Seconds for one response of an endpoint, which is then not retried.
 
     Raises:
-        EmbeddingsFailed: nothing does; says what to do about it.
+        EmbeddingsFailed: None is available; the message says what to do.
     """
     if settings is not None:
         return EndpointEmbedder(settings, patience)
@@ -127,19 +127,19 @@ def _endpoint_client(base_url: str | None, key: str) -> openai.OpenAI:
 
 @lru_cache(maxsize=1)
 def _local_model() -> Any:
-    # Half a second, and the memory of its weights: only where it is used.
+    # Takes half a second and the memory of its weights, so it is loaded on first use.
     package: Any = import_module("wordllama")
-    # It looks for the tokenizer that it carries in its cache alone, and would fetch it.
+    # By default it looks for its bundled tokenizer only in its cache, and would download it.
     carried = Path(package.__file__).parent
     return package.WordLlama.load(cache_dir=carried, disable_download=True)
 
 
 def embed_for(embedder: Embedder, texts: list[str], dimensions: int) -> Matrix:
-    """The vectors of texts that are to be held to one of so many dimensions.
+    """Return vectors of texts to be compared with one of `dimensions`.
 
     Raises:
-        EmbeddingsFailed: also if the endpoint has changed its model since it made that one; kept
-            beside the others, what it makes now would break every search that follows.
+        EmbeddingsFailed: Also if the endpoint has changed its model since that vector was made;
+            storing the new vectors would break every later search.
     """
     rows = embedder.embed(texts)
     if rows.shape[1] != dimensions:

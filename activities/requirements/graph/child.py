@@ -1,9 +1,8 @@
-"""The process `embedded.py` starts: a request as JSON on standard input, the answer as JSON on
-standard output. It opens the database under the lock, does all that was asked, closes it and ends.
+"""Child process of `embedded.py`: a JSON request on standard input, the answer on standard output.
 
-A crash of the engine, a query that heeds no time limit and one that eats memory end this process
-alone, and its lock with it. Run by its path and with its parent packages left empty: their
-`__init__` would load the whole worker.
+It takes the lock, opens the database, runs the queries, closes it and ends. An engine crash, a
+query that ignores its time limit or one that eats memory ends only this process and releases its
+lock. It is run by path with empty parent packages, whose `__init__` would load the whole worker.
 """
 
 import contextlib
@@ -19,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 _STORE_MB = 4096
-"""Most the database may hold; the engine reserves that much address space."""
+"""Size limit of the database; the engine reserves that much address space."""
 _POOL_MB = 256
 _GRACE_SECONDS = 2
 
@@ -27,7 +26,7 @@ _GRACE_SECONDS = 2
 def _limit_memory(memory_mb: int) -> None:
     memory = (_STORE_MB + memory_mb) * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # macOS knows this limit and refuses to set it.
+    # macOS has this limit but refuses to set it.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
@@ -39,25 +38,25 @@ def _register_empty_package(name: str, folder: Path) -> None:
 
 
 class _OpenDatabase:
-    """The database, open until the block ends."""
+    """An open database, closed at the end of the block."""
 
     def __init__(self, path: str, seconds: float, *, read_only: bool) -> None:
-        import ladybug  # noqa: PLC0415 - after the memory is limited
+        import ladybug  # noqa: PLC0415 - only after the memory limit is set
 
         opened = partial(
             ladybug.Database,
             path,
             buffer_pool_size=_POOL_MB * 1024 * 1024,
-            # One thread: rows then come in the same order each time.
+            # One thread, so that rows come in the same order each time.
             max_num_threads=1,
             max_db_size=_STORE_MB * 1024 * 1024,
         )
         try:
             self._database = opened(read_only=read_only)
         except RuntimeError:
-            # What a killed writer leaves, readers refuse: a checkpoint that only a writer may end,
-            # or half a record at the end of the log. Of that nobody was told that it is stored, so
-            # what is whole before it counts. It might as well be damaged in its midst: it is kept.
+            # Readers refuse what a killed writer leaves: an unfinished checkpoint, or half a record
+            # at the end of the log. Nobody was promised that record, so a writer may drop it. Keep
+            # a copy of the log, which might be damaged elsewhere.
             log = Path(f"{path}.wal")
             if log.exists():
                 shutil.copyfile(log, f"{log}.torn")
@@ -95,7 +94,7 @@ class _OpenDatabase:
 
 
 def _lacks_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) -> bool:
-    """Whether a table, a property or a pair of ends is not there yet."""
+    """Return whether a table, a property or a pair of ends is missing."""
     there = {table["name"]: table for table in tables}
     return any(
         table["name"] not in there
@@ -114,7 +113,7 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
                 if not _lacks_tables(tables, request["wanted"]):
                     return _run_queries(database, request) | {"tables": tables}
         with _OpenDatabase(path, seconds, read_only=False) as database:
-            # Whole or not at all, and much faster than one by one.
+            # One transaction is atomic and much faster than single statements.
             database.run("BEGIN TRANSACTION")
             for statement in request["tables"]:
                 database.run(statement)
@@ -135,7 +134,7 @@ def _run_queries(database: _OpenDatabase, request: dict[str, Any]) -> dict[str, 
             database.run("COMMIT")
     except MemoryError:
         return {"memory": True}
-    # The engine's only error.
+    # The only exception type of the engine.
     except RuntimeError as error:
         return {"refused": str(error)}
     return {"rows": results}
@@ -155,7 +154,7 @@ def _read_rows(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
 
 
 def _plain_value(value: object) -> object:
-    """The value as JSON has it; of the engine's own numbers of nodes and relations, nothing."""
+    """Return the value as JSON types, without the engine's internal ids."""
     if isinstance(value, dict):
         properties = {k: v for k, v in value.items() if k not in ("_ID", "_SRC", "_DST", "_LABEL")}
         if "_LABEL" in value:
@@ -186,7 +185,7 @@ def _main() -> None:
 
     try:
         with file_lock(Path(request["lock"]), seconds=request["wait_seconds"]):
-            # For a parent that is gone or frozen: this process must not keep the lock.
+            # If the parent is gone or frozen, this process must still release the lock.
             signal.alarm(math.ceil(request["seconds"]) + _GRACE_SECONDS)
             answer = _answer_request(request)
     except TimeoutError:

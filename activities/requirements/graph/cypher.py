@@ -1,4 +1,4 @@
-"""Cypher made from the schema. Names come from it alone; what is given goes in as parameters."""
+"""Cypher built from the schema. Only the schema gives names; values are passed as parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TYPES: dict[PropertyType, str] = {
 
 
 def table_statements(schema: GraphSchema) -> list[str]:
-    """Statements that make ladybug's tables, and add what is new to those that are there."""
+    """Return statements that create ladybug's tables and add new columns to existing ones."""
     statements = []
     for name, node in schema.nodes.items():
         columns = [f"`{key}` {TYPES[prop.type]}" for key, prop in node.properties.items()]
@@ -39,7 +39,7 @@ def table_statements(schema: GraphSchema) -> list[str]:
 
 
 def constraint_statements(schema: GraphSchema) -> list[str]:
-    """Statements that make Neo4j refuse a second node with the same key."""
+    """Return statements that make Neo4j refuse a second node with the same key."""
     return [
         f"CREATE CONSTRAINT `{name}_{node.key}` IF NOT EXISTS "
         f"FOR (n:`{name}`) REQUIRE n.`{node.key}` IS UNIQUE"
@@ -48,12 +48,12 @@ def constraint_statements(schema: GraphSchema) -> list[str]:
 
 
 def put_node(schema: GraphSchema, kind: str, values: dict[str, Any], job: str) -> GraphQuery:
-    """Makes the node or changes it. No row when another job made one with this key that tells
-    something else: then nothing is changed.
+    """Create or change a node. Returns no row, and changes nothing, if another job made a node
+    with this key and other content.
 
     Args:
-        values: Its properties, the key among them; the ones left out stay as they are.
-        job: The job at work.
+        values: Its properties, the key included; omitted ones stay unchanged.
+        job: The running job.
     """
     node = schema.nodes[kind]
     others = {name: value for name, value in values.items() if name != node.key}
@@ -74,14 +74,14 @@ def put_node(schema: GraphSchema, kind: str, values: dict[str, Any], job: str) -
 
 
 def get_node(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
-    """The node, or no row."""
+    """Select the node; no row if it does not exist."""
     return GraphQuery(
         f"MATCH (n:`{kind}` {{`{schema.nodes[kind].key}`: $key}}) RETURN n", {"key": key}
     )
 
 
 def drop_node(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
-    """Takes the node out with its relations, if it is there."""
+    """Delete the node, if it exists, and its relations."""
     return GraphQuery(
         f"MATCH (n:`{kind}` {{`{schema.nodes[kind].key}`: $key}}) DETACH DELETE n", {"key": key}
     )
@@ -95,13 +95,14 @@ def put_relation(
     values: dict[str, Any],
     target: dict[str, Any] | None,
 ) -> GraphQuery:
-    """Makes the relation or changes it: there is one of a kind between two nodes. No row when
-    an end is not there.
+    """Create or change the one relation of this kind between two nodes. Returns no row if an end
+    is missing.
 
     Args:
-        start: Kind and key; so is `end`.
+        start: Kind and key of the start node.
+        end: Kind and key of the end node.
         values: Properties of the relation.
-        target: Properties to make the end with, its key left out, when it is not there.
+        target: Properties to create a missing end node with, without its key; None to require it.
     """
     (start_kind, start_key), (end_kind, end_key) = start, end
     parameters: dict[str, object] = {"from_key": start_key, "to_key": end_key}

@@ -1,8 +1,8 @@
 """The graph as a ladybug database in a folder, for the workers of one host.
 
-Ladybug is a native library and runs what a model wrote: deeply nested brackets crash it, and some
-functions heed neither its time limit nor the size of its buffer pool (each was seen). So it runs in
-a process of its own per read or write, which takes the lock, is limited, and can be killed.
+Ladybug is a native library that runs queries written by a model: deeply nested brackets crash it,
+and some functions ignore its time limit or buffer pool size (both were observed). So every read or
+write runs in its own process, which takes the lock, has limits, and can be killed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DATABASE = "graph.lbug"
 
 
 class EmbeddedGraph:
-    """The database in `folder`, made when it is first used."""
+    """The database in `folder`, created on first use."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class EmbeddedGraph:
         limits: GraphLimits | None = None,
         heartbeat: Callable[[], None] | None = None,
     ) -> None:
-        """`heartbeat` is called about four times a second; what it raises ends the work."""
+        """`heartbeat` is called about four times a second; an exception from it ends the work."""
         self._folder = folder
         self._schema = schema
         self._limits = limits or GraphLimits()
@@ -54,7 +54,7 @@ class EmbeddedGraph:
         return self._run_queries((), write=False)[1]
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: no connection stays open."""
 
     def _run_queries(
         self, queries: tuple[GraphQuery, ...], *, write: bool
@@ -129,7 +129,7 @@ class EmbeddedGraph:
             if not problem:
                 raise GraphQueryError(said)
         if write:
-            # Our own few statements: the machine was at fault, and they may be sent again.
+            # Writes are our own few statements: the machine is at fault, and a retry may succeed.
             raise GraphUnavailableError(
                 f"The graph in {self._folder} did not take a write: {problem}"
             )

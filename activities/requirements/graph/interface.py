@@ -1,4 +1,4 @@
-"""What a graph is to its users: reads and writes of several statements, whole or not at all."""
+"""The graph's interface: atomic reads and writes of several statements."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from protocol.errors import Refusal, Unavailable
 
 
 class GraphQueryError(Refusal):
-    """The engine does not take the query, or it needs too much; the message is the engine's."""
+    """The engine rejects the query, or it needs too much; the message is the engine's."""
 
 
 class GraphUnavailableError(Unavailable):
-    """The graph was not reached and nothing was done; the message says what to do."""
+    """The graph was not reached and nothing changed; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class GraphLimits:
-    """What one read or write may take."""
+    """Limits of one read or write."""
 
     wait_seconds: float = 30
-    """For the lock."""
+    """For acquiring the lock."""
     seconds: float = 15
-    """For the statements; asked of the engine, and enforced from outside some seconds later."""
+    """For the statements; the engine's limit, enforced from outside a few seconds later."""
     rows: int = 10_000
-    """Of one statement."""
+    """Per statement."""
     bytes: int = 4_000_000
-    """Of all rows of one statement, as JSON."""
+    """Per statement, all rows as JSON."""
     memory_mb: int = 1024
 
 
@@ -45,11 +45,11 @@ class GraphRows(BaseModel):
     columns: list[str]
     rows: list[list[object]]
     more: bool = False
-    """Whether there were more than the limits let through."""
+    """Whether the limits cut rows off."""
 
 
 class GraphTable(BaseModel):
-    """A kind as the database has it, with the types of its own."""
+    """A kind of node or relation in the database, with ladybug's type names."""
 
     name: str
     node: bool
@@ -58,21 +58,21 @@ class GraphTable(BaseModel):
 
 
 class Graph(Protocol):
-    """A graph that jobs share. What the schema declares is made when it is first used.
+    """A graph shared by jobs. Whatever the schema declares is created on first use.
 
-    Every method raises GraphQueryError and GraphUnavailableError.
+    Every method but `close` raises GraphQueryError and GraphUnavailableError.
     """
 
     def read(self, *queries: GraphQuery) -> list[GraphRows]:
-        """The rows of each; nothing can be changed."""
+        """Return the rows of each query, changing nothing."""
         ...
 
     def write(self, *queries: GraphQuery) -> list[GraphRows]:
-        """All of them in one transaction: done wholly or not at all."""
+        """Run all queries in one transaction and return their rows."""
         ...
 
     def schema(self) -> list[GraphTable]:
-        """What the database holds, by name."""
+        """Return the kinds the database has, by name."""
         ...
 
     def close(self) -> None: ...

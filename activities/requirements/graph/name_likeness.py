@@ -1,4 +1,4 @@
-"""How like two names are, by their words and by their runs of three characters."""
+"""Similarity of two names, by words and by three-character runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @lru_cache(maxsize=1000)
 def normalise_name(text: str) -> str:
-    """Lower case words without accents, one space between; `InvoiceHeader` is two words."""
+    """Return lower-case words without accents, single-spaced; `InvoiceHeader` is two words."""
     folded = unicodedata.normalize("NFKD", _HUMP.sub(" ", text).casefold())
     bare = "".join(char for char in folded if not unicodedata.combining(char))
     return " ".join(re.findall(r"[^\W_]+", bare))
 
 
 def name_likeness(first: str, second: str) -> float:
-    """Between normalised names: 1 for the same, 0 for nothing in common."""
+    """Return the similarity of normalised names: 1 for equal, 0 for nothing in common."""
     if first == second:
         return 1.0 if first else 0.0
     words = _dice_coefficient(frozenset(first.split()), frozenset(second.split()))
@@ -26,7 +26,6 @@ def name_likeness(first: str, second: str) -> float:
 
 
 def _dice_coefficient(first: frozenset[str], second: frozenset[str]) -> float:
-    # Dice's coefficient.
     return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Where requirements are in the graph: what each is related to."""
+"""Relations of requirements in the graph."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from activities.requirements.graph.writes import REQUIREMENT
 from config.schema.graph import GraphSchema
 
 Relations = list[dict[str, Any]]
-"""The relations of a requirement: `{"relation": "FULFILLED_BY", "to": "BusinessObject invoice"}`
-with what the relation says; `from` in the place of `to` where it is the other end."""
+"""Relations of a requirement: `{"relation": "FULFILLED_BY", "to": "BusinessObject invoice"}` plus
+the relation's properties; `from` replaces `to` where the requirement is the end."""
 
 
 def requirement_relations(
     root: Root, schema: GraphSchema, ids: Sequence[str], heartbeat: Callable[[], None]
 ) -> dict[str, Relations]:
-    """The place of each of these requirements that the graph has.
+    """Map those of these requirements that are in the graph to their relations.
 
     Raises:
-        GraphUnavailableError: the graph was not reached.
-        GraphQueryError: it does not take the question.
+        GraphUnavailableError: The graph was not reached.
+        GraphQueryError: It rejects the query.
     """
     if not ids or REQUIREMENT not in schema.nodes:
         return {}

@@ -1,7 +1,6 @@
-"""The graph in a Neo4j server, or another that speaks its protocol (Bolt) and its Cypher.
+"""The graph in a Neo4j server, or another that speaks Bolt and Cypher.
 
-What is asked goes through the driver's asynchronous form, since only that lets go of a server that
-does not answer.
+Uses the driver's asynchronous API: only that can abandon a server that does not answer.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ _NOT_OURS = (
     "Neo.ClientError.Database.",
     "Neo.ClientError.Security.",
     "Neo.TransientError.",
-    # Of two that MERGE the same new node at once one may fail; coming again it finds the node.
+    # If two transactions MERGE the same new node at once, one may fail; a retry finds the node.
     "Neo.ClientError.Schema.ConstraintValidationFailed",
 )
-"""Codes of what no other query mends: no such database, nobody let in, a server that is busy."""
+"""Error codes that no other query fixes: no such database, access denied, server busy."""
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where the server is. The password is in no text made of it."""
+    """Address of the server; its repr hides the password."""
 
     uri: str
     user: str | None
@@ -52,7 +51,7 @@ class ServerAddress:
 
     @classmethod
     def parse(cls, url: str) -> ServerAddress:
-        """Raises GraphUnavailableError: it is none; the message shows nothing of a password."""
+        """Raise GraphUnavailableError for an invalid address; the message hides the password."""
         try:
             parts = urlsplit(url)
             port = f":{parts.port}" if parts.port else ""
@@ -79,7 +78,7 @@ class ServerAddress:
 
 
 def load_driver() -> Any:
-    """The driver's module. Raises GraphUnavailableError: it is not installed."""
+    """Return the driver's module. Raises GraphUnavailableError if it is not installed."""
     try:
         return importlib.import_module("neo4j")
     except ImportError:
@@ -91,11 +90,11 @@ def load_driver() -> Any:
 
 
 class Neo4jGraph:
-    """The server at `url`; connected when it is first used.
+    """The server at `url`, connected on first use.
 
     Raises:
-        GraphUnavailableError: on construction, when the driver is not installed or the address is
-        wrong.
+        GraphUnavailableError: On construction, if the driver is not installed or the address is
+            invalid.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class Neo4jGraph:
         limits: GraphLimits | None = None,
         heartbeat: Callable[[], None] | None = None,
     ) -> None:
-        """`heartbeat` is called about four times a second; what it raises ends the work."""
+        """`heartbeat` is called about four times a second; an exception from it ends the work."""
         self._address = ServerAddress.parse(url)
         self._schema = schema
         self._limits = limits or GraphLimits()
@@ -120,14 +119,14 @@ class Neo4jGraph:
 
     def write(self, *queries: GraphQuery) -> list[GraphRows]:
         if not self._constrained:
-            # A change of the schema may not share a transaction with one of the data.
+            # A transaction may not change both schema and data.
             for text in cypher.constraint_statements(self._schema):
                 self._run_queries((GraphQuery(text),), write=True)
             self._constrained = True
         return self._run_queries(queries, write=True)
 
     def schema(self) -> list[GraphTable]:
-        # The functions are Cypher's: Neo4j's own procedures for this are in no other server.
+        # Plain Cypher functions: other servers lack Neo4j's procedures for this.
         nodes, properties, relations, relation_properties = self.read(
             GraphQuery("MATCH (n) RETURN DISTINCT labels(n)"),
             GraphQuery("MATCH (n) UNWIND labels(n) AS label UNWIND keys(n) AS key "
@@ -173,7 +172,7 @@ class Neo4jGraph:
         )
 
     def _is_answering(self) -> bool:
-        """Whether it was the query that took long, and not the server that stands still."""
+        """Return whether the server still answers, so that the query itself was slow."""
         errors = self._neo4j.exceptions
         try:
             with suppress(errors.Neo4jError):
@@ -189,7 +188,7 @@ class Neo4jGraph:
     async def _run_within_limit(
         self, work: Coroutine[Any, Any, list[GraphRows]]
     ) -> list[GraphRows]:
-        """Raises TimeoutError: the server did not heed the time limit."""
+        """Raises TimeoutError if the server ignores the time limit."""
         async with asyncio.timeout(_CONNECT_SECONDS + self._limits.seconds + _GRACE_SECONDS):
             task = asyncio.ensure_future(work)
             try:
@@ -221,7 +220,7 @@ class Neo4jGraph:
             await session.begin_transaction(timeout=self._limits.seconds) as transaction,
         ):
             results = [await self._read_rows(transaction, query) for query in queries]
-            # Whatever a reading query did on a server that lets it: undone.
+            # Roll back anything a reading query changed on a server that lets it.
             await (transaction.commit() if write else transaction.rollback())
             return results
 
@@ -270,7 +269,7 @@ _TYPES = {"STRING": "STRING", "INTEGER": "INT64", "FLOAT": "DOUBLE", "BOOLEAN": 
 
 
 def _ladybug_type(server_type: str) -> str:
-    """The server's word for a type as ladybug has it."""
+    """Return ladybug's name for a server's type."""
     name = server_type.removesuffix(" NOT NULL")
     if name.startswith(("LIST<STRING", "LIST<ANY")):
         return "STRING[]"
@@ -283,13 +282,13 @@ def build_tables(
     relations: list[list[Any]],
     relation_properties: list[list[Any]],
 ) -> list[GraphTable]:
-    """What the server holds, as tables with ladybug's names of types.
+    """Return the server's content as tables with ladybug's type names.
 
     Args:
         nodes: Labels; a row for each combination.
         properties: Label, property, type.
-        relations: Type, labels of its start, labels of its end.
-        relation_properties: Type of relation, property, type.
+        relations: Type, start labels, end labels.
+        relation_properties: Relation type, property, type.
     """
     types_by_kind: dict[tuple[str, bool], dict[str, set[str]]] = {}
     pairs: dict[str, set[tuple[str, str]]] = {}
@@ -301,7 +300,7 @@ def build_tables(
         pairs.setdefault(kind, set()).add(joined)
     for is_node, rows in ((True, properties), (False, relation_properties)):
         for name, key, server_type in rows:
-            # Others write meanwhile: it may be of a kind that was not there before.
+            # A concurrent writer may have added a kind since the labels were read.
             types_by_kind.setdefault((name, is_node), {}).setdefault(key, set()).add(
                 _ladybug_type(server_type)
             )

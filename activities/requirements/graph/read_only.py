@@ -1,8 +1,8 @@
 """Whether a query only reads.
 
-The engine's read-only mode is not enough: it still reads and writes files of the host (LOAD FROM,
-COPY TO) and takes settings. So a word that begins any such clause is refused wherever it stands
-outside of quotes; and quoting is kept so plain that there is one way to read it.
+The engine's read-only mode is not enough: it still reads and writes host files (LOAD FROM, COPY TO)
+and accepts settings. So any word that begins such a clause is refused outside quotes, and quoting
+is restricted so that it can be read in one way only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 
 
 def refusal_reason(query: str, parameters: dict[str, object]) -> str:
-    """Why this query is not run; empty when it is."""
+    """Return why the query is refused; empty if it may run."""
     if len(query) > MAX_QUERY_CHARACTERS:
         return f"The query has {len(query):,} characters; the most is {MAX_QUERY_CHARACTERS:,}."
     if "\\" in query:
@@ -58,7 +58,7 @@ def refusal_reason(query: str, parameters: dict[str, object]) -> str:
 
 
 def has_order(query: str) -> bool:
-    """Whether the query says in which order its rows come."""
+    """Return whether the query orders its rows."""
     return bool(re.search(r"\bORDER\s+BY\b", _QUOTED.sub(" ", query), re.IGNORECASE))
 
 

@@ -1,4 +1,4 @@
-"""What of the graph and its schema is told to the model, and how."""
+"""Text that shows the graph and its schema to the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN_CHARACTERS = 15_000
 
 
 def render_rows(result: GraphRows, *, keep_order: bool) -> str:
-    """The rows, one JSON list a line."""
+    """Render the rows as one JSON list per line."""
     lines = [json.dumps(row, ensure_ascii=False) for row in result.rows]
     if not keep_order:
         lines.sort()
@@ -34,7 +34,7 @@ def render_rows(result: GraphRows, *, keep_order: bool) -> str:
 
 
 def row_names(row: list[object]) -> list[str]:
-    """The names in a row of keys, names and lists of names; at least an empty one."""
+    """Return the names in a row of keys, names and lists of names; at least one empty name."""
     return [
         str(name)
         for value in row
@@ -44,14 +44,14 @@ def row_names(row: list[object]) -> list[str]:
 
 
 def render_node(kind: str, row: list[object]) -> str:
-    """A node by its key, with its other names."""
+    """Render a node as its key with its other names."""
     first, *others = row_names(row)
     aliases = f" ({'; '.join(name[:120] for name in others[:4])})" if others else ""
     return f"{kind} {first}{aliases}"
 
 
 def render_properties(entity: object) -> str:
-    """The properties of a node or relation, long ones cut."""
+    """Render the properties of a node or relation, long values cut."""
     if not isinstance(entity, dict):
         return str(entity)
     visible = {k: v[:400] if isinstance(v, str) else v for k, v in entity.items() if k != "_label"}
@@ -59,7 +59,7 @@ def render_properties(entity: object) -> str:
 
 
 def describe_properties(declared: Mapping[str, Property]) -> list[str]:
-    """Properties of the schema, a line each."""
+    """Describe each declared property on one line."""
     lines = []
     for name, prop in declared.items():
         facts = [prop.type, *(["required"] if prop.required else [])]
@@ -74,7 +74,7 @@ def describe_properties(declared: Mapping[str, Property]) -> list[str]:
 
 
 def schema_hint(schema: GraphSchema) -> str:
-    """The kinds there are, for who asked for one that there is not."""
+    """List the kinds in the schema, for a model that used an unknown one."""
     nodes = "; ".join(f"{n}({', '.join(k.properties)})" for n, k in schema.nodes.items())
     return (
         f"Nodes: {nodes}. Relations: {', '.join(schema.relations)}. "

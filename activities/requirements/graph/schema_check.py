@@ -1,6 +1,7 @@
-"""Whether what a graph holds is as the schema says.
+"""Whether a graph's content follows the schema.
 
-Ladybug enforces types, keys and ends by its tables; Neo4j does not, so all is asked of both.
+Ladybug enforces types, keys and ends by its tables; Neo4j does not, so every rule is checked in
+both.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ MAX_SHOWN_ROWS = 5
 
 @dataclass(frozen=True)
 class _SchemaRule:
-    """A query for what breaks a rule: each row is a node's key, or the keys of a relation's ends,
-    and what was found."""
+    """A query for violations of a rule. Each row has a node's key, or the keys of a relation's
+    ends, and the offending value."""
 
     description: str
     query: GraphQuery
 
 
 def find_violations(graph: Graph, schema: GraphSchema) -> list[str]:
-    """One line each, in the order of the schema. Raises GraphUnavailableError and
+    """Return one line per violated rule, in schema order. Raises GraphUnavailableError and
     GraphQueryError."""
     tables = {table.name: table for table in graph.schema()}
     lines = list(_table_violations(tables, schema))

@@ -1,4 +1,4 @@
-"""Which graph it is."""
+"""Selects the embedded graph or a server."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from config.schema.graph import GraphSchema
 
 
 def graph_url() -> str | None:
-    """Of the server, when it is not the embedded graph. It may hold a password."""
+    """Return the server's address, possibly with a password; None for the embedded graph."""
     return os.environ.get("LONGHAUL_GRAPH_URL") or None
 
 
 def graph_folder(root: Path) -> Path:
-    """Where the embedded graph of a workspaces root lies."""
+    """Return the folder of the embedded graph within a workspaces root."""
     return root / ".longhaul" / "graph"
 
 
 def check_graph_address() -> None:
-    """Look at the address that the environment gives, if it does, and ask nobody.
+    """Check the address in the environment, if any, without connecting.
 
     Raises:
-        GraphUnavailableError: it is none, or its driver is not installed.
+        GraphUnavailableError: The address is invalid, or the driver is not installed.
     """
     if url := graph_url():
         ServerAddress.parse(url)
@@ -42,10 +42,10 @@ def open_graph(
     heartbeat: Callable[[], None] | None = None,
     limits: GraphLimits | None = None,
 ) -> Iterator[Graph]:
-    """The graph of the workspaces root, or the one at LONGHAUL_GRAPH_URL.
+    """Open the graph at LONGHAUL_GRAPH_URL, else the one of the workspaces root.
 
     Raises:
-        GraphUnavailableError: it cannot be reached, or the address or the driver is wrong.
+        GraphUnavailableError: It is unreachable, or the address or the driver is wrong.
     """
     url = graph_url()
     graph: Graph = (

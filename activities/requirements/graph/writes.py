@@ -1,7 +1,7 @@
-"""The writes of jobs to the graph. They go by key; one that finds the graph away is kept.
+"""The writes of jobs to the graph, keyed by id; deferred if the graph is unavailable.
 
-The graph is tried twice. A requirement's node has the name that the store of requirements gives it,
-such as `job-1/REQ-001`, so that jobs mean the same one by the same id.
+Each write is tried twice. A requirement's node has its id in the store, such as `job-1/REQ-001`, so
+the same id means the same requirement in all jobs.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _OWN = re.compile(r"REQ-\d{3,9}")
 
 
 def full_requirement_id(job: str, id: str) -> str:
-    """The id of a requirement in the graph: `REQ-001` of the job at work becomes `job/REQ-001`."""
+    """Return a requirement's id in the graph: `REQ-001` becomes `job/REQ-001` of this job."""
     return f"{job}/{id}" if _OWN.fullmatch(id) else id
 
 
 def stored_properties(store: RelationalStore, ref: str) -> dict[str, Any]:
-    """What the store has of a requirement, as properties of its node; nothing if it has none.
+    """Return the store's data on a requirement as properties of its node; empty if unknown.
 
-    What was judged is what the store says. And the ids of citations count in each job anew, so
-    those that a validator made for itself would name others.
+    The store is authoritative for the judged values. Citation ids count from one in each job, so
+    ids from a validator's own job would name other passages.
 
     Raises:
-        StoreUnavailableError: nobody can tell.
+        StoreUnavailableError: The store cannot be reached.
     """
     try:
         requirement = store.read(lambda connection: rows.find_requirement(connection, ref))
@@ -62,7 +62,7 @@ def stored_properties(store: RelationalStore, ref: str) -> dict[str, Any]:
 def _put_requirement(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
     schema, values = writer.config.graph_schema, entry.data["values"]
     if entry.data["unread"]:
-        # The store was away as well: without what it says the node would be half of one.
+        # The store was unavailable too; without its data the node would be incomplete.
         values = values | stored_properties(writer.store, values["id"])
         if wrong := schema.nodes[REQUIREMENT].find_problems(values):
             raise StoreRefusedError(f"Requirement {values['id']}: {'; '.join(wrong[:5])}.")
@@ -83,12 +83,12 @@ def _put_requirement(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
 
 
 def is_in_graph(writer: StoreWriter, id: str) -> bool:
-    """Whether the requirement is in the graph, or a write of it waits for the graph.
+    """Return whether the requirement is in the graph, or its write is deferred.
 
-    Where the graph does not answer it is taken to be: what is decided waits for no graph.
+    Returns True if the graph does not answer, so that decisions never wait for the graph.
 
     Raises:
-        StoreRefusedError: the graph does not take the question.
+        StoreRefusedError: The graph rejects the query.
     """
     waiting = [
         each.kind

@@ -1,1 +1,1 @@
-"""Sentences of documents that may be requirements, and what they say."""
+"""Sentences in documents that may be requirements, and their meaning."""

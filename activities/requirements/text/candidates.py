@@ -1,7 +1,7 @@
-"""Sentences that may be requirements, found by their language.
+"""Find sentences that may be requirements by their language.
 
-Recall matters more than precision: an agent reads every candidate and drops what is none, but
-what is not listed here it may never see.
+Recall matters more than precision: an agent reads every candidate and drops wrong ones, but may
+never see a sentence that is not listed.
 """
 
 from collections.abc import Iterable
@@ -65,18 +65,18 @@ class Candidate(BaseModel):
 
     @property
     def force(self) -> Force:
-        """Its demand in one word."""
+        """The force of its modality."""
         return FORCES[self.modality]
 
     @property
     def binds(self) -> bool:
-        """Whether it says itself that something must, must not or should be."""
+        """Whether its own words say that something must, must not or should be."""
         return self.modality != "permission" and not self.inherited
 
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """What makes a sentence a candidate; list items inherit it from the sentence before them."""
+    """The modality that makes a sentence a candidate; list items inherit it from their lead."""
 
     language: LanguageCode
     modality: Modality
@@ -85,10 +85,10 @@ class _Demand:
 
 
 def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
-    """The candidates of the document, in its order; the same pages always give the same ones.
+    """Return the document's candidates in order; the same pages always give the same result.
 
-    A list item without a demand of its own takes that of the sentence before the list, when that
-    ends with a colon. Headings, code blocks and running headers are no candidates.
+    A list item without its own modality inherits that of the sentence before the list, if that ends
+    with a colon. Headings, code blocks and running headers are not candidates.
     """
     phrases = shipped_phrases()
     candidates: list[Candidate] = []
@@ -115,7 +115,7 @@ def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
 
 
 def force_of(text: str) -> Force | None:
-    """The force of a statement by its words; None where it has no word that binds or permits."""
+    """Return the force of a statement by its words; None if no word binds or permits."""
     phrases = shipped_phrases()
     demand = _find_demand(text, phrases.find(text), phrases)
     return FORCES[demand.modality] if demand else None
@@ -138,7 +138,7 @@ def _find_demand(text: str, hits: list[PhraseHit], phrases: PhraseMatcher) -> _D
 
 
 def _inheritable_demand(demand: _Demand | None) -> _Demand | None:
-    # "It may contain the following:" asks for nothing, and every list of a manual begins so.
+    # "It may contain the following:" demands nothing, and most lists in manuals begin like that.
     if demand is None or demand.modality == "permission":
         return None
     return replace(demand, confidence=demand.confidence * _INHERITED)

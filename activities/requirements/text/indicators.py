@@ -1,7 +1,7 @@
-"""The phrases of `config/requirements/indicators.yaml`, ready to be found in sentences.
+"""The phrases of `config/requirements/indicators.yaml`, compiled for search in sentences.
 
-All phrases are searched for at once by a linear-time engine, so neither the length of the list
-nor a hostile document makes it slow.
+A linear-time engine searches for all phrases at once, so neither a long list nor a hostile
+document makes it slow.
 """
 
 import re
@@ -47,7 +47,7 @@ class Indicators(_FrozenData):
 
 @dataclass(frozen=True, slots=True)
 class PhraseHit:
-    """A phrase found: its words as they stand, from `start` to `end` of the text."""
+    """A phrase found in a text: its words as written, from `start` to `end`."""
 
     start: int
     end: int
@@ -68,7 +68,7 @@ class _Phrase:
 
 
 class PhraseMatcher:
-    """All phrases, compiled. `data` is what they were made of."""
+    """All phrases of `data`, compiled."""
 
     def __init__(self, data: Indicators) -> None:
         self.data = data
@@ -84,7 +84,7 @@ class PhraseMatcher:
         self._all.Compile()
 
     def find(self, text: str) -> list[PhraseHit]:
-        """The phrases in the text by place; of phrases within one another only the longest."""
+        """Return the phrases in the text by position; of nested phrases only the longest."""
         matched = sorted(self._all.Match(text) or [])
         phrase_count = len(self._phrases)
         for number in matched:
@@ -115,7 +115,7 @@ class PhraseMatcher:
         ]
 
     def language_of(self, text: str) -> LanguageCode:
-        """The language with more of its frequent words in the text; English in doubt."""
+        """Return the language with most of its frequent words in the text; English if in doubt."""
         words = re.findall(r"\w+", text.lower())
         counts = {
             code: sum(word in language.words for word in words)
@@ -126,7 +126,7 @@ class PhraseMatcher:
 
 @cache
 def shipped_phrases() -> PhraseMatcher:
-    """The phrases of the shipped file. Raises ConfigError if it is malformed."""
+    """Return the phrases of the shipped file. Raises ConfigError if it is malformed."""
     return PhraseMatcher(read_model(SHIPPED / "requirements" / "indicators.yaml", Indicators))
 
 
@@ -152,17 +152,18 @@ _SIEVE = {"*": r"\S*", "+": r"\S+", "": r"\s+"}
 
 
 def _phrase_pattern(phrase: str) -> str:
-    """The phrase as an expression whose first group is its words."""
+    """Return a regular expression for the phrase; its first group is the phrase's words."""
     case = "" if phrase.startswith("=") else "(?i)"
     # The engine's \b knows ASCII letters only.
     return rf"{case}(?:^|[^\pL\pN_])({_pattern_body(phrase, _NOTATION)})(?:$|[^\pL\pN_])"
 
 
 def _sieve_pattern(phrase: str) -> str:
-    """A coarser expression that matches wherever the phrase does: its words before the first gap.
+    """Return a coarser expression that matches wherever the phrase does: its words before the
+    first gap.
 
-    All sieves together make one small automaton, which tells in a single pass which of the
-    phrases are worth a look."""
+    Together the sieves form one small automaton that selects in a single pass the phrases worth an
+    exact search."""
     return f"(?i){_pattern_body(phrase.split('...', maxsplit=1)[0].rstrip(), _SIEVE)}"
 
 
@@ -189,9 +190,9 @@ def _blank_matches(pattern: "re2._Regexp", text: str) -> str:
 
 
 def _drop_covered(hits: Iterable[PhraseHit]) -> Iterator[PhraseHit]:
-    """Of hits by start, the longer first, those that lie within no longer one of their own kind.
+    """Yield hits not within a longer one of their kind; expects them by start, longest first.
 
-    Each is held only against the one that reaches furthest, as a text may be all hits.
+    Each is compared only with the one that reaches furthest, since a text may consist of hits.
     """
     furthest: dict[tuple[bool, str | None], PhraseHit] = {}
     for hit in hits:

@@ -1,4 +1,4 @@
-"""Who and what a document speaks of: its terms, with the pages they stand on."""
+"""Terms that a document mentions, with the pages they are on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEADING_SHARE = 0.6
 
 @dataclass(frozen=True)
 class Mention:
-    """A term, how often it stands, and the numbers of the first pages it stands on."""
+    """A term, its count, and the numbers of the first pages it is on."""
 
     text: str
     kind: MentionKind
@@ -31,10 +31,10 @@ class Mention:
 
 
 def find_mentions(pages: Iterable[Page]) -> list[Mention]:
-    """The terms of a document, those that stand most often first; the same pages, the same list.
+    """Return the terms of a document, most frequent first; the same pages give the same list.
 
-    Regulations come from the shipped indicators. The rest goes by form: abbreviations, words in
-    quotation marks, capitalised words in a row, and capitalised words that come up twice.
+    Regulations come from the shipped indicators. Other terms are found by form: abbreviations,
+    quoted words, consecutive capitalised words, and capitalised words that occur twice.
     """
     counts: Counter[str] = Counter()
     sorts: dict[str, MentionKind] = {}
@@ -62,7 +62,7 @@ def _find_terms(text: str) -> Iterable[tuple[MentionKind, str]]:
         words = line.split()
         capitals = sum(word[:1].isupper() for word in words)
         if len(words) > 1 and capitals > _HEADING_SHARE * len(words):
-            continue  # a heading: its capitals say nothing
+            continue  # in a heading, capitals mean nothing
         yield from (("abbreviation", term) for term in _ABBREVIATION.findall(line))
         yield from (("defined term", term) for term in _QUOTED.findall(line))
         named = _NAME.findall(line)

@@ -1,4 +1,4 @@
-"""How relevant a statement is as a requirement, by what it says."""
+"""Relevance of a statement as a requirement, by its wording."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ASIDE = re.compile(
 
 @dataclass(frozen=True)
 class Relevance:
-    """A figure from 0 to 1 and what speaks for and against."""
+    """A score from 0 to 1, and the signs for and against."""
 
     score: float
     signs: list[str]
 
 
 def judge_relevance(text: str) -> Relevance:
-    """Judge a statement by its language of obligation, the regulations it names, and its form."""
+    """Judge a statement by its modal words, the regulations it names, and its form."""
     hits = shipped_phrases().find(text)
     demands = [hit for hit in hits if hit.modality]
     score, signs = NO_DEMAND, ["no word that obliges, forbids, recommends or permits"]

@@ -1,4 +1,4 @@
-"""What a document says: its sentences and candidates, worked out once a process."""
+"""Sentences and candidates of a document, cached in the process."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from activities.requirements.text.indicators import shipped_phrases
 from activities.requirements.text.sentences import Sentence, split_sentences
 
 MAX_CACHED_SENTENCES = 50_000
-"""Sentences, of all documents together: some thirty megabytes."""
+"""Of all documents together; about thirty megabytes."""
 
 
 @dataclass(frozen=True)
 class DocumentStatements:
-    """What the text of a document says, page by page."""
+    """Sentences and candidates of a document."""
 
     candidates: tuple[Candidate, ...]
     sentences: dict[int, list[Sentence]]
-    """By page."""
+    """By page number."""
 
     def section_of_passage(self, page: Page, passage: str) -> str:
-        """The section that a passage of the page stands in; empty if the document names none."""
+        """Return the section of a passage on the page; empty if the document names none."""
         there = self.sentences.get(page.number, [])
         folded = FoldedPage(page.text)
         for place in folded.find_spans(passage):
@@ -41,7 +41,7 @@ _cache: Cache[str, DocumentStatements] = Cache(
 
 
 def statements_of(pages: Sequence[Page]) -> DocumentStatements:
-    """What these pages say. Those that could not be read say nothing."""
+    """Return the sentences and candidates of these pages, leaving out unread pages."""
     there = [page for page in pages if not page.unread]
     digest = hashlib.sha1(usedforsecurity=False)
     for page in there:

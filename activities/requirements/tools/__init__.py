@@ -1,1 +1,1 @@
-"""The tools of the agents that extract, compare and validate requirements."""
+"""Tools of agents that extract, compare and validate requirements."""

@@ -1,4 +1,4 @@
-"""Citations: words that the system found itself where the agent says they are."""
+"""Citations: quotes that the system has verified at the place the agent gives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from protocol.text import one_line
 
 Quote = Annotated[str, Field(min_length=1, max_length=4000, description="The exact words.")]
 FIRST_DAY = date(1995, 1, 1)
-"""Of a citation of the web, which there was hardly any of before."""
+"""Earliest date accepted for a web page; hardly any existed before."""
 citation_tool = partial(
     tool,
     "citations",
@@ -40,13 +40,13 @@ citation_tool = partial(
     seconds=60,
     owns=("citations/",),
 )
-"""A tool that records a citation."""
+"""Decorator of tools that record a citation."""
 FIRST_CHARACTERS = 60
-"""Characters of a passage that are told of one that was recorded."""
+"""Characters shown of a recorded passage."""
 
 
 class QuotedPassage(Data):
-    """Words to be cited, and where they stand."""
+    """Words to cite, and their place."""
 
     path: DocumentPath
     page: int = Field(ge=1, description="Number of the page, as extract_document_text counts.")
@@ -82,7 +82,7 @@ def cite_web(
 
     The page must be in documents/sources/. Answers with the citation's id, for add_requirement.
     """
-    # A day more, since the agent's may have begun where the server's has not.
+    # One day of tolerance: the agent's day may begin before the server's.
     latest = (datetime.fromtimestamp(context.time_ms / 1000, UTC) + timedelta(days=1)).date()
     if not FIRST_DAY <= accessed <= latest:
         raise ToolError(
@@ -107,10 +107,10 @@ def cite_web(
 
 
 def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str | int]:
-    """What a citation of these words says, but for its id.
+    """Return a citation's fields, except its id, for a quote in a document.
 
     Raises:
-        ToolError: they do not stand there; with the passage that is nearest to them.
+        ToolError: The quote is not on that page; the message shows the nearest passage.
     """
     pages = document_pages(context, quoted.path)
     try:
@@ -121,12 +121,12 @@ def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str |
     if passage is None:
         where = f"on page {quoted.page} of {quoted.path}"
         raise ToolError(f"That quote is not {where}. {_location_hint(pages, quoted)}")
-    # As it is named elsewhere: "documents/./a.pdf" would pass for another document.
+    # The canonical path: "documents/./a.pdf" would count as another document.
     return _passage_fields(document_of(context, quoted.path), pages, page, passage)
 
 
 def record_citation(context: ToolContext, passage: dict[str, str | int]) -> Citation:
-    """Write a citation down under the next number."""
+    """Write a citation under the next number."""
     there = context.files.entry("citations") is not None
     number = len(context.files.children("citations")) + 1 if there else 1
     citation = Citation.model_validate({"id": f"CIT-{number:04d}", **passage})
@@ -136,7 +136,7 @@ def record_citation(context: ToolContext, passage: dict[str, str | int]) -> Cita
 
 
 def render_citation(citation: Citation) -> str:
-    """A citation in a line: id, place, first words."""
+    """Render a citation on one line: id, place, first words."""
     source = f" ({citation.url})" if citation.url else ""
     words = one_line(citation.quote, FIRST_CHARACTERS)
     return f"citation {citation.id}: {citation.document}, {citation.place}{source}: “{words}”"
@@ -156,7 +156,7 @@ def _passage_fields(
 
 
 def _location_hint(pages: list[Page], quoted: QuotedPassage) -> str:
-    """Where the words stand instead, or what is most like them."""
+    """Return where the quote is instead, or the passage nearest to it."""
     if others := pages_with_quote(pages, quoted.quote):
         return f"It stands on page {', '.join(map(str, others[:10]))}."
     if is_short(quoted.quote):

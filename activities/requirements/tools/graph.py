@@ -1,7 +1,4 @@
-"""Graph tools: what the graph that jobs share holds, and queries of the model's own.
-
-These read; `integrating.py` writes.
-"""
+"""Tools that read the shared graph; those in `integration.py` write."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ from config.schema.graph import NodeKind
 SECONDS = 90
 SHOWN_RELATIONS = 100
 MAX_COMPARED = GraphLimits.rows
-"""Nodes of a kind; a statement gives no more rows."""
+"""Nodes of a kind that are compared; a statement returns no more rows."""
 CLOSEST = 5
 MIN_LIKENESS = 0.35
 _QUERY = GraphLimits(seconds=10)
@@ -119,7 +116,7 @@ def resolve_entity(
             GraphQuery(f"{match} WHERE {same} {end} {CLOSEST}", {"text": text}),
             GraphQuery(f"{match} {end} {MAX_COMPARED}"),
         )
-    # An exact name may also be one of a list, which the first query does not look into.
+    # An exact name may be in a list of names, which the first query does not search.
     same_rows = exact.rows or [
         row
         for row in everything.rows
@@ -237,7 +234,7 @@ def _graph_session(context: ToolContext, limits: GraphLimits | None = None) -> I
 
 
 def node_kind(context: ToolContext, kind: str) -> NodeKind:
-    """The kind of that name; a ToolError names those there are."""
+    """Return the kind of that name; the ToolError for an unknown one lists the kinds."""
     nodes = context.config.graph_schema.nodes
     if kind not in nodes:
         raise ToolError(f"There is no kind {kind}; expected one of {', '.join(nodes) or 'none'}.")

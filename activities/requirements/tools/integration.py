@@ -1,8 +1,8 @@
-"""Writing to the graph: requirements, and what fulfils them.
+"""Tools that write requirements and what fulfils them to the graph.
 
-Two tools write, and `validating` takes out what is not accepted after all. They merge by key, so an
-attempt that is repeated doubles nothing, and nothing gets in that the schema does not know. A graph
-that is away stops neither: see `activities.requirements.graph.writes`.
+`validation` removes requirements that are not accepted after all. Writes merge by key, so a
+repeated attempt duplicates nothing, and values are checked against the schema first. An
+unavailable graph stops neither tool: see `activities.requirements.graph.writes`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from config.schema.graph import JOB, NodeKind
 from protocol.state import DeferredWrite
 
 SECONDS = 180
-"""Two tries, each of which may wait for others to finish."""
+"""Enough for two tries, each of which may wait for the lock."""
 RequirementId = Annotated[
     str,
     Field(
@@ -132,7 +132,7 @@ def create_fulfillment_relationship(
 
 
 def _write_or_defer(context: ToolContext, kind: str, about: str, what: str, **data: Any) -> str:
-    """Make the write, or keep it for later; what of it the model is told."""
+    """Make the write or defer it; return the message for the model."""
     entry = DeferredWrite(kind=kind, key=context.key, at=context.time_ms, about=about, data=data)
     try:
         remarks = write_or_defer(StoreWriter.for_call(context), entry)

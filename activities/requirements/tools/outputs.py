@@ -1,6 +1,6 @@
-"""The results of the requirement agents, written from what the system has of them.
+"""Results of the requirement agents, written by code from the recorded data.
 
-A model that writes sixty requirements down once more makes mistakes that nobody would see.
+A model that copied sixty requirements would make mistakes nobody sees.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ MAX_NAMED = 60
 
 @dataclass(frozen=True)
 class RequirementSurvey:
-    """What the requirements of a workspace are, and how far they cover its documents."""
+    """Requirements of a workspace, and how far they cover its documents."""
 
     requirements: list[Requirement]
     broken: list[str]
-    """What is wrong with each `final.json` that cannot be used."""
+    """Problems with `final.json` files that cannot be used."""
     coverage: Coverage
     rules: list[SetAsideRule]
     badly_read: dict[str, str]
-    """Documents whose text is not what their pages show, each with what is wrong."""
+    """Problems with documents whose text differs from what their pages show, by path."""
 
 
 def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -> RequirementSurvey:
-    """Read the requirements, and hold them against the text of the documents.
+    """Read the requirements and measure how far they cover the documents.
 
     Raises:
-        InvalidWorkspaceFile: the rules by which sentences are set aside cannot be read.
+        InvalidWorkspaceFile: The rules that set sentences aside cannot be read.
     """
     requirements: list[Requirement] = []
     broken: list[str] = []
@@ -183,7 +183,7 @@ def _cited_pages(requirements: list[Requirement]) -> list[str]:
 
 
 def _coverage_lines(now: RequirementSurvey) -> list[str]:
-    """How far the text is covered, in lines."""
+    """Describe the coverage in lines."""
     coverage = now.coverage
     aside = sum(coverage.set_aside.values())
     what = f"{_count_noun(coverage.total, 'sentence')} that say must, must not or should"
@@ -210,7 +210,7 @@ def _coverage_lines(now: RequirementSurvey) -> list[str]:
 
 
 def _set_aside(now: RequirementSurvey) -> list[str]:
-    """A line for each rule that sets sentences aside."""
+    """Describe each rule that sets sentences aside, with their number."""
     return [
         f"Set aside {count:,}: {now.rules[place].description}"
         for place, count in sorted(now.coverage.set_aside.items())

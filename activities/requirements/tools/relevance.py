@@ -1,4 +1,4 @@
-"""Texts assessed: whether a statement is a requirement, and what a document speaks of."""
+"""Tools that assess a statement's relevance and list a document's terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirement tools: candidates found by their language, requirements with their citations."""
+"""Requirement tools: candidates, requirements with citations, sentences set aside."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from activities.tools.documents import DocumentPath, document_of, document_pages
 MAX_LISTED = 120
 LISTED_TEXT = 110
 MAX_REFUSED = 5
-"""Quotes whose refusal is told in full."""
+"""Refusals of quotes that are shown in full."""
 Quotes = Annotated[
     list[QuotedPassage] | None,
     Field(
@@ -256,7 +256,7 @@ def set_sentences_aside(
 def _record_citations(
     context: ToolContext, quotes: list[QuotedPassage] | None, citations: list[str] | None
 ) -> list[Citation]:
-    """The citations named and those of the quotes, which are recorded once all are found."""
+    """Return the named citations and those of the quotes, recorded only if all are found."""
     cited = [_read_citation(context, name) for name in citations or []]
     passages, refused = [], []
     for number, quoted in enumerate(quotes or [], 1):
@@ -266,8 +266,8 @@ def _record_citations(
             refused.append(f"Quote {number}: {error}")
     if refused:
         more = len(refused) - MAX_REFUSED
-        told_of = [*refused[:MAX_REFUSED], *([f"and {more} more"] if more > 0 else [])]
-        raise ToolError("\n".join(["Nothing was written.", *told_of]))
+        shown = [*refused[:MAX_REFUSED], *([f"and {more} more"] if more > 0 else [])]
+        raise ToolError("\n".join(["Nothing was written.", *shown]))
     cited += [record_citation(context, passage) for passage in passages]
     if not cited:
         raise ToolError("Nothing is cited: give quotes=[{path, page, quote}].")

@@ -1,4 +1,4 @@
-"""Requirements compared: with what the store and this workspace hold already."""
+"""The tool that finds similar requirements in the store and this workspace."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def find_similar_requirements(
         candidates += [
             (each.ref, each.status, each.text)
             for each in stored
-            # What this job is to judge is no other one.
+            # Leave out the requirement this job has to judge.
             if each.ref.rpartition("/")[0] != context.job and each.taken_by != context.job
         ]
     except StoreUnavailableError as error:
@@ -67,7 +67,7 @@ def find_similar_requirements(
         for value, ref, status, said in matches[:MAX_LISTED]
     ]
     if by is None and len(matches) < len(candidates):
-        # Unsaid, "0 of 9" would pass for: nothing else says this.
+        # Without this remark "0 of 9" would be read as: no other requirement says this.
         remark += "\nOne that says it in other words may not be among them: threshold=0 shows more."
     if len(matches) > MAX_LISTED:
         lines.append(f"[TRUNCATED {len(matches) - MAX_LISTED} more; raise the threshold]")
@@ -79,7 +79,7 @@ def find_similar_requirements(
 
 
 def _workspace_requirements(files: Files) -> Iterator[tuple[str, str, str]]:
-    """Id, status and text of the workspace's requirements; those that cannot be read are none."""
+    """Yield id, status and text of each readable requirement in the workspace."""
     for name, (path, _) in workspace_files.list_final_files(files).items():
         try:
             said = json.loads(files.read(path))

@@ -1,4 +1,4 @@
-"""Tools of validators: the drafts of other jobs, each taken once and decided."""
+"""Tools of validators: claim other jobs' drafts one at a time, and decide on them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def take_requirement(context: ToolContext) -> str:
     except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
     except StoreUnavailableError as error:
-        # Without a requirement there is nothing to do but wait.
+        # A validator can only wait for the store.
         raise DependencyUnavailable(str(error)) from None
     text = (
         _requirement_text(requirement) if requirement else "No draft requirement is left to take."
@@ -76,11 +76,11 @@ def decide_requirement(
     entry = DeferredWrite(kind=DECIDED, key=context.key, at=context.time_ms, about=id, data=data)
     writer = StoreWriter.for_call(context)
     try:
-        # Afterwards nobody would see that it is missing: it is no draft any more. What is named
-        # without its job is none of the store's, as that says itself.
+        # Check before the decision: afterwards it is no draft, and nobody would notice that it is
+        # missing. The store itself refuses ids without a job.
         concerns = "/" in id and integrates_graph(context)
         if status == "accepted" and concerns and not is_in_graph(writer, id):
-            # What it may not decide on is not for it to put there.
+            # Do not ask for a node of a requirement this job may not decide on.
             with suppress(StoreUnavailableError):
                 writer.store.read(
                     lambda connection: claims.check_undecided(connection, writer.call, id)
@@ -97,9 +97,9 @@ def decide_requirement(
 
 
 def _remove_from_graph(writer: StoreWriter, decision: DeferredWrite) -> list[str]:
-    """Take what does not hold out of the graph; remarks for the model."""
+    """Remove a requirement that was not accepted from the graph; return remarks for the model."""
     if any(each is decision for each in writer.state.deferred_writes):
-        # The store may refuse it yet, such as when another job holds the requirement.
+        # The store may still refuse the decision, such as when another job holds it.
         return ["If it is in the graph it stays there: decide again when the store answers."]
     entry = DeferredWrite(kind=REMOVAL, key=decision.key, at=decision.at, about=decision.about)
     try:
@@ -114,7 +114,7 @@ def _remove_from_graph(writer: StoreWriter, decision: DeferredWrite) -> list[str
 
 
 def integrates_graph(context: ToolContext) -> bool:
-    """Whether what the agent accepts is for it to put into the graph."""
+    """Return whether the agent puts the requirements it accepts into the graph."""
     return has_tool(context.config, INTEGRATE)
 
 
