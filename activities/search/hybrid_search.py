@@ -1,4 +1,4 @@
-"""Hybrid search: the ranks by words and by meaning, fused."""
+"""Hybrid search: rankings by words and by meaning, fused."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from activities.search.index import PassageRef, SearchIndex, with_index
 from config.schema.agent_sections import Embeddings
 
 DEPTH = 50
-"""Places of each ranking that count."""
+"""Number of entries per ranking that count."""
 DAMPING = 60
-"""Of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): 1 / (60 + rank)."""
+"""Constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): 1 / (60 + rank)."""
 QUERY_WORDS = 50
 EMBEDDING_SECONDS = 300
-"""Longest time that one search embeds; what is left is done by the next."""
+"""Time limit for embedding in one search; the next search embeds the rest."""
 TEXTS_HELD = 20_000
-"""Passages that are held in memory at a time, a kilobyte each."""
+"""Passages loaded into memory at a time, about a kilobyte each."""
 EVERYTHING = (b"", b"\xff" * 256)
 _WORD = re.compile(r"[^\W_]+")
 Ranked = TypeVar("Ranked", PassageRef, int)
@@ -38,8 +38,6 @@ Ranked = TypeVar("Ranked", PassageRef, int)
 
 @dataclass(frozen=True)
 class PassageHit:
-    """A passage that was found."""
-
     path: str
     line: int
     text: str
@@ -47,7 +45,7 @@ class PassageHit:
 
 @dataclass(frozen=True)
 class SearchResults:
-    """Passages, best first, and what was missing for a better answer, if anything was."""
+    """Passages, best first, and a note on what limited the search, if anything."""
 
     hits: list[PassageHit]
     note: str = ""
@@ -55,7 +53,7 @@ class SearchResults:
 
 @dataclass(frozen=True)
 class _QueryVector:
-    """The query as a vector, and what the vectors it is compared with are kept under."""
+    """The query's vector, and the model name under which comparable vectors are stored."""
 
     vector: Matrix
     model: str
@@ -71,19 +69,19 @@ def search_passages(
     embeddings: Embeddings | None = None,
     heartbeat: Callable[[], None],
 ) -> SearchResults:
-    """The passages of the files that answer a query best.
+    """Return the passages of the files that best answer a query.
 
     Args:
-        folder: Where the job's index lies; made if need be.
-        files: What is searched; nothing else is ever found.
+        folder: Folder of the job's index; created if missing.
+        files: The files to search; nothing else is ever found.
         query: Words, or a sentence.
-        path: A file or folder of `files`, as `Entry.path` has it; empty for all.
-        limit: Most passages.
-        embeddings: The endpoint; None takes the local model, if there is one.
-        heartbeat: Called often while the index is brought up to date.
+        path: A file or folder of `files`, as in `Entry.path`; empty for all.
+        limit: Maximum number of passages.
+        embeddings: The endpoint; None for the local model, if installed.
+        heartbeat: Called often while the index is updated.
 
     Raises:
-        sqlite3.Error: the disk is full or cannot be written.
+        sqlite3.Error: The disk is full or cannot be written.
     """
     under = _path_range(files, path)
 
@@ -118,7 +116,7 @@ def _embed_missing(
     under: tuple[bytes, bytes],
     heartbeat: Callable[[], None],
 ) -> str:
-    """Embed what has no vector yet; a note if time was up. Each batch stays, whatever follows."""
+    """Embed passages without a vector; return a note if time ran out. Each batch is stored."""
     until = time.monotonic() + EMBEDDING_SECONDS
     while True:
         with index.mirror_files(files, heartbeat):
@@ -139,7 +137,7 @@ def _partial_note(why: str) -> str:
 
 
 def _path_range(files: Files, path: str) -> tuple[bytes, bytes]:
-    """The range of the paths of a file, or of a folder's content."""
+    """Return the range of index paths for a file, or for a folder's content."""
     if not path:
         return EVERYTHING
     entry = files.entry(path)
@@ -150,7 +148,7 @@ def _path_range(files: Files, path: str) -> tuple[bytes, bytes]:
 
 
 def fts_query(query: str) -> str:
-    """The query for FTS5: any of its words, which in quotes have no meaning in its language."""
+    """Return an FTS5 query for any of the words, quoted so that none acts as an operator."""
     words = list(dict.fromkeys(_WORD.findall(query.lower())))[:QUERY_WORDS]
     return " OR ".join(f'"{word}"' for word in words)
 
@@ -158,10 +156,10 @@ def fts_query(query: str) -> str:
 def _nearest_passages(
     meaning: _QueryVector, places: list[PassageRef], rows: Matrix
 ) -> list[PassageRef]:
-    """The passages nearest in meaning, nearest first."""
+    """Return the passages nearest in meaning, nearest first."""
     if not places:
         return []
-    # Rounded: the last bits depend on how the machine adds up.
+    # Rounded, since the last bits depend on the machine's order of summation.
     scores = np.round(rows @ meaning.vector, 4)
     cut = -np.sort(-scores)[: DEPTH + 1][-1] if len(scores) > DEPTH else -np.inf
     near = [
@@ -173,7 +171,7 @@ def _nearest_passages(
 
 
 def fuse_rankings(rankings: list[list[Ranked]]) -> list[Ranked]:
-    """Best first; among equals those of the first ranking, so that an exact term comes first."""
+    """Fuse rankings, best first; ties go to the first ranking, so that exact terms come first."""
     scores: dict[Ranked, float] = {}
     for ranking in rankings:
         for rank, item in enumerate(ranking, 1):

@@ -1,8 +1,8 @@
-"""The search index of a job: the passages of one tree, and the embeddings of all it has seen.
+"""The search index of a job: passages of one tree, and embeddings of all passages seen.
 
-It lies in the job's repository and is derived data: what is wrong with it is not mended, it is
-left for a new one. Before it is asked it is made to mirror the tree that is searched, so that
-neither what is found nor its rank depends on what other trees there were.
+It is derived data in the job's repository: a broken index is replaced, not repaired. Before a
+search it is made to mirror the searched tree, so that results and ranks do not depend on earlier
+trees.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from activities.search.embedding import Matrix
 from activities.search.passages import Passage, split_passages
 
 SCHEMA_VERSION = 2
-"""Of the tables; an index in another form is stale."""
+"""Version of the tables; an index with another version is replaced."""
 BUSY_SECONDS = 20
-"""Longest wait for another process. Writes take moments: who holds one so long is frozen."""
+"""Longest wait for another process. Writes take moments, so a longer one is by a frozen process."""
 BATCH_FILES, BATCH_CHARACTERS = 200, 1_000_000
-"""What is written at a time: what a killed process has done stays done."""
+"""Size of one write: a killed process keeps its completed batches."""
 TRIES = 10
-"""To search one tree while others search others: more than as many can be at it at once."""
+"""Attempts to mirror one tree while other processes search other trees."""
 PERSISTENT_ERRORS = frozenset(
     {
         *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
         *(sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_INTERRUPT),
     }
 )
-"""Errors that a new index would meet as well."""
+"""Errors that a new index would not avoid."""
 TABLES = """
 CREATE TABLE IF NOT EXISTS mirrored (tree TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, blob TEXT NOT NULL) WITHOUT ROWID;
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PassageRef:
-    """Where a passage stands, in the order in which equals are shown."""
+    """Place of a passage; ties in a ranking are ordered by it."""
 
     path: bytes
     line: int
@@ -60,13 +60,13 @@ class PassageRef:
 
 
 class SearchIndex:
-    """An index file opened; for one thread."""
+    """An open index file, for use in one thread."""
 
     def __init__(self, path: Path) -> None:
-        # Not in WAL mode, whose shared memory a mounted volume does not have.
+        # No WAL mode: it needs shared memory, which mounted volumes lack.
         self._base = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
-            # A power cut may spoil it; then it is made anew.
+            # A power cut may corrupt the file; it is then rebuilt.
             self._base.execute("PRAGMA synchronous = OFF")
             (form,) = self._base.execute("PRAGMA user_version").fetchone()
             if form not in (0, SCHEMA_VERSION):
@@ -85,7 +85,7 @@ class SearchIndex:
 
     @contextmanager
     def mirror_files(self, files: Files, beat: Beat) -> Iterator[None]:
-        """While inside, the index holds exactly these files, whatever other processes do."""
+        """Keep the index equal to these files inside the block, whatever other processes do."""
         for _ in range(TRIES):
             self._mirror_tree(files, beat)
             with self._transaction("BEGIN"):
@@ -95,7 +95,7 @@ class SearchIndex:
         raise sqlite3.OperationalError("another process keeps searching another tree")
 
     def match_words(self, query: str, under: tuple[bytes, bytes], limit: int) -> list[PassageRef]:
-        """Passages that match an FTS5 query, best first by BM25."""
+        """Return passages that match an FTS5 query, best first by BM25."""
         rows = self._base.execute(
             "SELECT p.path, p.line, p.id FROM words JOIN passages p ON p.id = words.rowid "
             "WHERE words MATCH ? AND p.path >= ? AND p.path < ? "
@@ -107,7 +107,7 @@ class SearchIndex:
     def find_vectors(
         self, model: str, under: tuple[bytes, bytes]
     ) -> tuple[list[PassageRef], Matrix]:
-        """The passages that have an embedding of that model, and these as rows."""
+        """Return the passages with an embedding of that model, and the embeddings as rows."""
         records = self._base.execute(
             "SELECT p.path, p.line, p.id, v.vector FROM passages p "
             "JOIN vectors v ON v.mark = p.mark AND v.model = ? WHERE p.path >= ? AND p.path < ?",
@@ -129,7 +129,7 @@ class SearchIndex:
     def without_vector(
         self, model: str, under: tuple[bytes, bytes], limit: int
     ) -> list[tuple[bytes, str]]:
-        """Texts that have no embedding of that model, each with its mark; at most `limit`."""
+        """Return up to `limit` texts without an embedding of that model, each with its mark."""
         return self._base.execute(
             "SELECT lacking.mark, w.text FROM (SELECT p.mark, min(p.id) AS id FROM passages p "
             "LEFT JOIN vectors v ON v.mark = p.mark AND v.model = ? "
@@ -149,7 +149,7 @@ class SearchIndex:
 
     @property
     def _mirrored_tree(self) -> str | None:
-        """The tree whose files are here, if they are those of exactly one."""
+        """Id of the mirrored tree; None while the index is between trees."""
         row = self._base.execute("SELECT tree FROM mirrored").fetchone()
         return row[0] if row else None
 
@@ -184,7 +184,7 @@ class SearchIndex:
                 self._base.execute("INSERT INTO mirrored VALUES (?)", (files.id,))
 
     def _replace_files(self, ready: list[tuple[bytes, str | None, list[Passage]]]) -> None:
-        """Put these files in place of what is held at their paths; None: nothing is there."""
+        """Replace the passages of these files; a blob of None removes the path."""
         with self._write_transaction():
             self._base.execute("DELETE FROM mirrored")
             for path, blob, cut in ready:
@@ -227,12 +227,12 @@ class SearchIndex:
 
 
 def with_index(folder: Path, use: Callable[[SearchIndex], T]) -> T:
-    """What `use` makes of the index in the folder; one that cannot be used is replaced, once.
+    """Return the result of `use` on the folder's index; replace an unusable index once.
 
-    A new index has a new name: a process that still has the old one open cannot meddle with it.
+    A new index gets a new name, so that a process with the old one open cannot interfere.
 
     Raises:
-        sqlite3.Error: of a full or unwritable disk, or of the new index.
+        sqlite3.Error: The disk is full or unwritable, or the new index fails too.
     """
     folder.mkdir(exist_ok=True)
     number = max(_index_numbers(folder), default=1)
@@ -240,7 +240,7 @@ def with_index(folder: Path, use: Callable[[SearchIndex], T]) -> T:
         return _use_index(folder, number, use)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-        # Moved: another process has put a new one in its place.
+        # DBMOVED: another process has already replaced the index.
         if code & 0xFF in PERSISTENT_ERRORS and code != sqlite3.SQLITE_READONLY_DBMOVED:
             raise
     result = _use_index(folder, number + 1, use)

@@ -1,4 +1,4 @@
-"""A file's text cut into passages: what is ranked and shown."""
+"""Splits a file's text into passages, the units that are ranked and shown."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from dataclasses import dataclass
 from activities.text.plain import split_lines
 
 MAX_CHARACTERS = 1200
-"""Characters of a passage: about the 256 tokens that small embedding models read."""
+"""Maximum size of a passage: about the 256 tokens that small embedding models read."""
 MIN_CHARACTERS = 400
-"""Characters from which on a passage ends at an empty line."""
+"""Size from which a passage ends at an empty line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Whole lines of a file, or a part of one that is very long."""
+    """Whole lines of a file, or part of a very long line."""
 
     line: int
-    """The first line, counted from 1."""
+    """Number of the first line, counted from 1."""
     text: str
 
     @property
     def fingerprint(self) -> bytes:
-        """The same for the same text, wherever it stands: what its embedding is kept under."""
+        """Hash of the text, the key of its embedding."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def split_passages(data: bytes) -> Iterator[Passage]:
-    """The passages of a file in its order, in linear time; none for what is not text."""
+    """Yield a file's passages in order, in linear time; none if it is not text."""
     try:
         lines = split_lines(data.decode())
     except UnicodeDecodeError:
@@ -58,7 +58,7 @@ def _join_passage(line: int, lines: list[str]) -> Iterator[Passage]:
 
 
 def _split_line(number: int, line: str) -> Iterator[Passage]:
-    """A line that is too long for a passage, in pieces."""
+    """Yield a line that is too long for a passage in pieces."""
     for start in range(0, len(line), MAX_CHARACTERS):
         if piece := line[start : start + MAX_CHARACTERS].strip():
             yield Passage(number, piece)

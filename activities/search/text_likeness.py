@@ -1,4 +1,4 @@
-"""How alike requirements and traces are, by their words or by what they mean."""
+"""Similarity of requirements and traces, by words or by meaning."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from activities.search.embedding import Embedder
 from activities.search.vectors import VectorCache
 
 TABLE_SIZE = 1 << 15
-"""Places of the table that n-grams are counted in."""
+"""Size of the hash table that n-grams are counted in."""
 BEAT = 500
 UNSEEN = 10
-"""Texts without a word in common that are counted in: among three, half is not yet frequent."""
+"""Virtual texts without any common word, added so that half of three texts is not yet frequent."""
 MAX_RARITY = 20
-"""A word that fewer than one in so many texts have weighs no more: thousands of texts would else
-give names and figures all the weight, and the thresholds another meaning than a dozen."""
+"""Upper bound of a word's rarity: among thousands of texts, names and figures would otherwise get
+all the weight, and thresholds would mean something else than among a dozen."""
 _WORD = re.compile(r"\w+")
-# Of what is stored: compared anew at each call, and seldom changed.
+# Embeddings of stored texts, which are compared at each call and seldom change.
 _known = VectorCache()
 
 Vector = NDArray[np.float32]
 SparseCounts = tuple[NDArray[np.int32], Vector]
-"""The places of the table that a text fills, and how often."""
+"""Table positions that a text fills, and their counts."""
 
 
 def compute_likeness(
@@ -39,16 +39,17 @@ def compute_likeness(
     *,
     rarity: bool = False,
 ) -> list[float]:
-    """How alike each of the others is to the text, from 0 to 1; 1 for the same words in order.
+    """Return the similarity of each other text to `text`, from 0 to 1; 1 for the same words in
+    order.
 
-    Without `by` the mean of two cosines: of the counts of words and pairs of neighbours, which see
-    who does what to whom, and of the counts of three characters in a row, which see past
-    inflection. Case, accents and punctuation do not count. With `by` the cosine of the embeddings
-    that it makes, which sees paraphrases.
+    Without `by`, it is the mean of two cosines: of counts of words and word pairs, which capture
+    who does what to whom, and of counts of character trigrams, which ignore inflection. Case,
+    accents and punctuation do not count. With `by`, it is the cosine of its embeddings, which
+    capture paraphrases.
 
     Args:
-        rarity: Whether what many of these texts have counts for less (inverse document frequency),
-            so that "The operator shall" makes nothing alike; whatever the language.
+        rarity: Whether terms common in these texts weigh less (inverse document frequency), so that
+            "The operator shall" makes no texts alike, in any language.
 
     Raises:
         EmbeddingsFailed: `by` does not answer.
@@ -84,7 +85,7 @@ def _term_counts(text: str) -> tuple[SparseCounts, SparseCounts]:
     codes = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
     width, spread = np.uint64(1 << 21), np.uint64(0x9E37_79B9_7F4A_7C15)
     hashed = ((codes[:-2] * width + codes[1:-1]) * width + codes[2:]) * spread
-    # Of a product the highest bits depend on all three; the lower ones not on the first.
+    # Only the highest bits of the product depend on all three characters.
     hashed >>= np.uint64(49)
     pairs = [f"{word} {other}" for word, other in pairwise(words)]
     numbers = np.array([zlib.crc32(term.encode()) for term in words + pairs], dtype=np.uint64)
@@ -97,7 +98,7 @@ def _count_table(numbers: NDArray[np.uint64]) -> SparseCounts:
 
 
 def _cosine_scores(texts: Sequence[SparseCounts], *, rarity: bool) -> list[float]:
-    """Of the first with each of the others."""
+    """Return the cosine of the first text with each of the others."""
     weights = np.ones(TABLE_SIZE, dtype=np.float32)
     if rarity:
         having = np.bincount(np.concatenate([places for places, _ in texts]), minlength=TABLE_SIZE)

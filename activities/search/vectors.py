@@ -1,4 +1,4 @@
-"""Embeddings that are asked for again and again: the latest used stay in this process's memory."""
+"""In-memory cache of the most recently used embeddings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_BYTES = 64 << 20
 
 
 class VectorCache:
-    """Embeddings by what made them and the text; for all threads."""
+    """Embeddings keyed by embedder and text; thread-safe."""
 
     def __init__(self, most_bytes: int = MAX_BYTES) -> None:
         self._most = most_bytes
@@ -24,10 +24,10 @@ class VectorCache:
     def embed(
         self, texts: Sequence[str], by: Embedder, width: int, heartbeat: Callable[[], None]
     ) -> list[Matrix]:
-        """The embedding of each text; `by` is asked for those alone that are not kept.
+        """Return the embedding of each text; `by` computes only those not in the cache.
 
         Args:
-            width: Numbers of an embedding; a model of the same name may come to give others.
+            width: Dimensions of an embedding; a model may change them under the same name.
             heartbeat: Called before each request.
 
         Raises:

@@ -1,1 +1,1 @@
-"""How a job begins, anew or from a phase of another: all is checked before anything is made."""
+"""Start of a job, anew or from a phase of another; everything is checked before it is created."""

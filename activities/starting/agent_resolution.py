@@ -1,4 +1,4 @@
-"""What an agent's configuration comes to when a job begins: guards, tools, models, limits."""
+"""Resolves an agent's configuration when a job begins: guards, tools, models, limits."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from protocol.tools import ToolRoute
 
 KINDS: tuple[PhaseKind, ...] = ("strategic", "tactical")
 MIN_REQUEST_TOKENS = 1000
-"""Tokens of a request below which no job can keep to its work."""
+"""Smallest request, in tokens, with which a job can do its work."""
 REQUIRED_TOOLS = ("todo_complete", "todo_write", "job_complete")
 
 
 def add_learned(root: Root, config: AgentConfig, project: str) -> None:
-    """Add the guards that jobs before this one led to; they are pinned like all the others."""
+    """Add the guards learned from earlier jobs; they are pinned like all others."""
     config.rules = LearnedGuards(root.path).rules_for(config.name, project, config.rules)
 
 
 def declare_tools(config: AgentConfig) -> list[str]:
-    """Ask the MCP servers for their tools; gives lines on what the job does without."""
+    """Ask the MCP servers for their tools; return notes on what is unavailable."""
     check_servers(config)
     if not config.mcp:
         config.server_tools, config.unavailable_servers = [], {}
         return []
-    # Late, as in `activities.toolkit.remote`.
+    # Imported late, as in `activities.toolkit.remote`.
     declaring = import_module("activities.mcp.declarations")
     try:
         notes: list[str] = declaring.declare_tools(config)
@@ -49,7 +49,7 @@ def declare_tools(config: AgentConfig) -> list[str]:
 
 
 def tools_for(config: AgentConfig) -> list[Tool]:
-    """The agent's tools. Raises ConfigError: one is not known, cannot work here, or is lacking."""
+    """Return the agent's tools. Raises ConfigError if one is unknown, unusable here or missing."""
     tools = tools_named(config)
     if "run_command" in {entry.name for entry in tools} or config.verifiers:
         try:
@@ -60,7 +60,7 @@ def tools_for(config: AgentConfig) -> list[Tool]:
 
 
 def tools_named(config: AgentConfig) -> list[Tool]:
-    """The same wherever they can work. Raises ConfigError: one is not known, or is lacking."""
+    """Return the tools, sandbox unchecked. Raises ConfigError if one is unknown or missing."""
     try:
         tools = tools_of(config)
     except KeyError as unknown:
@@ -75,7 +75,7 @@ def tools_named(config: AgentConfig) -> list[Tool]:
 
 
 def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> ConfigError:
-    """What is wrong where `key` of a configuration names something that is not known."""
+    """Return the error for an unknown name under `key` of the configuration."""
     name = unknown.args[0]
     return ConfigError(
         f"agent {config.name}: {key}: {name!r} is neither a tool nor a group of tools"
@@ -83,10 +83,10 @@ def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> ConfigErro
 
 
 def choose_models(config: AgentConfig) -> None:
-    """Put in the names that the environment asks for.
+    """Replace the names of models that the environment overrides, then check them.
 
     Raises:
-        ConfigError: no price for a limit, or no room in a window.
+        ConfigError: A cost limit lacks a price, or a window is too small.
     """
     for model in config.models:
         model.name = chosen_name(model)
@@ -95,10 +95,10 @@ def choose_models(config: AgentConfig) -> None:
 
 
 def check_windows(config: AgentConfig) -> None:
-    """Refuse a window that a reply takes up: the job would forget everything at each step.
+    """Refuse a window that a reply fills up: the job would forget everything at each step.
 
     Raises:
-        ConfigError: less is left than `context.tokens` may be.
+        ConfigError: Fewer than `MIN_REQUEST_TOKENS` are left for a request.
     """
     for model in itertools.chain(*map(config.model_chain, KINDS)):
         remaining = config.context.compaction_limit(model)
@@ -112,7 +112,7 @@ def check_windows(config: AgentConfig) -> None:
 
 
 def job_limits(config: AgentConfig) -> JobLimits:
-    """What the workflow needs to know of the configuration."""
+    """Return the part of the configuration that the workflow needs."""
     named = {
         name: value
         for name, value in config.limits.model_dump().items()
@@ -142,7 +142,7 @@ def job_limits(config: AgentConfig) -> JobLimits:
 
 
 def tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
-    """How each tool is called."""
+    """Return how each tool is called."""
     try:
         approval_tools(config)
     except KeyError as unknown:

@@ -1,8 +1,7 @@
-"""A job that goes on from the start of a phase of another, with amended instructions.
+"""A job that continues from the start of a phase of another, with amended instructions.
 
-The new job gets a repository of its own with a copy of that checkpoint and its history, so the
-first may go on, or be removed. The phase the fork begins at is archived as it stood, its list
-untouched, and a strategic phase follows it.
+The new job copies that checkpoint and its history into its own repository, so the first job may
+continue or be removed. The phase at the fork is archived unchanged, and a strategic phase follows.
 """
 
 from __future__ import annotations
@@ -51,19 +50,19 @@ QUERY_TIMEOUT = timedelta(seconds=5)
 
 @dataclass(frozen=True)
 class ForkOrigin:
-    """Where a fork begins."""
+    """The checkpoint that a fork begins from."""
 
     checkpoints: Checkpoints
     starts: dict[int, str]
-    """Start checkpoints of the first job's phases."""
+    """Start checkpoints of the first job's phases, by number."""
     snapshot: Snapshot
     phase: int
     ended: bool = False
-    """Whether it is the end of the first job."""
+    """Whether the fork begins at the end of the first job."""
 
     @property
     def document_names(self) -> list[str]:
-        """Names in use in `documents/`."""
+        """Names used in `documents/`."""
         files = self.snapshot.files
         if files.entry("documents") is None:
             return []
@@ -71,7 +70,7 @@ class ForkOrigin:
 
 
 async def no_such_job(client: Client, root: Root, job: str) -> ConfigError:
-    """Why there is nothing to fork, with what there is. RPCError: the server does not say."""
+    """Return the error for a missing job, listing jobs here. Raises RPCError."""
     if record := find_forgotten(root, job):
         return ConfigError(f"fork: {record.message}")
     try:
@@ -96,10 +95,10 @@ async def no_such_job(client: Client, root: Root, job: str) -> ConfigError:
 
 
 def fetch_origin(root: Root, fork: Fork, remote: object) -> None:
-    """Fetch the first job from the remote that the fork names, if it is not here so far.
+    """Fetch the first job from the remote that the fork names, if it is not here yet.
 
     Args:
-        remote: As it was given; what is wrong with it is said when the settings are read.
+        remote: The unvalidated setting; if invalid, reading the settings reports it.
 
     Raises:
         RemoteUnavailable, GitNotInstalled, OSError.
@@ -119,9 +118,9 @@ def fetch_origin(root: Root, fork: Fork, remote: object) -> None:
 
 
 async def newest_phase(client: Client, job: str) -> int | None:
-    """The phase that the first job has come to; None if nobody tells.
+    """Return the current phase of the first job; None if the workflow does not answer.
 
-    After Temporal's reset its repository still has tags of later ones, until they are made anew.
+    After a Temporal reset its repository still has tags of later phases until they are remade.
     """
     try:
         status = await client.get_workflow_handle(job).query(
@@ -133,13 +132,13 @@ async def newest_phase(client: Client, job: str) -> int | None:
 
 
 def find_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
-    """The checkpoint to begin from.
+    """Return the checkpoint to begin from.
 
     Args:
-        newest: The phase that the first job has come to, if that is known.
+        newest: The current phase of the first job, if known.
 
     Raises:
-        ConfigError: there is no such phase; with those that there are.
+        ConfigError: There is no such phase; the message lists the phases.
     """
     checkpoints = open_checkpoints(root, fork.job)
     starts = {
@@ -162,7 +161,7 @@ def find_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
 
 
 def _end_of(checkpoints: Checkpoints) -> str | None:
-    """The last checkpoint of a closed job."""
+    """Return the last checkpoint of a closed job."""
     tags = checkpoints.tags()
     return next((tags[word] for word in get_args(Outcome) if word in tags), None)
 
@@ -175,7 +174,7 @@ def _at_end(
         snapshot = Snapshot.load(checkpoints, last) if last else None
     except CheckpointMissing as error:
         raise _damaged_origin(fork, error) from None
-    # After Temporal's reset a job that is at work again has the tag of its end still.
+    # After a Temporal reset, a job that is running again still has the tag of its end.
     if snapshot is None or (newest is not None and snapshot.state.phase.number > newest):
         known = ", ".join(map(str, sorted(starts))) or "none yet"
         raise ConfigError(
@@ -186,21 +185,21 @@ def _at_end(
 
 
 def copy_origin(origin: ForkOrigin, fork: Fork, target: Checkpoints) -> Snapshot:
-    """The origin's checkpoint in the new job's own repository, its phase starts tagged."""
+    """Copy the origin's checkpoint into the new job's repository and tag its phase starts."""
     try:
         history = copy_checkpoint(target, origin.checkpoints, origin.snapshot.commit)
     except CheckpointMissing as error:
         raise _damaged_origin(fork, error) from None
     passed = {entry.id for entry in history}
     for number, commit in origin.starts.items():
-        # A start that Temporal's reset or a lost checkpoint left aside is no part of this story.
+        # Skip starts abandoned by a Temporal reset or a lost checkpoint.
         if number <= origin.phase and commit in passed:
             target.tag(phase_tag(number), commit)
     return Snapshot.load(target, origin.snapshot.commit)
 
 
 def amended_instructions(text: str, addition: str) -> str:
-    """Instructions with what goes before them in force at their end."""
+    """Append an amendment, which takes precedence over the instructions before it."""
     return f"{text.rstrip()}\n\n## Amended\n\n{addition.strip()}\n" if addition.strip() else text
 
 
@@ -216,15 +215,15 @@ def begin_fork(
     """Turn the copied start of a phase into the start of the fork's first phase.
 
     Args:
-        instructions: What is wanted otherwise; may be empty.
-        ended: Whether it is the end of the first job that was copied.
-        items: Further scope items; those listed in the instructions if there are none.
+        instructions: The amendment; may be empty.
+        ended: Whether the end of the first job was copied.
+        items: Further scope items; if empty, those listed in the instructions.
 
     Returns:
         The newest archive page of a phase that was begun, for orientation.
     """
     if ended:
-        # It has a page already; and the result is the first job's.
+        # The phase already has a page, and the result belongs to the first job.
         snapshot.files = snapshot.files.delete(RESULT)
     else:
         page = archive_page(snapshot, "forked", "", FORKED)
@@ -248,9 +247,9 @@ def begin_fork(
 
 
 def _first_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> Phase:
-    """The strategic phase that follows the one at the start of which the fork begins."""
+    """Return the strategic phase that follows the phase at the fork."""
     plan = parse_plan(snapshot.read_text("plan.md"))
-    # Without a plan there is nothing to reconsider: the work begins from its beginning.
+    # Without a plan there is nothing to reconsider, so the job starts from the beginning.
     purpose: Purpose = "fork" if plan else "bootstrap"
     return Phase(
         number=snapshot.state.phase.number + 1,

@@ -1,4 +1,4 @@
-"""Whose a job's checkpoints are: one workflow's, in its repository and in its remote."""
+"""Ownership of a job's checkpoints: one workflow's, in its repository and its remote."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from protocol.start import PrepareRequest
 def claim_repository(
     root: Root, repository: Path, chain: str, *, project: str = "", keep_days: float | None = None
 ) -> None:
-    """A repository belongs to one workflow; another of the same id would write into its history.
+    """Claim a repository for one workflow; another of the same id would write into its history.
 
     Raises:
-        ConfigError: it has an owner, and that is another one; or that one was forgotten.
-        OSError: whose it is cannot be read.
+        ConfigError: Another workflow owns it, or its job was forgotten.
+        OSError: The owner cannot be read.
     """
     check_not_forgotten(root)
     mark = OwnerMark(
@@ -36,8 +36,8 @@ def claim_repository(
     owner = record_owner(repository, mark)
     if owner is None:
         raise OSError(f"{repository / OWNER_FILE} says whose the job is, and cannot be read")
-    # A project that was reset begins its jobs anew under the ids they had, and its own repository
-    # lets no other project of its id begin.
+    # A reset project restarts its jobs under the same ids; its own repository keeps other
+    # projects of its id from starting.
     begun_anew = project != "" and owner.project == project
     if owner.chain != chain and not begun_anew:
         raise ConfigError(
@@ -47,22 +47,22 @@ def claim_repository(
 
 
 def check_not_forgotten(root: Root) -> None:
-    """Refuse the id of a forgotten job: what is left of that one in the stores carries it.
+    """Refuse the id of a forgotten job: its remains in the stores carry that id.
 
     Raises:
-        ConfigError: it is such an id.
+        ConfigError: The id was used by a forgotten job.
     """
     if record := find_forgotten(root, job_id()):
         raise ConfigError(f"{record.message}; start this one under another id")
 
 
 def check_remote(config: AgentConfig, request: PrepareRequest) -> list[str]:
-    """See that the remote, if there is one, may take this job; gives lines for people."""
+    """Check that the remote, if there is one, may take this job; return notes for people."""
     url = config.workspace.remote
     if url is None:
         return []
     if request.project:
-        # Its files, and those of the project, are handed to and fro on one root.
+        # The jobs and the project exchange files on one root.
         config.workspace = Workspace(remote=None)
         return ["workspace.remote is left out: the jobs of a project stay on its root"]
     try:

@@ -1,4 +1,4 @@
-"""Which search attributes the server knows."""
+"""Search attributes that the server has registered."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from protocol.search_attributes import NAMES
 
 
 async def registered_attributes(client: Client) -> list[str]:
-    """Those of our search attributes that may be set; another would fail the workflow's task.
+    """Return our search attributes that may be set; setting others would fail the workflow task.
 
-    None where the server does not tell. Raises RPCError when it cannot be asked.
+    Empty if the server does not support or permit the request. Other RPCErrors are raised.
     """
     try:
         answer = await client.operator_service.list_search_attributes(

@@ -1,1 +1,1 @@
-"""The activities, one module for each name in Temporal's history."""
+"""The activities, one module per name in Temporal's history."""

@@ -1,4 +1,4 @@
-"""What workflow code knows of the calls of a reply: names and marks, never arguments."""
+"""What workflow code knows of a reply's calls: names and fingerprints, never arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_NAME = 100
 
 
 def newest_calls(snapshot: Snapshot) -> tuple[list[Call], int]:
-    """The calls of the newest reply, and how many of them were made."""
+    """Return the calls of the newest reply, and how many have results."""
     try:
         calls = snapshot.conversation.tool_calls(snapshot.state.step)
     except LookupError:
@@ -28,7 +28,7 @@ def newest_calls(snapshot: Snapshot) -> tuple[list[Call], int]:
 
 
 def describe_call(name: str, raw: str, longest_wait: int) -> Call:
-    """What workflow code knows of a call."""
+    """Describe a call for workflow code."""
     call = Call(tool=name[:MAX_NAME], fingerprint=fingerprints.arguments_fingerprint(raw))
     if path := _path_argument(raw):
         call.path = path
@@ -38,7 +38,7 @@ def describe_call(name: str, raw: str, longest_wait: int) -> Call:
 
 
 def _path_argument(raw: str) -> str | None:
-    """The path a call is about, for people who read the history."""
+    """Return the call's path argument, for people who read the history."""
     try:
         arguments = json.loads(raw)
     except (ValueError, RecursionError):

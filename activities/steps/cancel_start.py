@@ -1,4 +1,4 @@
-"""How a workflow comes to be closed as Cancelled: only the server can, and only when asked."""
+"""Closes a workflow as Cancelled: only the server can, and only on request."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from protocol.start import CancelStartRequest
 
 
 async def cancel_own_run() -> None:
-    """Have the run that this activity belongs to cancelled."""
+    """Cancel the workflow run of this activity."""
     run_id = activity.info().workflow_run_id
     await activity.client().get_workflow_handle(job_id(), run_id=run_id).cancel()
 
 
 @activity.defn
 async def cancel_start(request: CancelStartRequest) -> CancelStartRequest:
-    """For a job that has nothing to close: it was cancelled before it began."""
+    """Cancel a job that was cancelled before it began and has nothing to close."""
     with typed_failures():
         async with heartbeats():
             await cancel_own_run()

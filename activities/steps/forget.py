@@ -26,14 +26,14 @@ MAX_LINES = 100
 
 
 class ForgetActivity:
-    """Removes what closed jobs left on a workspaces root, and in the stores if asked."""
+    """Removes the data of closed jobs from a workspaces root and, if asked, from the stores."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
 
     @activity.defn(name="forget")
     async def forget(self, request: ForgetRequest) -> ForgetResult:
-        """Forget a job, or those that are due. Doing it twice changes nothing."""
+        """Forget a job, or all that are due. Idempotent."""
         with typed_failures():
             async with heartbeats():
                 choice = await asyncio.to_thread(
@@ -46,7 +46,7 @@ class ForgetActivity:
                 return await self._forget_due(choice)
 
     async def _forget_due(self, choice: ForgetCandidates) -> ForgetResult:
-        """One that cannot be forgotten now keeps no other from it."""
+        """Forget due jobs; one that cannot be forgotten now does not block the others."""
         total = ForgetResult()
         for job in choice.due_candidates():
             try:
@@ -59,7 +59,7 @@ class ForgetActivity:
         return total
 
     def _clear_stores(self, records: Sequence[ForgottenJob], request: ForgetRequest) -> None:
-        """The rows of the stores first: where one is away nothing has happened yet."""
+        """Delete rows of the stores first: if a store is unavailable, nothing has happened yet."""
         store = RelationalStore(self._root)
         if not (request.traces or request.requirements) or not store.may_hold_data:
             return

@@ -1,4 +1,4 @@
-"""Facts for the gates: what a workspace holds, read here, judged in `workflows.gates`."""
+"""Facts for the gates: read here from a workspace, judged in `workflows.gates`."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from protocol.text import one_line
 
 MAX_NAMED = 30
 MAX_SENTENCES = 8
-"""Of those that nothing covers; `collect_requirements` lists all."""
+"""Uncovered sentences shown; `collect_requirements` lists all."""
 MAX_BOXES = 3
 MAX_REASON_CHARACTERS = 2000
-"""Characters of one reason why a project cannot take a job's work over."""
+"""Maximum length of a reason why a project cannot take over a job's work."""
 MIN_WORDS = 2
-"""Words, beside what it names, that an entry of `unresolved` must have to count as a reason."""
+"""Words that an entry of `unresolved` must have besides the name to count as a reason."""
 
 
 def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
-    """The `gate_facts` activity."""
+    """Return the `gate_facts` activity."""
 
     @activity.defn(name="gate_facts")
     def gate_facts(request: FactsRequest) -> GateFactsReply:
@@ -69,7 +69,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
 
 
 def _called_function(snapshot: Snapshot, call: int | None) -> dict[str, str]:
-    """Name and arguments of the call; without one a phase ends that has handed over."""
+    """Return name and arguments of the call; empty ones if a phase ends after a handover."""
     if call is None:
         return {"name": "", "arguments": ""}
     function: dict[str, str] = snapshot.tool_call(call)["function"]
@@ -79,10 +79,10 @@ def _called_function(snapshot: Snapshot, call: int | None) -> dict[str, str]:
 def read_facts(
     snapshot: Snapshot, call: int | None, checks: CheckRunner | None = None
 ) -> GateFacts:
-    """What the gates need to know to judge what would end the phase or the job.
+    """Return the facts with which gates judge the end of a phase or the job.
 
     Args:
-        call: Place of the call that would; None where a phase has handed over.
+        call: Position of the ending call; None if a phase has handed over.
         checks: Runs the command of a todo's `done_when`.
     """
     called = _called_function(snapshot, call)
@@ -101,7 +101,7 @@ def read_facts(
         todos_file=handed.status,
         todos_error=handed.error,
         todos_count=handed.count,
-        # The entries themselves stay in the checkpoint; what the gate asks of them is small.
+        # Bounded: all todos stay in the checkpoint, and the gate needs few facts about them.
         todos=handed.todos[:MAX_FOUND],
         plan_phases=len(plan),
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
@@ -137,7 +137,7 @@ def read_facts(
 
 
 def _deliverables_fingerprint(snapshot: Snapshot, paths: list[str]) -> str:
-    """Fingerprint of what the deliverables hold; for a project's job also of all it hands over."""
+    """Hash the content of the deliverables and, for a project's job, of its product folder."""
     contents = []
     handed_over = [snapshot.link.folder] if snapshot.link else []
     for path in sorted({*paths, *handed_over}):
@@ -148,7 +148,7 @@ def _deliverables_fingerprint(snapshot: Snapshot, paths: list[str]) -> str:
 
 
 def read_coverage(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
-    """Enter what the requirements of the workspace leave out of its documents."""
+    """Record in `facts` what the requirements leave uncovered in the documents."""
     if not has_tool(snapshot.config, "set_sentences_aside"):
         return
     try:
@@ -183,7 +183,7 @@ def _parse_arguments(name: str, raw: str) -> tuple[dict[str, Any], str | None]:
 
 
 def is_explained(name: str, text: str, entries: Sequence[str]) -> bool:
-    """Whether one of the entries names this, and says more of it than its own text."""
+    """Return whether an entry names this and says more than its own text."""
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
     return any(
         pattern.search(entry)
@@ -193,7 +193,7 @@ def is_explained(name: str, text: str, entries: Sequence[str]) -> bool:
 
 
 def _missing_deliverables(snapshot: Snapshot, paths: list[str]) -> list[str]:
-    """Deliverables that are not there or hold nothing, at most 20, each with what is wrong."""
+    """Return up to 20 deliverables that are missing or empty, each with the problem."""
     return [
         f"{path[:200] or '(empty)'}: {why}"
         for path in paths
@@ -218,6 +218,6 @@ def _deliverable_problem(snapshot: Snapshot, path: str) -> str | None:
 def _folder_problem(files: Files, path: str) -> str | None:
     if not files.children(path):
         return "is an empty folder"
-    # A link has a size of its own. Where it leads is not followed: it may be anywhere.
+    # Links have a size of their own; they are not followed, since they may lead anywhere.
     filled = any(entry.size for entry in files.walk(path))
     return None if filled else "holds nothing but empty files"

@@ -1,6 +1,6 @@
-"""The guards of a call that the workflow acts on, such as one that ends a phase or the job.
+"""Runs the guards of a call that the workflow acts on, such as one that ends a phase or the job.
 
-Where a gate of its own stands before that, it has passed when they are asked.
+If such a call has a gate, the gate has passed before the guards run.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from protocol.endings import EndingRequest, EndingVerdict
 from protocol.text import both_ends
 
 PROOF = "proof"
-"""By which name the system's own runs refuse."""
+"""Guard name under which the system's own runs refuse."""
 
 
 def endings_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
-    """The `judge_ending` activity."""
+    """Return the `judge_ending` activity."""
 
     @activity.defn(name="judge_ending")
     def judge_ending(request: EndingRequest) -> EndingVerdict:
@@ -59,7 +59,7 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
     guards = CallGuards(root, snapshot, request.approved, request.bypass)
     outcome = guards.judge_call(entry.name, values, *request.points)
     if not outcome.guard and outcome.rewriters:
-        # What ends something is read from the conversation, as the model sent it.
+        # The workflow reads the call from the conversation, so a rewrite would have no effect.
         who = outcome.rewriters[0]
         outcome = VotingOutcome(
             outcome.arguments, denied=f"{who} rewrites what cannot be rewritten", guard=who
@@ -80,7 +80,7 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
 
 
 def _verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
-    """The commands that must succeed before what the call ends may end."""
+    """Return voters for the verifier commands of the phase or job that the call ends."""
     checks, kind = CheckRunner(root, job_id(), snapshot.config), snapshot.state.phase.kind
     ends_phase, ends_job = "phase_end" in request.points, "job_complete" in request.points
 
@@ -101,14 +101,14 @@ def _verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> 
 def _proof_voters(
     root: Root, snapshot: Snapshot, request: EndingRequest, values: dict[str, Any]
 ) -> list[Voter]:
-    """For a job of a project: the system's own run of what it hands over."""
+    """Return the voter that runs the checks of a project's job."""
     if (link := snapshot.link) is None or "subagent_end" not in request.points:
         return []
 
     def check_proof(arguments: dict[str, Any]) -> Vote:
         entries = values.get("unresolved") or []
         if not link.handoff.report and any(is_explained(c, c, entries) for c in link.handoff.tests):
-            # It gives up, and says so: the project finds the same and takes the work back.
+            # The job gives up explicitly: the project sees the same and takes the work back.
             return ALLOW
         why = proof_problems(root, job_id(), snapshot)
         return Vote("deny", why) if why else ALLOW

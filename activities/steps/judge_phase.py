@@ -1,4 +1,4 @@
-"""The judge of a phase: a model that sees the task and the phase's diff, and can only say no."""
+"""The judge of a phase: a model that sees the task and the phase's diff, and can only refuse."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from config.schema.agent_sections import PhaseJudge
 from protocol.endings import JudgeReply, JudgeRequest
 
 TASK = "The task (instructions.md)"
-"""The heading that a judge's question begins with."""
+"""First heading in a judge's prompt."""
 PART_TOKENS = 4000
 FINDINGS = 1800
-"""Characters of the findings that the model gets."""
+"""Maximum length of the findings passed to the model."""
 NO_REASON = "The judge says no and gives no reason. Compare each todo with what was done for it."
 UNREADABLE = (
     "The judge's answer could not be read, which counts as no. See that what was done for each "
@@ -46,7 +46,7 @@ class JudgePhaseActivity:
 
     @activity.defn(name="judge_phase")
     async def judge_phase(self, request: JudgeRequest) -> JudgeReply:
-        """The judge's answer on the phase that a call would end; kept in the checkpoint."""
+        """Ask the judge about the phase a call would end; record the answer in the checkpoint."""
         with typed_failures():
             async with heartbeats():
                 return await self._model_client.request_reply(
@@ -79,7 +79,7 @@ class JudgePhaseActivity:
 
 
 def judge_refusal(streamed: StreamedReply) -> str | None:
-    """Why the answer is no, or None for a yes: `PASS` and nothing else."""
+    """Return why the judge refuses; None only if the answer is exactly `PASS`."""
     text = replace_surrogates(streamed.text).strip()
     if streamed.calls:
         return UNREADABLE
@@ -91,11 +91,11 @@ def judge_refusal(streamed: StreamedReply) -> str | None:
 
 
 def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
-    """What the judge is shown.
+    """Return the judge's prompt.
 
     Args:
         snapshot: The phase as it would end.
-        call: The call that would end it; its notes are those on the last todo.
+        call: The call that would end it; its notes are those of the last todo.
         since: The phase's start checkpoint.
     """
     phase = snapshot.state.phase

@@ -1,4 +1,4 @@
-"""The `learn` activity: a pass of learning for whoever scheduled it."""
+"""The `learn` activity: one pass of learning."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MAX_LINES = 100
 
 
 def learn_activity(root: Root) -> Callable[[], LearningResult]:
-    """The `learn` activity."""
+    """Return the `learn` activity."""
 
     @activity.defn(name="learn")
     def learn() -> LearningResult:
-        """Make proposals, and move guards."""
+        """Propose guards for new patterns, and move existing guards between stages."""
         with typed_failures(), heartbeats_from_thread():
             try:
-                done = LearningPass(root).learn(throttled_heartbeat())
+                lines = LearningPass(root).learn(throttled_heartbeat())
             except StoreUnavailableError as away:
                 raise typed_failure("Dependency", str(away), retry=True) from away
-            return LearningResult(lines=done[:MAX_LINES])
+            return LearningResult(lines=lines[:MAX_LINES])
 
     return learn

@@ -1,4 +1,4 @@
-"""The model call: from a checkpoint to the checkpoint that holds the reply."""
+"""The model call: from a checkpoint to the checkpoint with the reply."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from activities.steps.call_refs import describe_call
 from protocol.requests import ModelReply, ModelRequest
 
 NO_ANSWER = "(no answer)"
-"""What stands for a reply without text and calls."""
+"""Content stored for a reply without text and calls."""
 
 
 class ModelCalls:
@@ -45,8 +45,7 @@ class ModelCalls:
     async def model_call(self, request: ModelRequest) -> ModelReply:
         """Ask the model for the next reply and store it.
 
-        The folder is brought up to date meanwhile, and the remote if there is one: a call takes
-        long enough for that.
+        Meanwhile the folder and, if there is one, the remote are brought up to date.
         """
         with typed_failures():
             async with heartbeats(), self._folders.update_meanwhile(request.commit):
@@ -54,7 +53,7 @@ class ModelCalls:
 
                 def build_query() -> ModelQuery:
                     query = self._build_query(request)
-                    # Now it is here, if it was not before.
+                    # Building the query has fetched the checkpoint if it was missing here.
                     push.start()
                     return query
 
@@ -122,7 +121,7 @@ class ModelCalls:
 
 
 def assistant_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
-    """A reply as the message that the next request holds of it."""
+    """Return the reply as a message for later requests."""
     message: dict[str, Any] = {
         "role": "assistant",
         "content": streamed.text if streamed.text.strip() else None,
@@ -135,20 +134,20 @@ def assistant_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
                 "type": "function",
                 "function": {
                     "name": name,
-                    # A model would imitate what it finds as a call of its own.
+                    # Models imitate calls they find in the conversation, so broken ones are hidden.
                     "arguments": "{}" if unusable_arguments(raw, cut=cut) else raw or "{}",
                 },
             }
             for index, (name, raw) in enumerate(streamed.calls)
         ]
     elif message["content"] is None:
-        # Some endpoints refuse a conversation in which a message has nothing but white space.
+        # Some endpoints refuse messages that consist only of white space.
         message["content"] = NO_ANSWER
     return message
 
 
 def provider_data(step: int, streamed: StreamedReply) -> dict[str, Any] | None:
-    """What lies beside that message: what only its maker gets, None if there is nothing."""
+    """Return data stored beside the message for its provider only; None if there is none."""
     data: dict[str, Any] = {}
     if streamed.items:
         function_calls = [item for item in streamed.items if item.get("type") == "function_call"]
@@ -162,10 +161,11 @@ def provider_data(step: int, streamed: StreamedReply) -> dict[str, Any] | None:
 
 
 def unusable_arguments(raw: str, *, cut: bool) -> str:
-    """Arguments that may not be sent back, as the tool is to find them; empty for all others.
+    """Return arguments that may not be sent back, wrapped as the tool will get them; empty if
+    valid.
 
-    Endpoints refuse a conversation in which they are no object or broken JSON, which to a strict
-    parser are NaN and half of a character as well.
+    Endpoints refuse a conversation with arguments that are no JSON object, which for strict parsers
+    includes NaN and lone surrogates.
     """
     with suppress(ValueError):
         parsed = from_json(raw or "{}", allow_inf_nan=False)

@@ -1,7 +1,7 @@
-"""Calls people: by HTTP, or by a hook. The `send_notification` activity.
+"""The `send_notification` activity: notifies people by HTTP or by a hook.
 
-An attempt that arrived leaves a mark, so that no other sends again. Between an answer and its mark
-a process can die: the next attempt then sends a second time, with the same Idempotency-Key.
+A delivered notification leaves a mark, so no attempt sends it again. If the process dies between
+delivery and mark, the next attempt sends it again with the same Idempotency-Key.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ SendNotification = Callable[[Sending], Coroutine[Any, Any, Sent]]
 def notifying_of(
     configs: list[AgentConfig], given: dict[str, Any] | None = None
 ) -> Notifying | None:
-    """Whom a job or project calls; None where it calls nobody.
+    """Return whom a job or project notifies; None if nobody.
 
     Args:
-        configs: The agents: hooks are those of all, each once, the address that of the first.
-        given: What a project has under `notify`, which takes the place of theirs.
+        configs: The agents; each distinct hook is used, but only the first address.
+        given: The project's `notify` setting, which replaces those of the agents.
 
     Raises:
-        ConfigError: it cannot be used, or the worker lacks a variable.
+        ConfigError: The setting is invalid, or the worker lacks a variable.
     """
     try:
-        own = Notify.model_validate(given) if given is not None else None
+        configured = Notify.model_validate(given) if given is not None else None
     except ValidationError as error:
         raise ConfigError(f"notify: {first_errors(error)}") from None
-    notify = own or next((config.notify for config in configs if config.notify), None)
+    notify = configured or next((config.notify for config in configs if config.notify), None)
     to: list[Destination] = []
     if notify and (address := _destination(notify)):
         to.append(address)
@@ -74,29 +74,29 @@ def notifying_of(
 
 
 def _destination(notify: Notify) -> Destination | None:
-    """The address, if there is one. Raises ConfigError: this worker could not send to it."""
+    """Return the HTTP destination, if any. Raises ConfigError if this worker cannot use it."""
     if notify.url is None and notify.url_variable is None:
         return None
-    made = Destination(
+    destination = Destination(
         on=notify.on,
         url=notify.url or "",
         url_variable=notify.url_variable or "",
         headers=dict(notify.headers),
     )
     try:
-        _address(made)
-        _headers(made)
+        _address(destination)
+        _headers(destination)
     except ValueError as error:
         raise ConfigError(f"notify: {error}") from None
-    return made
+    return destination
 
 
 def notify_activity(root: Root) -> SendNotification:
-    """The `send_notification` activity."""
+    """Return the `send_notification` activity."""
 
     @activity.defn(name="send_notification")
     async def send_notification(request: Sending) -> Sent:
-        """Send a notification to one destination; may be tried as often as it takes."""
+        """Send a notification to one destination; safe to retry."""
         with typed_failures():
             async with heartbeats():
                 mark = _mark(root, request)
@@ -112,7 +112,7 @@ def notify_activity(root: Root) -> SendNotification:
 
 
 async def _send(root: Root, request: Sending) -> int:
-    """Raises ApplicationError, to be tried again."""
+    """Send it and return the status. Raises a retryable ApplicationError."""
     to = request.to
     register_variables([name for name in (to.url_variable, *to.headers.values()) if name])
     try:
@@ -131,12 +131,12 @@ def _failure(why: str, delay: float | None = None) -> ApplicationError:
 async def _post(to: Destination, notification: Notification) -> int:
     address = _address(to)
     headers = {**_headers(to), "Idempotency-Key": notification.key}
-    # No redirect is followed: it would take the notification where nobody meant it to go.
+    # Redirects could lead the notification somewhere nobody intended.
     async with (
         httpx2.AsyncClient(timeout=SECONDS, follow_redirects=False) as client,
         client.stream("POST", address, json=_body(notification), headers=headers) as answer,
     ):
-        # Of what it says nothing is read: the address may be one that answers anything.
+        # Do not read the body: the address may return anything.
         status = answer.status_code
         if answer.is_success:
             return status
@@ -150,7 +150,7 @@ async def _post(to: Destination, notification: Notification) -> int:
 
 
 def _run_hook(root: Root, request: Sending) -> int:
-    """Raises HookFailed."""
+    """Run the hook and return 0. Raises HookFailed."""
     to, notification = request.to, request.notification
     workspace = root.workspace(notification.job)
     folder = workspace if workspace.is_dir() else root.path
@@ -177,7 +177,7 @@ def _run_hook(root: Root, request: Sending) -> int:
 
 
 def _body(notification: Notification) -> dict[str, str]:
-    """What is sent. `text` is what chats show."""
+    """Return the JSON body; chats show its `text`."""
     body = {name: value for name, value in notification.model_dump().items() if value}
     if content := body.pop("content", ""):
         body["content"] = redact(content)
@@ -186,7 +186,7 @@ def _body(notification: Notification) -> dict[str, str]:
 
 
 def _address(to: Destination) -> str:
-    """The address. Raises ValueError, without the address."""
+    """Return the address. Raises ValueError, whose message hides the address."""
     if not to.url_variable:
         return to.url
     address = os.environ.get(to.url_variable, "").strip()
@@ -198,20 +198,20 @@ def _address(to: Destination) -> str:
 
 
 def _headers(to: Destination) -> dict[str, str]:
-    """The headers with their values. Raises ValueError, without the values."""
-    made = {}
+    """Return the headers. Raises ValueError, whose message hides the values."""
+    headers = {}
     for name, variable in to.headers.items():
         value = os.environ.get(variable, "").strip()
         if not value:
             raise ValueError(f"headers.{name}: this worker has no variable {variable}; set it")
         if not (value.isascii() and value.isprintable()):
             raise ValueError(f"headers.{name}: {variable} has characters that no header has")
-        made[name] = value
-    return made
+        headers[name] = value
+    return headers
 
 
 def _mark(root: Root, request: Sending) -> Path | None:
-    """Where it is noted that a notification arrived; None where the job is on another host."""
+    """Return the path of the delivery mark; None if the job is on another host."""
     parent = (activity.info().workflow_id or "").rpartition("/notify/")[0]
     key = f"{request.notification.key}.{request.number}"
     for repository in (root.repository(parent), repository_path(root, parent)):
@@ -221,7 +221,7 @@ def _mark(root: Root, request: Sending) -> Path | None:
 
 
 def _leave(mark: Path) -> None:
-    # Without it the notification is sent again only if this worker dies now.
+    # A failure is harmless unless this worker dies now.
     with suppress(OSError):
         mark.parent.mkdir(exist_ok=True)
         mark.touch()

@@ -1,8 +1,8 @@
-"""The `reflect` activity: what an attempt that failed teaches the next one.
+"""The `reflect` activity: draws a lesson from a failed attempt for the next one.
 
-Two questions, so that the wish to mend does not bend the analysis: which assumption failed, and
-then what would prevent it. An answer that names no file, tool or step is asked for once more. The
-result is an entry of `experiences.md`, which the first message of strategic phases ends with.
+It asks two questions, so that the wish to fix things does not bias the analysis: which assumption
+failed, and then what would prevent it. An answer without a file, tool or step is asked for once
+more. The result is an entry of `experiences.md`, shown in the first message of strategic phases.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RETRY_PROMPT = (
     "\n\nAnswer again, and name them."
 )
 _ENDING = re.compile(r"(?:[\w-]\.[a-z][a-z0-9]{1,4}|[\w-]{2}\.[a-z])\.?$")
-"""A name with an ending: `a.md`, `main.c`, and not `e.g.` or `3.5`."""
+"""A file name such as `a.md` or `main.c`, but not `e.g.` or `3.5`."""
 _PLACE = re.compile(r"\b(?:step|todo|phase|page|line)\s+\d+\b", re.IGNORECASE)
 
 
@@ -56,7 +56,7 @@ class ReflectActivity:
 
     @activity.defn(name="reflect")
     async def reflect(self, request: ReflectRequest) -> ReflectReply:
-        """Ask what the attempt before this checkpoint teaches, and write it down."""
+        """Ask what the attempt before this checkpoint teaches, and record it."""
         with typed_failures():
             async with heartbeats():
                 paid: list[StreamedReply] = []
@@ -76,7 +76,7 @@ class ReflectActivity:
         part: ReflectionPart,
         assumption: str = "",
     ) -> str:
-        """What the model wrote; every reply is noted as paid."""
+        """Return the model's answer; append every reply to `paid`."""
         question = partial(self._reflection_question, request, part, assumption)
         paid.append(
             await self._model_client.request_reply(question, lambda reply: reply, f".{part}")
@@ -125,7 +125,7 @@ class ReflectActivity:
         snapshot.write_system_file(PATH, f"{present.rstrip()}\n\n{entry}".encode())
         snapshot.record_changes(before)
         if len(snapshot.conversation) <= 2:
-            # The next attempt has begun and has asked nothing yet: it is to know from the start.
+            # The next attempt has just begun: add the lesson before its first request.
             snapshot.conversation = snapshot.conversation.append(
                 {"role": "user", "content": last_experience(snapshot)}
             )
@@ -150,7 +150,7 @@ def _total_usage(snapshot: Snapshot, paid: list[StreamedReply]) -> Usage:
 
 
 def is_generic(snapshot: Snapshot, text: str) -> bool:
-    """Whether a reflection names nothing of this job: no file, no tool, no step."""
+    """Return whether a reflection names no file, tool or step of this job."""
     if _PLACE.search(text):
         return False
     words = set(re.findall(r"[\w./-]+", text))
@@ -162,13 +162,13 @@ def is_generic(snapshot: Snapshot, text: str) -> bool:
 
 
 def _in_folder(word: str, folders: set[str]) -> bool:
-    """Whether it is `notes/tea` or `tests/` and not `and/or`."""
+    """Return whether the word is a path, such as `notes/tea` or `tests/`, and not `and/or`."""
     first, slash, rest = word.removeprefix("./").partition("/")
     return bool(slash) and (not rest or first in folders)
 
 
 def _attempt_record(snapshot: Snapshot) -> str:
-    """The attempt: its conversation or, where the next has begun already, its archive page."""
+    """Return the attempt's conversation, or its archive page if the next one has begun."""
     if len(snapshot.conversation) > 2:
         return archive_prompt(snapshot)
     page = last_page(snapshot)
@@ -183,5 +183,5 @@ def _failure_issue(snapshot: Snapshot, request: ReflectRequest) -> str:
 
 
 def _bounded_text(text: str, most: int) -> str:
-    """A text word for word, its white space as it is, without secrets."""
+    """Return the start of a text without secrets, its inner white space unchanged."""
     return start_of(redact(text.strip()), most)

@@ -1,8 +1,8 @@
-"""The review of a completion: another agent, in a conversation of its own, reads and decides.
+"""The review of a completion: another agent reads in a separate conversation and decides.
 
-One activity is one reply of the reviewer with the results of what it looked up. Its conversation
-is kept in the checkpoint (`review/`), so that a review goes on where it stood. The reviewer can
-only read, and only `accept` accepts.
+One activity is one reply of the reviewer plus the results of its look-ups. The conversation is kept
+in the checkpoint (`review/`), so an interrupted review continues. The reviewer can only read, and
+only `accept` accepts.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ReviewJobActivity:
 
     @activity.defn(name="review_job")
     async def review_job(self, request: ReviewRequest) -> ReviewReply:
-        """One reply of the reviewer: look-ups and their results, or the verdict."""
+        """Get one reply of the reviewer: look-ups with their results, or the verdict."""
         with typed_failures():
             async with heartbeats():
                 return await self._model_client.request_reply(
@@ -112,7 +112,7 @@ class ReviewJobActivity:
         conversation: Conversation,
         calls: list[tuple[str, str]],
     ) -> list[str]:
-        """The results of the reviewer's calls, in order."""
+        """Return the results of the reviewer's calls, in order."""
         offered = {entry.name: entry for entry in reviewer_tools(reviewer)}
         context = ToolContext(
             files=snapshot.files,
@@ -140,10 +140,10 @@ class ReviewJobActivity:
 
 
 def reviewer_tools(config: AgentConfig) -> list[Tool]:
-    """The tools of a reviewer.
+    """Return the tools of a reviewer.
 
     Raises:
-        ConfigError: an agent that could do more than read, or could not decide.
+        ConfigError: The agent could do more than read, or could not decide.
     """
     try:
         tools = select_tools(config.tools)
@@ -159,9 +159,9 @@ def reviewer_tools(config: AgentConfig) -> list[Tool]:
 
 
 def read_verdict(calls: list[tuple[str, str]]) -> tuple[Any, str]:
-    """The verdict of a reply and its findings; nothing for one that only looks things up.
+    """Return a reply's verdict and findings; (None, "") if it only looks things up.
 
-    A verdict that cannot be read is no acceptance, and one no outweighs any yes.
+    An unreadable verdict counts as sent back, and any rejection outweighs an acceptance.
     """
     accepted = None
     for name, raw in calls:
@@ -184,7 +184,7 @@ def _reviewer_config(snapshot: Snapshot) -> AgentConfig:
 
 
 def _review_conversation(snapshot: Snapshot, request: ReviewRequest) -> Conversation:
-    """The review so far, with what the reviewer is told next."""
+    """Return the review so far, with the next message to the reviewer."""
     if request.number:
         conversation = Conversation(snapshot.review)
     else:
@@ -199,7 +199,7 @@ def _review_conversation(snapshot: Snapshot, request: ReviewRequest) -> Conversa
 
 
 def review_task(snapshot: Snapshot, call: int) -> str:
-    """What the reviewer is to judge: the job's claim, beside what was asked for."""
+    """Return the reviewer's task: the job's claim beside its instructions."""
     claim = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
     ledger = snapshot.state.scope
     parts = {

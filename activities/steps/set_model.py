@@ -1,4 +1,4 @@
-"""The `set_model` activity: settings of its model that a person gives to a job that waits."""
+"""The `set_model` activity: a person changes model settings of a waiting job."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from protocol.state import PhaseKind
 from protocol.text import one_line
 
 MAX_SHOWN = 100
-"""Characters of a value that people are shown."""
+"""Characters shown of a value."""
 
 
 class SetModelActivity:
-    """Pins settings of the model anew."""
+    """Pins changed model settings."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
 
     @activity.defn(name="set_model")
     def set_model(self, request: SetModelRequest) -> SetModelReply:
-        """Put the settings into the job's configuration, in a new checkpoint."""
+        """Write the settings to the job's configuration in a new checkpoint."""
         with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             before, kind = snapshot.config, snapshot.state.phase.kind
@@ -55,16 +55,16 @@ class SetModelActivity:
 def with_model_settings(
     config: AgentConfig, settings: dict[str, Any], kind: PhaseKind
 ) -> AgentConfig:
-    """The configuration with other settings of the model.
+    """Return the configuration with changed model settings.
 
-    They hold for the running phase, and where else the same value was in force: other kinds of
-    phases, the judge, the reviewer. Fallbacks stay as they are.
+    They apply to the running phase, and wherever the same value was in force: other phases, the
+    judge, the reviewer. Fallbacks stay unchanged.
 
     Args:
-        kind: That of the running phase.
+        kind: Kind of the running phase.
 
     Raises:
-        ConfigError: a key that there is not, or a wrong value.
+        ConfigError: A key is unknown, or a value is wrong.
     """
     amended = amend_config(config, settings)
     keys = [key.partition(".")[2] for key in settings]
