@@ -1,6 +1,6 @@
-"""A call of the newest reply, shown to the person who is asked about it.
+"""Shows a call of the newest reply to the person who is asked about it.
 
-What is shown goes into Temporal's history, so that nothing in it may look like a credential.
+What is shown goes into Temporal's history, so credentials are redacted.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from activities.toolkit.errors import ToolError
 from protocol.requests import ShowCallReply, ShowCallRequest
 
 MAX_CHARACTERS = 16_000
-"""Of all arguments together: they go into history, and onto a person's screen."""
+"""Total size of all arguments, since they go into history and onto a screen."""
 
 
 def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShowCallReply]:
-    """The `show_call` activity."""
+    """Return the `show_call` activity."""
 
     @activity.defn(name="show_call")
     def show_call(request: ShowCallRequest) -> ShowCallReply:
-        """What the call asks for, or why it cannot be run as it is."""
+        """Return the call's arguments, or why it cannot be run."""
         with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             called = snapshot.tool_call(request.call)["function"]
@@ -49,7 +49,7 @@ def show_call_activity(root: Root) -> Callable[[ShowCallRequest], ShowCallReply]
 
 
 def bounded_arguments(arguments: dict[str, Any]) -> dict[str, str]:
-    """Each argument as text, without credentials; long ones are cut and say how much is missing."""
+    """Return each argument as redacted text; cut ones say how many characters are missing."""
     most = MAX_CHARACTERS // max(1, len(arguments))
     return {
         name: _truncate_text(redact(_argument_text(value)), most)

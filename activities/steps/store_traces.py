@@ -1,4 +1,4 @@
-"""What jobs noted goes into the store: the `store_traces` activity."""
+"""The `store_traces` activity: writes a job's traces to the store."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 
 
 def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesReply]:
-    """The `store_traces` activity."""
+    """Return the `store_traces` activity."""
 
     @activity.defn(name="store_traces")
     def store_traces(request: StoreTracesRequest) -> StoreTracesReply:
-        """Put a job's notes into the store, each once."""
+        """Store each of a job's traces once."""
         with typed_failures(), heartbeats_from_thread():
             check_root(root, request.root, request.remote)
             trace_rows = [trace_row(job_id(), request, trace) for trace in request.traces]
             try:
                 count = RelationalStore(root).run(lambda c: rows.keep_traces(c, trace_rows))
             except StoreUnavailableError as away:
-                # It was tried twice; the job keeps them and comes again.
+                # The store has tried twice; the job keeps the traces and calls again.
                 raise typed_failure("Dependency", str(away)) from away
             _review_guards(root, request.traces)
             return StoreTracesReply(count=count)
@@ -42,7 +42,7 @@ def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesRep
 
 
 def _review_guards(root: Root, traces: Sequence[Trace]) -> None:
-    """Where a person let something pass, see whether its guard is still right often enough."""
+    """After approvals by people, check whether the guards involved are still right often enough."""
     names = {trace.guard for trace in traces if trace.type == "approval" and trace.guard}
     if not names:
         return
@@ -50,12 +50,12 @@ def _review_guards(root: Root, traces: Sequence[Trace]) -> None:
         for line in roll_back(root, names):
             activity.logger.warning("%s", line)
     except (StoreUnavailableError, ConfigError, OSError) as error:
-        # The traces are kept, and the next pass of learning looks again.
+        # The traces are stored, so the next learning pass checks again.
         activity.logger.warning("guards stay as they are: %s", error)
 
 
 def trace_row(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any]:
-    """A trace as the store has it, without credentials."""
+    """Return a trace as a redacted row for the store."""
     row = {
         **trace.model_dump(exclude={"commit"}),
         "checkpoint": trace.commit,
@@ -68,9 +68,9 @@ def trace_row(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, 
 
 
 def stored_traces(root: Root, job: str) -> Sequence[Row[Any]]:
-    """A job's traces in the store, in the order in which they came about.
+    """Return a job's traces in the store, oldest first.
 
     Raises:
-        StoreUnavailableError: the store does not answer.
+        StoreUnavailableError: The store does not answer.
     """
     return RelationalStore(root).read(lambda connection: rows.job_traces(connection, job))

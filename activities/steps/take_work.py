@@ -1,9 +1,8 @@
-"""A job's work looked into before it counts: the `take_work` activity.
+"""The `take_work` activity: examines a job's work before it counts.
 
-What a job hands back is a summary of bounded length. One that is longer is shortened by the job's
-model; where that cannot be had, or the project's limits have no room for it, it is clipped. The
-shortened text is kept in the project by the content of what it shortens, so that nothing is
-summarised twice.
+A job hands back a summary of bounded length. The job's model shortens one that is too long; if no
+model is available or the project's limits leave no room, it is clipped. Shortened texts are cached
+in the project by the hash of the original, so nothing is summarised twice.
 """
 
 from __future__ import annotations
@@ -42,20 +41,20 @@ from protocol.text import both_ends, commit_message, first_few, start_of
 MAX_CHANGED = 50
 MAX_PROBLEMS = 20
 MAX_PROBLEM_CHARACTERS = 2000
-"""Characters of one."""
+"""Per problem."""
 MAX_PROMPT_CHARACTERS = 100_000
-"""Characters of a summary that are shown to the model."""
+"""Characters of a summary in the prompt that has it shortened."""
 
 
 @dataclass(frozen=True)
 class WorkSummary:
-    """What a job says of its work."""
+    """A job's summary of its work."""
 
     text: str
     room: int
-    """Tokens that it may have."""
+    """Token limit of the text."""
     tail: str
-    """What the system adds: files changed, what is open."""
+    """Text that the system appends: changed files and unresolved points."""
 
     @property
     def fits_room(self) -> bool:
@@ -75,7 +74,7 @@ class TakeWorkActivity:
 
     @activity.defn(name="take_work")
     async def take_work(self, request: TakeWorkRequest) -> ChildWork:
-        """What a job made, and why it cannot be accepted, if so."""
+        """Return what a job made, with problems if it cannot be accepted."""
         with typed_failures():
             async with heartbeats():
                 check_root(self._root, request.root)
@@ -92,8 +91,8 @@ class TakeWorkActivity:
     async def _shorten_summary(
         self, request: TakeWorkRequest, summary: WorkSummary
     ) -> tuple[WorkSummary, Usage]:
-        """The text in fewer words, and what that took; as it is when no model can be had."""
-        most = request.tokens // 2  # of the rest the system may need something itself
+        """Return a shortened summary and its usage; the original if no model is available."""
+        most = request.tokens // 2  # half is reserved for the system's own tail
         named = hashlib.sha256(f"{most}\n{summary.text}".encode()).hexdigest()
         place = (repository_path(self._root, job_id()), f"summary-{named}")
         prompt = f"In at most {most:,} tokens:\n\n{summary.text[:MAX_PROMPT_CHARACTERS]}"
@@ -119,11 +118,11 @@ class TakeWorkActivity:
             summary,
             Usage(),
         )
-        # Another job's, which was paid for then.
+        # A cached summary was paid for by an earlier job.
         return short, Usage() if known else usage
 
     def _has_room(self, request: TakeWorkRequest, prompt: str) -> bool:
-        """Whether no limit of the project could be passed by asking this."""
+        """Return whether the request fits all limits of the project."""
         config = self._load_snapshot(request).config
         sent = tokens.count_tokens(config.templates["handoff_summary"] + prompt)
         received = max(model.max_output_tokens for model in config.models)
@@ -139,7 +138,7 @@ class TakeWorkActivity:
 def inspect_work(
     root: Root, request: TakeWorkRequest, repository: ProjectRepository
 ) -> tuple[ChildWork, WorkSummary]:
-    """Put a job's work into the repository and look into it."""
+    """Put a job's work into the repository and examine it."""
     handoff = request.handoff
     snapshot = Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
     report = _read_completion(snapshot)
@@ -177,7 +176,7 @@ def _take_verdict(
     work: ChildWork,
     report: CompletionReport,
 ) -> None:
-    """Prove what a tester passed; keep the tests that it wrote, whatever they show."""
+    """Prove what a tester passed; keep the tester's tests, whatever the verdict."""
     verdict, before = work.verdict, work.commit
     if verdict is None or work.problems:
         return
@@ -200,7 +199,7 @@ def _take_verdict(
     elif _test_count(result.proofs) > _test_count(work.proofs):
         work.proofs = [*result.proofs, *(run for run in work.proofs if run.tests is None)]
     else:
-        # Nothing runs them: they stay on the branch of the tester's job.
+        # No command runs the new tests: they stay on the branch of the tester's job.
         work.commit = before
 
 
@@ -215,7 +214,7 @@ def _commit_work(
     tree: str,
     report: CompletionReport,
 ) -> None:
-    """Put what a job made on a branch of its own, with what it says of it."""
+    """Commit the job's work to its own branch, with its summary as the message."""
     if snapshot.link is None or tree == repository.tree_id(work.commit):
         return
     handoff, job = snapshot.link.handoff, f"{snapshot.link.id}.{snapshot.link.handoff.id}"
@@ -225,7 +224,7 @@ def _commit_work(
 
 
 def _open_items(snapshot: Snapshot) -> dict[int, str]:
-    """The given items that are not completed, by their place, and why."""
+    """Map positions of given items that are not completed to the reason."""
     assigned = [item for item in snapshot.state.scope if item.source == "given"]
     return {
         place: (item.reason or "it is unresolved")[:300]
@@ -237,7 +236,7 @@ def _open_items(snapshot: Snapshot) -> dict[int, str]:
 def _unmet_success(
     snapshot: Snapshot, repository: ProjectRepository, request: TakeWorkRequest
 ) -> list[str]:
-    """Success criteria that the project's main line does not meet."""
+    """Return success criteria that the project's main line does not meet."""
     if not request.success:
         return []
     files = repository.put_into(snapshot.files, request.head, request.folder)
@@ -247,7 +246,7 @@ def _unmet_success(
 
 @dataclass(frozen=True)
 class CompletionReport:
-    """What a job said of its work at its end."""
+    """A job's final statements on its work."""
 
     summary: str = ""
     notes: str = ""
@@ -266,7 +265,7 @@ def _read_completion(snapshot: Snapshot) -> CompletionReport:
 
 
 def _summarize_work(report: CompletionReport, changed: list[str], most: int) -> WorkSummary:
-    """What a job hands back: its own summary, what changed, what is open."""
+    """Build the summary from the job's own text, changed files and unresolved points."""
     tail = f"\nFiles changed: {first_few(changed, 30) or 'none'}."
     if report.unresolved:
         tail += f"\nUnresolved: {start_of('; '.join(report.unresolved), 1000)}."

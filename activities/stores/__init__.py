@@ -1,1 +1,1 @@
-"""Stores that jobs share: relational, by SQLite or PostgreSQL."""
+"""Stores shared by jobs: relational, in SQLite or PostgreSQL."""

@@ -1,6 +1,6 @@
-"""The relational store: opened once a process, brought up to date, asked twice at most.
+"""The relational store: opened once per process, migrated on opening, tried twice per request.
 
-`LONGHAUL_STORE_URL` names it; without that it is an SQLite file in the workspaces root.
+`LONGHAUL_STORE_URL` names it; the default is an SQLite file in the workspaces root.
 """
 
 from __future__ import annotations
@@ -34,45 +34,45 @@ TRIES = 2
 PAUSE = 0.5
 TURN = 0.25
 SECONDS = 12.0
-"""How long one try may take; a server that is frozen answers nothing, not even an error."""
+"""Time limit of one try; a frozen server sends nothing, not even an error."""
 BUSY_SECONDS = 8
 REJECTED_ERRORS = (DataError, IntegrityError, ProgrammingError)
-"""What is wrong with the work itself, if it is still so at the second try."""
+"""Errors that are the fault of the work itself if they recur at the second try."""
 MENDABLE_STATES = ("42501", "42P01")
-"""SQL states among these that a person can change: no right to a table, and no such table."""
+"""SQL states among these that a person can fix: no right to a table, and no such table."""
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""What SQLite says of a file that another try cannot read either."""
+"""SQLite errors for a file that no retry can read."""
 UNWRITABLE = {
     sqlite3.SQLITE_FULL: "Make room on its disk",
     sqlite3.SQLITE_IOERR: "Make room on its disk, or mend that",
     sqlite3.SQLITE_READONLY: "Let the workers write to the file and its folder",
     sqlite3.SQLITE_CANTOPEN: "Make its folder, and let the workers write to it",
 }
-"""What to do about what else SQLite says of a file."""
+"""Remedies for SQLite errors of an unusable file."""
 READS = "longhaul_reads"
 """Execution option of a connection whose transactions only read."""
 VARIABLE = "LONGHAUL_STORE_URL"
 
 T = TypeVar("T")
 _engines: dict[str, tuple[Engine, object]] = {}
-"""With the file that each has opened."""
+"""Engines by address, each with the identity of the file it opened."""
 _opening = threading.Lock()
 
 
 class RelationalStore:
-    """The store of a workspaces root. Cheap to make: what is opened is kept by the process."""
+    """The store of a workspaces root. Cheap to create: the process caches open engines."""
 
     def __init__(self, root: Root, url: str | None = None) -> None:
         self._root = root
         configured = url or os.environ.get(VARIABLE, "").strip()
-        # Quoted: a folder's name may hold what ends the path of an address.
+        # Quoted, since a folder's name may have characters that end the path of a URL.
         path = quote(str(root.path / ".longhaul" / "store.sqlite3"))
         self.address = configured or f"sqlite:///{path}"
-        """Which store it is, for what is kept by store in memory; may hold a password."""
+        """Key for in-memory caches per store; may include a password."""
 
     @property
     def may_hold_data(self) -> bool:
-        """Whether it may hold anything: a file that is not there yet holds nothing."""
+        """Whether it may hold data: a file that does not exist holds none."""
         try:
             url = _parse_address(self.address)
         except StoreUnavailableError:
@@ -81,30 +81,30 @@ class RelationalStore:
 
     @property
     def display_address(self) -> str:
-        """Its address, without a password."""
+        """The address without a password."""
         try:
             url = _parse_address(self.address)
         except StoreUnavailableError:
             return VARIABLE
         if url.drivername == "sqlite":
-            # As people write a path; in part percent-encoded it could not be copied.
+            # A plain path: a percent-encoded one could not be copied.
             return f"sqlite:///{url.database or ''}"
         return url.render_as_string(hide_password=True)
 
     def run(self, work: Callable[[Connection], T], *, seconds: float = SECONDS) -> T:
-        """Do the work in one transaction: all of it happens or nothing.
+        """Do the work in one atomic transaction.
 
-        A second try follows a first that failed, so the work must do no harm when it is repeated.
+        A failed first try is repeated, so the work must be safe to repeat.
 
         Raises:
-            StoreUnavailableError: the store did not answer.
-            StoreRejectedError: it answered, and does not take this work.
-            StoreRefusedError: the work raised it; nothing was written.
+            StoreUnavailableError: The store did not answer.
+            StoreRejectedError: It answered, and does not accept this work.
+            StoreRefusedError: Raised by the work itself; nothing was written.
         """
         return self._run_with_retry(work, seconds, reads=False)
 
     def read(self, work: Callable[[Connection], T], *, seconds: float = SECONDS) -> T:
-        """The same for work that only reads: it waits for nobody who writes."""
+        """Like `run`, for work that only reads: it never waits for writers."""
         return self._run_with_retry(work, seconds, reads=True)
 
     def _run_with_retry(self, work: Callable[[Connection], T], seconds: float, *, reads: bool) -> T:
@@ -116,7 +116,7 @@ class RelationalStore:
                 return _run_within(seconds, lambda: self._run_transaction(work, reads=reads))
             except (DBAPIError, PoolTimeout, OSError) as error:
                 problem = error
-                # The file may have been moved or the server replaced: begin from nothing.
+                # The file may have been moved or the server replaced: open the store anew.
                 self._dispose_engine()
         if isinstance(problem, REJECTED_ERRORS) and _sql_state(problem) not in MENDABLE_STATES:
             raise StoreRejectedError(
@@ -151,7 +151,8 @@ class RelationalStore:
         from activities.stores.upgrade import migrate_store  # noqa: PLC0415 - loads Alembic, a second
 
         with _opening:
-            # What is open still takes writes when the file was removed or another one was put in
+            # An open engine still writes to a file that was removed or replaced, where nobody would
+            # see the data.
             # its place, and nobody else would ever see them.
             opened = _engines.get(self.address)
             if opened and opened[1] != self._file_identity():
@@ -173,7 +174,7 @@ class RelationalStore:
             return opened[0]
 
     def _file_identity(self) -> object:
-        """Which file is at the address now; None where there is none, as for a server."""
+        """Return device and inode of the file at the address; None if missing or for a server."""
         url = _parse_address(self.address)
         if url.drivername != "sqlite":
             return None
@@ -184,17 +185,17 @@ class RelationalStore:
         return status.st_dev, status.st_ino
 
     def _dispose_engine(self) -> None:
-        # Without the lock, which a thread that was left behind may hold.
+        # Without the lock, since an abandoned thread may hold it.
         opened = _engines.pop(self.address, None)
         if opened:
             opened[0].dispose()
 
 
 def check_store_address() -> None:
-    """Look at the address that the environment gives, if it does, and ask nobody.
+    """Check the address in the environment, if any, without connecting.
 
     Raises:
-        StoreUnavailableError: it is none, or its driver is not installed.
+        StoreUnavailableError: The address is invalid, or its driver is not installed.
     """
     if address := os.environ.get(VARIABLE, "").strip():
         _create_engine(_parse_address(address)).dispose()
@@ -203,7 +204,7 @@ def check_store_address() -> None:
 def _parse_address(address: str) -> URL:
     try:
         url = make_url(address)
-    except (ArgumentError, ValueError):  # the latter for a port that is no number
+    except (ArgumentError, ValueError):  # ValueError: the port is not a number
         raise StoreUnavailableError(
             f"{VARIABLE} is no address of a store; expected such as "
             "postgresql://user:password@host/database."
@@ -244,7 +245,7 @@ def _create_engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    # Transactions are ours to begin: the driver's own begin comes too late for a lock.
+    # We begin transactions ourselves: the driver begins too late to take a lock.
     connection.isolation_level = None
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
@@ -254,12 +255,12 @@ def _begin_sqlite(connection: Connection) -> None:
     if connection.get_execution_options().get(READS):
         connection.exec_driver_sql("BEGIN")
     else:
-        # At once, so that two who read before they write wait for each other instead of failing.
+        # Lock at once, so that two that read before they write wait instead of failing.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _run_within(seconds: float, work: Callable[[], T]) -> T:
-    """The result of the work, from a thread that is left behind when it takes too long."""
+    """Return the result of the work, run in a thread that is abandoned when time is up."""
     outcome: list[T] = []
     failed: list[BaseException] = []
 
@@ -272,7 +273,7 @@ def _run_within(seconds: float, work: Callable[[], T]) -> T:
     thread = threading.Thread(target=run_work, daemon=True, name="store")
     thread.start()
     until = time.monotonic() + seconds
-    # In turns: the cancellation of an activity comes in between.
+    # In short waits, so that a cancellation of the activity can interrupt.
     while thread.is_alive() and (remaining := until - time.monotonic()) > 0:
         thread.join(min(remaining, TURN))
     if failed:
@@ -283,13 +284,13 @@ def _run_within(seconds: float, work: Callable[[], T]) -> T:
 
 
 def _sqlite_code(problem: DBAPIError) -> int:
-    """SQLite's primary result code; 0 for another database."""
+    """Return SQLite's primary result code; 0 for another database."""
     code: int = getattr(problem.orig, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
 def _sql_state(problem: DBAPIError) -> str | None:
-    """The SQL state, where the database gives one."""
+    """Return the SQL state; None if the database gives none."""
     return getattr(problem.orig, "sqlstate", None)
 
 

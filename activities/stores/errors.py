@@ -1,4 +1,4 @@
-"""How a shared store says that it cannot be had, or that it does not take what was asked."""
+"""Errors of shared stores: unavailable, too new, or rejecting a request."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from protocol.errors import Invalid, Unavailable
 class StoreUnavailableError(Unavailable):
     """The store did not answer after two tries, or cannot be opened as configured.
 
-    One line: which store, why, what to do. Nothing is known to have been written.
+    The message is one line: which store, why, what to do. Whether anything was written is unknown.
     """
 
 
 class StoreTooNewError(Unavailable):
-    """The store was made by a later version than this."""
+    """A later version of this program created the store."""
 
 
 class StoreRefusedError(Invalid):
-    """The store answered, and what was asked cannot be done; worded for the model."""
+    """The store answered, but cannot do what was asked; the message is for the model."""
 
 
 class StoreRejectedError(StoreUnavailableError, StoreRefusedError):
-    """The store answered twice, and takes this work never: an error in a value, a conflict.
+    """The store answered twice and will never accept this work: a wrong value, a conflict.
 
-    Who reads goes on as without the store; who writes need not come again.
+    Readers continue as without the store; writers need not retry.
     """

@@ -1,8 +1,8 @@
-"""Writes to shared stores that outlast a store's absence.
+"""Writes to shared stores that survive a store's outage.
 
-A store that does not answer stops no job: the write is kept in the job's state, and made by a
-following write that reaches the store, or before the job completes. Who owns a kind of write says
-with `register_maker` how it is made and in which store; it must be idempotent by the key and the
+A store that does not answer stops no job: the write is deferred in the job's state, and made before
+a later write that reaches the store, or before the job completes. The owner of a kind of write
+registers its maker and store with `register_maker`; the maker must be idempotent by the key and
 time of its call.
 """
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from activities.toolkit.context import ToolContext
 
 MAX_DEFERRED_WRITES = 200
-"""Deferred writes of one job; more would swell its state."""
+"""Limit per job, since they are part of its state."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """Who writes: the job, the call's idempotency key, and when it was scheduled."""
+    """The writing call: the job, its idempotency key, and its scheduled time."""
 
     job: str
     key: str
     at: int
-    """Epoch milliseconds, by the server that runs the jobs."""
+    """Epoch milliseconds by the Temporal server's clock."""
 
 
 @dataclass
 class StoreWriter:
-    """A job at the moment it writes."""
+    """What a job needs in order to write to shared stores."""
 
     root: Root
     call: Call
@@ -51,15 +51,15 @@ class StoreWriter:
 
     @classmethod
     def for_call(cls, context: ToolContext) -> StoreWriter:
-        """For a tool's call: `context.state` is changed, `context.files` as they are now read."""
+        """Return the writer for a tool's call: shares its `state`, and its `files` as of now."""
         call = Call(context.job, context.key, context.time_ms)
         return cls(context.root, call, context.files, context.state, context.config)
 
 
 StoreName = Literal["relational", "graph"]
 WriteMaker = Callable[[StoreWriter, DeferredWrite], list[str]]
-"""Makes a write; answers with remarks. Raises StoreUnavailableError when it cannot be made yet,
-StoreRefusedError when it never can."""
+"""Makes a write and returns remarks. Raises StoreUnavailableError if it cannot be made yet,
+StoreRefusedError if it never can."""
 _MAKERS: dict[str, WriteMaker] = {}
 _STORES: dict[str, StoreName] = {}
 
@@ -67,7 +67,7 @@ _STORES: dict[str, StoreName] = {}
 def register_maker(
     kind: str, store: StoreName = "relational"
 ) -> Callable[[WriteMaker], WriteMaker]:
-    """Enter who makes the deferred writes of a kind, and where."""
+    """Register the maker of a kind of deferred writes, and its store."""
 
     def enter_maker(make: WriteMaker) -> WriteMaker:
         _MAKERS[kind] = make
@@ -78,10 +78,10 @@ def register_maker(
 
 
 def flush_deferred(writer: StoreWriter, store: StoreName | None = None) -> list[str]:
-    """Make what is deferred for a store, or for all, in order; answers with remarks for the model.
+    """Make the deferred writes of one store, or of all, in order; return remarks for the model.
 
     Raises:
-        StoreUnavailableError: a store still does not answer; what was not made stays deferred.
+        StoreUnavailableError: A store still does not answer; writes not made stay deferred.
     """
     remarks, refused = attempt_deferred(writer, store)
     writer.state.deferred_writes = [
@@ -95,11 +95,11 @@ def flush_deferred(writer: StoreWriter, store: StoreName | None = None) -> list[
 def attempt_deferred(
     writer: StoreWriter, store: StoreName | None = None
 ) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
-    """The same, but what a store refuses stays deferred; answers also with that, and why.
+    """Like `flush_deferred`, but refused writes stay deferred and are returned with the reasons.
 
     Raises:
-        StoreUnavailableError: a store still does not answer; what was not made or was refused
-        stays deferred.
+        StoreUnavailableError: A store still does not answer; writes not made or refused stay
+            deferred.
     """
     remarks: list[str] = []
     refused: list[tuple[DeferredWrite, str]] = []
@@ -125,10 +125,10 @@ def attempt_deferred(
 
 
 def write_or_defer(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
-    """Make a write, after those before it in its store, or defer it; answers with remarks.
+    """Make a write after the deferred ones of its store, or defer it; return remarks.
 
     Raises:
-        StoreRefusedError: too much is deferred already, or the store will not have it.
+        StoreRefusedError: Too many writes are deferred, or the store refuses this one.
     """
     try:
         return [*flush_deferred(writer, _STORES[entry.kind]), *_MAKERS[entry.kind](writer, entry)]
@@ -147,6 +147,6 @@ def write_or_defer(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
 def defer_write(
     writer: StoreWriter, entry: DeferredWrite, error: StoreUnavailableError
 ) -> list[str]:
-    """Keep a write for later; the remark that says so."""
+    """Defer a write and return a remark for the model."""
     writer.state.deferred_writes = [*writer.state.deferred_writes, entry]
     return [f"Deferred, and made later by itself: {error}"]

@@ -1,4 +1,4 @@
-"""Traces in the store: each key once, whoever hands it over how often."""
+"""Traces in the store; each key is stored once, however often it is handed over."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from activities.stores.schema import TRACES, storable
 T = TRACES.c
 PLAIN = [column for column in T if column.name not in ("embedding", "embedded_by")]
 OVERLAP = 200
-"""Numbers before the newest one that are looked at again: a transaction that took its number
-earlier may have ended later."""
+"""How many ids before the newest are read again: a transaction with a lower id may commit
+later."""
 
 
 def keep_traces(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Put in those whose `key` is not there yet; how many that were."""
+    """Insert rows whose `key` is new; return how many were inserted."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     count = 0
     for row in rows:
         values = {name: storable(value) for name, value in row.items()}
         put = dialect.insert(TRACES).values(**{"scope": "project", "retrieved": 0, **values})
         put = put.on_conflict_do_nothing(index_elements=["key"])
-        # What comes back is what is new; not every driver counts it.
+        # Count the returned rows, since not every driver reports a row count.
         count += len(connection.execute(put.returning(T.id)).all())
     return count
 
 
 def newer_traces(connection: Connection, id: int) -> Sequence[Row[Any]]:
-    """The traces from shortly before that number and all universal ones, oldest first."""
+    """Return traces from `OVERLAP` before that id on and all universal ones, oldest first."""
     condition = or_(T.id > id - OVERLAP, T.scope == "universal")
     return connection.execute(select(*PLAIN).where(condition).order_by(T.id)).all()
 
 
 def job_traces(connection: Connection, job: str) -> Sequence[Row[Any]]:
-    """A job's traces in the order in which they came about."""
+    """Return a job's traces, oldest first."""
     query = select(*PLAIN).where(T.job == job)
     return connection.execute(query.order_by(T.at, T.step, T.id)).all()
 
@@ -50,7 +50,7 @@ def list_traces(
     guard: str = "",
     limit: int | None = None,
 ) -> Sequence[Row[Any]]:
-    """The traces of which all that is given holds, newest first."""
+    """Return the traces that match all given filters, newest first."""
     query = select(*PLAIN).order_by(T.id.desc()).limit(limit)
     for column, value in ((T.job, job), (T.type, type), (T.guard, guard)):
         if value:
@@ -59,36 +59,33 @@ def list_traces(
 
 
 def find_trace(connection: Connection, id: int) -> Row[Any] | None:
-    """The trace of that number."""
     return connection.execute(select(*PLAIN).where(T.id == id)).first()
 
 
 def count_retrieved(connection: Connection, ids: Sequence[int]) -> None:
-    """These were shown to an agent."""
+    """Increment the counts of these traces, which were shown to an agent."""
     counted = update(TRACES).where(T.id.in_(ids)).values(retrieved=T.retrieved + 1)
     connection.execute(counted)
 
 
 def make_universal(connection: Connection, id: int) -> bool:
-    """Let every project find a trace; whether there is one of that number."""
+    """Show a trace to every project; return whether it exists."""
     result = connection.execute(update(TRACES).where(T.id == id).values(scope="universal"))
     return result.rowcount > 0
 
 
 def forget_traces(connection: Connection, job: str) -> None:
-    """Remove a job's traces."""
     connection.execute(delete(TRACES).where(T.job == job))
 
 
 def count_traces(connection: Connection) -> int:
-    """How many traces there are."""
     return int(connection.execute(select(func.count()).select_from(TRACES)).scalar_one())
 
 
 def without_vector(
     connection: Connection, model: str, project: str, agent: str, limit: int
 ) -> Sequence[Row[Any]]:
-    """Traces that have no embedding of this model, newest first.
+    """Return traces without an embedding of this model, newest first.
 
     Only universal ones and those of the project, or of the agent's jobs without a project.
     """
@@ -103,14 +100,14 @@ def without_vector(
 
 
 def keep_vectors(connection: Connection, model: str, vectors: Mapping[int, bytes]) -> None:
-    """Keep the embeddings of these traces."""
+    """Store the embeddings of these traces."""
     for id, vector in vectors.items():
         values = {"embedding": vector, "embedded_by": model}
         connection.execute(update(TRACES).where(T.id == id).values(values))
 
 
 def read_vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
-    """Embeddings of this model by id, when there are more than are known; else nothing."""
+    """Return this model's embeddings by id; empty if their number still equals `known`."""
     of_model = T.embedded_by == model
     counted = select(func.count()).select_from(TRACES).where(of_model)
     if connection.execute(counted).scalar_one() == known:

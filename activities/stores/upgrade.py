@@ -1,4 +1,4 @@
-"""Bringing a store's tables up to date, once, however many processes start at the same time."""
+"""Migrates a store's tables, safe with any number of processes starting at once."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from activities.stores.errors import StoreTooNewError
 FOLDER = Path(__file__).with_name("migrations")
 LOCK_SECONDS = 10.0
 LOCK_NUMBER = 5_641_701
-"""Of the advisory lock in PostgreSQL."""
+"""Key of the advisory lock in PostgreSQL."""
 
 
 def migrate_store(engine: Engine, lock: Path) -> None:
-    """Apply the migrations that the store lacks.
+    """Apply the missing migrations.
 
     Args:
-        engine: Of the store.
-        lock: A file whose lock keeps other processes of this host out (SQLite).
+        engine: Engine of the store.
+        lock: Lock file that excludes other processes of this host (SQLite).
 
     Raises:
-        StoreTooNewError: it has migrations that are not known here.
-        TimeoutError: another process held the lock for too long.
+        StoreTooNewError: It has migrations that this version does not know.
+        TimeoutError: Another process held the lock too long.
     """
     if engine.dialect.name == "sqlite":
-        # The first connection makes the file what it is to be, which two cannot do at once.
+        # The first connection sets the file's journal mode, which two cannot do at once.
         with file_lock(lock, seconds=LOCK_SECONDS):
-            # A look first: who comes only to read waits for no writer.
+            # Check with a reading transaction, so that readers wait for no writer.
             with engine.connect().execution_options(**{READS: True}) as looking, looking.begin():
                 is_current = _current_revision(looking) == _migration_scripts().get_current_head()
             if not is_current:
@@ -43,7 +43,7 @@ def migrate_store(engine: Engine, lock: Path) -> None:
                     _apply_migrations(connection)
     else:
         with engine.begin() as connection:
-            # Ends with the transaction, however that ends.
+            # The lock is released with the transaction, however it ends.
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": LOCK_NUMBER})
             _apply_migrations(connection)
 

@@ -1,4 +1,4 @@
-"""Fingerprints: a few characters by which workflow code tells equal content from other."""
+"""Fingerprints: short hashes by which workflow code compares content."""
 
 from __future__ import annotations
 
@@ -13,33 +13,31 @@ _PASSING = re.compile(
     r"(?<!\d)(?:(\d+)\.\d+ ?(?:s|secs?|seconds)|\d+(?:\.\d+)? ?ms|\d+\.\d+ ?(?:µs|us|ns))\b"
     r"(?! ?(?:of|/) ?\d[\d.]* ?[smh])|0x[0-9a-f]{6,}"
 )
-"""How long something took, as test runners tell, and where in memory it was; not `3.2s of 60s`,
-which tells how far it is. Not sought within a number: a long one would be read again from each of
-its digits."""
+"""Durations as test runners print them, and memory addresses; not `3.2s of 60s`, which shows
+progress. Never matched within a number: a long one would be rescanned from each digit."""
 _NUMBERS = re.compile(r"\d[\d,.]*")
 
 
 def text_fingerprint(text: str) -> str:
-    """The same for equal texts."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:LENGTH]
 
 
 def result_fingerprint(text: str) -> str:
-    """The same for results that differ in how long it took alone: no run of tests is like the last.
+    """Return a fingerprint that ignores durations, in which no two test runs agree.
 
-    Whole seconds tell: by them a command says that what it waits for goes on.
+    Whole seconds count: with them a command shows that what it waits for makes progress.
     """
     return text_fingerprint(_PASSING.sub("0", text))
 
 
 def poll_fingerprint(text: str) -> str:
-    """The same for a tool that is declared as polling, of whose seconds the whole ones tell in
-    `running for 3.2 s` as well."""
+    """Like `result_fingerprint`, but for polling tools: whole seconds count in `running for 3.2 s`
+    too."""
     return text_fingerprint(_PASSING.sub(lambda match: match[1] or "0", text))
 
 
 def arguments_fingerprint(raw: str) -> str:
-    """The same for arguments that mean the same, whatever their order and spacing."""
+    """Return a fingerprint of JSON arguments that ignores key order and spacing."""
     try:
         return text_fingerprint(json.dumps(json.loads(raw or "{}"), sort_keys=True))
     except (ValueError, RecursionError):
@@ -47,5 +45,5 @@ def arguments_fingerprint(raw: str) -> str:
 
 
 def error_fingerprint(text: str) -> str:
-    """The same for errors that differ in numbers, names and paths alone."""
+    """Return a fingerprint of an error that ignores numbers, names and paths."""
     return text_fingerprint(_NUMBERS.sub("0", _NAMES.sub("x", text[:MAX_ERROR])))

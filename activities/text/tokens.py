@@ -1,4 +1,4 @@
-"""Token counts, offline: the model's encoding, with the vocabulary that a package carries."""
+"""Offline token counts, with the vocabularies bundled in a package."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     import bpe_openai
 
 PIECE = 100_000
-"""Characters encoded at a time: the encoder refuses a million, and holds the interpreter."""
+"""Characters encoded at a time: the encoder refuses a million, and holds the GIL meanwhile."""
 UNKNOWN = "o200k_base"
 CARRIED = frozenset({"o200k_base", "cl100k_base"})
 MESSAGE_TOKENS = 4
-"""What the form of a message costs beside its texts."""
+"""Overhead per message besides its texts."""
 
 
 @lru_cache(maxsize=256)
 def encoding_name(model: str) -> str:
-    """Name of a model's encoding; the newest one for a model that nobody knows."""
+    """Return the name of a model's encoding; the newest one for unknown models."""
     try:
         name = encoding_name_for_model(model)
     except KeyError:
@@ -32,19 +32,19 @@ def encoding_name(model: str) -> str:
 
 @lru_cache(maxsize=2)
 def _load_encoding(name: str) -> bpe_openai.Encoding:
-    # Late: it loads all its vocabularies, which takes as long as a fifth of everything else, and
+    # Loaded on first use: it loads all vocabularies, a fifth of the whole start-up time, and most
+    # commands count no tokens.
     # most commands count nothing.
     return importlib.import_module("bpe_openai").get_encoding(name)
 
 
 def count_tokens(text: str, encoding: str = UNKNOWN) -> int:
-    """Number of tokens of a text."""
     pieces = (text[start : start + PIECE] for start in range(0, len(text), PIECE))
     return sum(len(_encode_piece(piece, encoding)) for piece in pieces)
 
 
 def message_tokens(data: bytes, encoding: str) -> int:
-    """Number of tokens of a message in its stored form."""
+    """Count the tokens of a stored message."""
     message: dict[str, Any] = json.loads(data)
     called = [call["function"] for call in message.get("tool_calls", [])]
     texts = [str(message.get("content") or "")]
@@ -58,12 +58,12 @@ def _encode_piece(piece: str, encoding: str = UNKNOWN) -> list[int]:
 
 
 def clip_text(text: str, limit: int, pointer: str) -> str:
-    """The first `limit` tokens of a text; `pointer` says where the rest is."""
+    """Return a text's first `limit` tokens, marked if cut; `pointer` says where the rest is."""
     used = 0
     for start in range(0, len(text), PIECE):
         tokens = _encode_piece(text[start : start + PIECE])
         if used + len(tokens) > limit:
-            # A token may end inside a character; what is left of that one goes.
+            # A token may end inside a character; drop the incomplete one.
             head = _load_encoding(UNKNOWN).decode(tokens[: limit - used]).rstrip("\ufffd")
             omitted = len(text) - start - len(head)
             return f"{text[:start]}{head}\n[TRUNCATED {omitted:,} characters; {pointer}]"

@@ -1,4 +1,4 @@
-"""What tools are made of and how an agent comes by them; the tools are in `activities.tools`."""
+"""How tools are declared, checked and offered; the tools are in `activities.tools`."""
 
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError

@@ -1,4 +1,4 @@
-"""The tools of one agent: those of the registry that it names, and those of its MCP servers."""
+"""The tools of one agent: those it names from the registry, and those of its MCP servers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from config.schema.agent import AgentConfig, ConfigError
 
 
 def tools_by_name(config: AgentConfig) -> dict[str, Tool]:
-    """Every tool that the agent's configuration may name, by name: the registry's come first."""
+    """Map names to the tools a configuration may name; MCP tools win over the registry's."""
     return REGISTRY | {tool.name: tool for tool in _server_tools(config)}
 
 
 def agent_tools(config: AgentConfig) -> list[Tool]:
-    """The tools that the agent has. Those of a server need not be named: its entry says it all.
+    """Return the agent's tools. Tools of configured servers are always included.
 
     Raises:
-        UnknownTool: the configuration names what is neither a tool nor a group.
+        UnknownTool: The configuration has a name that is neither a tool nor a group.
     """
     tools = [*select_tools(config.tool_names), *_server_tools(config)]
     names = {"", *(entry.name for entry in tools)}
@@ -24,15 +24,15 @@ def agent_tools(config: AgentConfig) -> list[Tool]:
 
 
 def has_tool(config: AgentConfig, name: str) -> bool:
-    """Whether the agent has this tool of the registry."""
+    """Return whether the agent has this registry tool."""
     return any(entry.name == name for entry in select_tools(config.tool_names))
 
 
 def check_servers(config: AgentConfig) -> None:
-    """A server's name is that of a group.
+    """Check that no server's name, which is also its group, is already in use.
 
     Raises:
-        ConfigError: one is taken.
+        ConfigError: A name is in use.
     """
     used_names = {entry.group for entry in REGISTRY.values()} | REGISTRY.keys()
     if clash := [name for name in config.mcp if name in used_names]:

@@ -1,4 +1,4 @@
-"""What a tool takes: a signature of ours, or the JSON Schema that a server declared."""
+"""Arguments of a tool: from a function's signature, or from a server's JSON Schema."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ from protocol.errors import Refusal
 from protocol.validation_errors import error_message
 
 MAX_VIOLATIONS = 5
-"""Violations that one message names."""
+"""Violations shown in one message."""
 
 
 class InvalidArguments(Refusal):
-    """Arguments that do not fit; the message names each field that is wrong."""
+    """Invalid arguments; the message names each wrong field."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One of them, as it is told of."""
+    """One argument, as shown in documentation."""
 
     name: str
     required: bool
     description: str
     facts: list[str]
-    """Its values, bounds and default."""
+    """Its values, bounds and default, as text."""
 
 
 class Arguments(Protocol):
-    """All that a call is checked against and documentation is made from."""
+    """Arguments of a tool, to check calls and to generate documentation."""
 
     @property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema for the model's API."""
+        """The JSON Schema for the model's API."""
 
     @property
     def listed(self) -> list[Argument]:
         """The arguments, in order."""
 
     def check(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The arguments by name, as the tool takes them. Raises InvalidArguments."""
+        """Return the arguments by name, converted for the tool. Raises InvalidArguments."""
 
 
 @dataclass(frozen=True)
 class ModelArguments:
-    """Those of a function in the registry."""
+    """Arguments of a function in the registry."""
 
     model: type[BaseModel]
 
@@ -91,7 +91,7 @@ class ModelArguments:
 
 
 class SchemaArguments:
-    """Those of a tool that is somewhere else. What they lack is left to the other side."""
+    """Arguments of a remote tool. Defaults are left to its server."""
 
     def __init__(self, declared: dict[str, Any]) -> None:
         self._declared = declared
@@ -112,7 +112,7 @@ class SchemaArguments:
         return arguments
 
     def check_schema(self) -> None:
-        """Raises jsonschema's SchemaError."""
+        """Raise jsonschema's SchemaError if the schema itself is invalid."""
         type(self._validator).check_schema(self._declared)
 
     def check(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class SchemaArguments:
         except MemoryError:
             raise
         except Exception:
-            # A reference to nowhere or in a circle: the server checks for itself.
+            # The schema has a dangling or circular reference; the server validates by itself.
             return values
         if errors:
             raise InvalidArguments("; ".join(map(_violation_text, errors[:MAX_VIOLATIONS])))
@@ -130,7 +130,7 @@ class SchemaArguments:
     @cached_property
     def _validator(self) -> Validator:
         kind = validators.validator_for(self._declared, default=validators.Draft202012Validator)
-        # Patterns in a linear-time engine; a registry of its own, so that nothing is fetched.
+        # Check patterns in a linear-time engine; the empty registry prevents fetching references.
         safe = validators.extend(kind, {"pattern": _check_pattern})
         validator: Validator = safe(self._declared, registry=Registry())
         return validator
@@ -141,7 +141,7 @@ def _check_pattern(
 ) -> Iterator[SchemaViolation]:
     try:
         expression = compile_cached(pattern)
-    except re2.error:  # lookarounds and the like: the server's to check
+    except re2.error:  # unsupported syntax such as lookarounds: left to the server
         return
     if isinstance(instance, str) and not expression.search(instance):
         yield SchemaViolation(f"{instance[:100]!r} does not match {pattern!r}")

@@ -1,8 +1,8 @@
-"""What a call does outside the workspace, so that a retry recognises it.
+"""Ledger of effects outside the workspace, by which a retry recognises a call.
 
-This ledger notes that a call began and what came of it: no attempt makes a call that was finished.
-One that began and was not finished is made again by tools that hand the other side an idempotency
-key, `ToolContext.key`; for those declared `at_most_once` it is said that it may have happened.
+It records that a call began and its result, so that no attempt repeats a finished call. A call that
+began but did not finish is repeated for tools that pass on an idempotency key, `ToolContext.key`;
+for `at_most_once` tools it is reported that it may have happened.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MAY_HAVE_HAPPENED = (
 
 
 def held_by(kept: ResultCache, key: str) -> dict[str, Any] | None:
-    """What a turn of the call left for the next one; None where its ledger is not here."""
-    found = kept.find(f"{key}.done")
-    held: dict[str, Any] | None = json.loads(found).get("held") if found else None
-    return held
+    """Return the state that an earlier turn of the call left; None if its ledger is not here."""
+    stored = kept.find(f"{key}.done")
+    state: dict[str, Any] | None = json.loads(stored).get("held") if stored else None
+    return state
 
 
 def run_once(
@@ -39,39 +39,39 @@ def run_once(
     repeatable: bool = False,
     attempt: int = 1,
 ) -> tuple[str, Files]:
-    """The result of `run` and the files it left, from the first attempt that came that far.
+    """Run a call once; later attempts get the recorded result and the files it left.
 
     Args:
-        kept: Where the job keeps what attempts have in common.
+        results: The ledger shared by the job's attempts.
         key: The call's idempotency key.
-        files: Those the call starts from; gives the handle that reads the kept tree.
-        run: Does it. A ToolError is a result like any other; DependencyUnavailable is none.
-        repeatable: Whether a call that was interrupted may be made again. One that was finished
-            is not: an attempt that wakes up late would undo what came after.
-        attempt: Which one this is, where the ones before may have been made on another host, whose
-            ledger is not here.
+        files: The files before the call; their store also reads the recorded tree.
+        run: Makes the call. A ToolError is recorded as a result, DependencyUnavailable is not.
+        repeatable: Whether an interrupted call may be made again. A finished call is never
+            repeated: a late attempt would undo later changes.
+        attempt: Number of this attempt, since earlier ones may have run on another host with its
+            own ledger.
 
     Raises:
-        ToolError: as the tool raised it, or because an earlier attempt was interrupted.
-        CancelledError: nobody waits for this attempt any more.
-        DependencyUnavailable: as the tool raised it; the next attempt may try again.
-        Unfinished: as the tool raised it, from the first attempt that came that far.
+        ToolError: From the tool, or because an earlier attempt was interrupted.
+        CancelledError: Nobody waits for this attempt.
+        DependencyUnavailable: From the tool; the next attempt may try again.
+        Unfinished: From the tool, or as recorded by an earlier attempt.
     """
-    # A phase end forgets the ledger, and a call that was cancelled may never have been in it.
+    # The end of a phase clears the ledger, and a cancelled call may never have been in it.
     check_wanted_in_thread()
     done_key, begun_key, passed_key = f"{key}.done", f"{key}.begun", f"{key}.passed"
     if (stored := results.find(done_key)) is not None:
         outcome = json.loads(stored)
     elif not repeatable and (
         not results.claim(begun_key)
-        # Of the attempt before nothing is known here: it was made elsewhere.
+        # The previous attempt ran on another host, so its outcome is unknown here.
         or (attempt > 1 and results.find(passed_key) != b"%d" % (attempt - 1))
     ):
         raise ToolError(MAY_HAVE_HAPPENED)
     else:
         try:
             text, after = run()
-            # Kept by its id alone: what it stands for has to be on the disk before.
+            # The result has only the tree's id, so the tree must be on disk first.
             after.store.flush()
             outcome = {"text": text, "files": after.id}
         except Unfinished as unfinished:

@@ -1,4 +1,4 @@
-"""The ways in which a tool says that a call did not come about, or not yet."""
+"""Exceptions for tool calls that were not made or are not finished."""
 
 from typing import Any
 
@@ -7,27 +7,27 @@ from protocol.requests import Pending
 
 
 class ToolError(Refusal):
-    """The call cannot be done; the message goes to the model and says what to do instead."""
+    """The call cannot be made; the message to the model says what to do instead."""
 
 
 class DependencyUnavailable(Unavailable):
-    """What a tool needs did not answer and nothing was done; worth another attempt later.
+    """A dependency did not answer and nothing was done; worth another attempt later.
 
-    The message names what was not reached and what to do about it.
+    The message names the dependency and what to do.
     """
 
 
 class Unfinished(Interruption):
-    """The other side has taken the call, and works on it or asks something."""
+    """The other side has accepted the call and is still working on it, or asks a question."""
 
     def __init__(
         self, pending: Pending, held: dict[str, Any] | None = None, *, again: bool = False
     ) -> None:
         """
         Args:
-            pending: What the workflow has to know to go on with it.
-            held: What the next turn has to know beside that; stays with the job's files.
-            again: Whether this turn comes once more: it has changed nothing.
+            pending: What the workflow needs in order to continue the call.
+            held: Further state for the next turn; stored with the job's files.
+            again: Whether to repeat this turn, because it changed nothing.
         """
         self.pending = pending
         self.held = held or {}

@@ -1,4 +1,4 @@
-"""JSON Schemas of servers as endpoints take them: one they refuse fails every request with it."""
+"""Adapts servers' JSON Schemas to endpoints: one refused schema fails every request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from protocol.text import first_few
 
 MANY = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords under which schemas have names of somebody's choice."""
+"""Keywords that map arbitrary names to schemas."""
 CHOICES = ("allOf", "anyOf", "oneOf")
 BOUNDS = (
     ("minimum", "maximum", ""),
@@ -27,13 +27,13 @@ STRICT = frozenset(
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"),
     }
 )
-"""Keywords that OpenAI's endpoints take in a schema that a model keeps to strictly:
+"""Keywords that OpenAI's endpoints support in strict schemas:
 https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas"""
 
 
 def offerable_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with what OpenAI's endpoints demand: no alternatives at the top, each list with
-    its items. What of it is lost here is still checked when a tool is called."""
+    """Return the schema as OpenAI's endpoints accept it: no alternatives at the top, and items for
+    each list. Constraints lost here are still checked when a tool is called."""
     expanded = _map_schema(schema, _with_items)
     properties = dict(expanded.get("properties") or {})
     for branch in (choice for key in CHOICES for choice in expanded.get(key) or []):
@@ -45,12 +45,12 @@ def offerable_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0) -> list[str]:
-    """What of an argument a page tells beside its description: its values, bounds and default.
+    """Return an argument's values, bounds and default as text for its documentation.
 
     Args:
         field: The argument's schema.
-        whole: The schema it stands in, whose `$defs` it may refer to.
-        deep: How many schemas this one is in.
+        root_schema: The enclosing schema, whose `$defs` it may refer to.
+        deep: Nesting depth of `field`.
     """
     if not isinstance(field, dict) or deep > MAX_DEPTH:
         return []
@@ -78,7 +78,7 @@ def argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0) -> li
 
 
 def _bound_facts(least: object, most: object, unit: str) -> list[str]:
-    # That a text or a list is not empty goes without saying.
+    # Do not document that a text or a list must not be empty.
     low = least if _is_figure(least) and not (unit and least in (0, 1)) else None
     high = most if _is_figure(most) else None
     if low is not None and high is not None:
@@ -104,11 +104,11 @@ CHECKED_ANYWAY = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 
 
 def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a signature without what costs tokens and tells a model next to nothing.
+    """Return a signature's schema without what costs tokens but hardly helps a model.
 
-    That is titles, the variant null of an argument that can be left out, and the lengths that texts
-    and lists may have: a call that exceeds one is answered with it. That no other fields are taken
-    is said where it lets an endpoint hold the model to the schema.
+    That is titles, the null variant of optional arguments, and lengths of texts and lists: a call
+    that exceeds one gets an error. `additionalProperties: false` stays only where it makes a schema
+    strict.
     """
     definitions = schema.get("$defs", {})
 
@@ -137,8 +137,8 @@ def _without_key(part: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def allows_strict(schema: dict[str, Any]) -> bool:
-    """Whether endpoints can hold a model to the schema: it has no field that may be left out, none
-    beside those named, and no keyword that they do not know."""
+    """Return whether endpoints can enforce the schema strictly: it has no optional or additional
+    fields and only supported keywords."""
     parts: list[dict[str, Any]] = []
 
     def note_part(part: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _is_strict(schema: dict[str, Any]) -> bool:
 
 
 def without_keywords(schema: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
-    """The schema without these keywords, wherever they stand."""
+    """Return the schema without these keywords at any depth."""
     return _map_schema(schema, lambda part: {k: v for k, v in part.items() if k not in keywords})
 
 
@@ -174,13 +174,13 @@ def _with_items(schema: dict[str, Any]) -> dict[str, Any]:
 def _map_schema(
     schema: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The schema with a change made in it and in all that it is made of."""
+    """Apply a change to the schema and all its subschemas."""
 
     def map_inner(key: str, value: Any) -> Any:
         if isinstance(value, dict):
             if key in MANY:
                 return {name: map_inner("", inner) for name, inner in value.items()}
-            # What stands there is no schema but a value.
+            # These keywords have plain values, not schemas.
             return value if key in ("default", "const", "example") else _map_schema(value, change)
         if isinstance(value, list) and key not in ("enum", "default", "const", "examples"):
             return [map_inner("", entry) for entry in value]

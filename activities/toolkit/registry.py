@@ -1,8 +1,8 @@
 """The registry: the only list of tools.
 
-A tool is one function: its signature is the argument schema, the first line of its docstring
-the description, the rest its documentation. `@tool` declares what the system must know to run
-it safely.
+A tool is one function. Its signature is the argument schema, the first line of its docstring the
+description, the rest its documentation. `@tool` declares what the system must know to run it
+safely.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ F = TypeVar("F", bound=ToolFunction)
 
 @dataclass(frozen=True)
 class Tool:
-    """One entry of the registry."""
-
     name: str
     group: str
     summary: str
@@ -65,7 +63,7 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The tool as the model's API wants it declared."""
+        """The tool's declaration for the model's API."""
         return {
             "type": "function",
             "function": {
@@ -79,7 +77,7 @@ class Tool:
         """Check the arguments and run the tool.
 
         Raises:
-            ToolError: what the model did wrong, worded for the model.
+            ToolError: The call is wrong or cannot be made; the message is for the model.
         """
         answer = self.function(context, **self.check_arguments(arguments))
         if not isinstance(answer, str):
@@ -87,11 +85,11 @@ class Tool:
         return answer
 
     def parse(self, raw_arguments: str) -> dict[str, Any]:
-        """The arguments of a call as the tool takes them. Raises ToolError."""
+        """Parse and check a call's arguments. Raises ToolError."""
         return self.check_arguments(self.load_arguments(raw_arguments))
 
     def load_arguments(self, raw_arguments: str) -> dict[str, Any]:
-        """The arguments as the model gave them. Raises ToolError: they are no JSON object."""
+        """Parse a call's arguments. Raises ToolError if they are not a JSON object."""
         try:
             arguments = json.loads(raw_arguments or "{}")
         except (ValueError, RecursionError) as error:
@@ -124,7 +122,7 @@ class Tool:
         return arguments
 
     def check_arguments(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments, checked against the schema; a ToolError names the field that is wrong."""
+        """Check arguments against the schema; the ToolError names the wrong field."""
         if replace_surrogates(text := json.dumps(arguments, ensure_ascii=False)) != text:
             raise ToolError(
                 f"{self.name}: the arguments hold half of a character (a lone surrogate such as "
@@ -137,7 +135,7 @@ class Tool:
 
     @property
     def page(self) -> str:
-        """`tools/<name>.md`: what the tool does and what it takes."""
+        """Content of `tools/<name>.md`: what the tool does and its arguments."""
         where = f"In {' and '.join(self.phases)} phases. It {_EFFECTS[self.effect]}."
         argument_text = self.argument_lines
         parts = [f"# {self.signature}", self.summary, self.documentation, argument_text, where]
@@ -145,7 +143,7 @@ class Tool:
 
     @property
     def argument_lines(self) -> str:
-        """A line for each argument."""
+        """One line per argument."""
         lines = []
         for argument in self.arguments.listed:
             known = [*([] if argument.required else ["optional"]), *argument.facts]
@@ -156,7 +154,7 @@ class Tool:
 
     @property
     def signature(self) -> str:
-        """For messages: `read_file(path, offset?, limit?)`."""
+        """Call form for messages, such as `read_file(path, offset?, limit?)`."""
         listed = self.arguments.listed
         names = [argument.name + ("" if argument.required else "?") for argument in listed]
         return f"{self.name}({', '.join(names)})"
@@ -177,26 +175,26 @@ def tool(
     owns: tuple[str, ...] = (),
     needs: str = "",
 ) -> Callable[[F], F]:
-    """Enter a function into the registry.
+    """Register a function as a tool.
 
     Args:
-        group: Name by which agents ask for it together with its kin.
+        group: Name by which agents can select related tools together.
         effect: `reads`, `writes` (the workspace) or `outside` (anything else).
         phases: Kinds of phase in which it is offered.
-        local: Run as a local activity. Only for work on the checkpoint whose time is bounded
-            by the size of one file; what parses, waits or reaches outside is regular.
+        local: Run as a local activity. Only for work on the checkpoint whose time is bounded by
+            the size of one file; tools that parse, wait or reach outside run as regular ones.
         seconds: Time limit of one attempt.
-        polling: It asks how something stands that goes on by itself, so calling it again is no
-            repetition while its result changes.
-        at_most_once: Its effects outside cannot be recognised by `ToolContext.key`: a call that
-            was interrupted is not repeated but reported as "may have happened".
-        owns: Paths that the system owns and this tool alone may write; a trailing `/` means
+        polling: It polls something that progresses by itself, so a repeated call is no repetition
+            while its result changes.
+        at_most_once: Its outside effects cannot be recognised by `ToolContext.key`: an interrupted
+            call is not repeated but reported as "may have happened".
+        owns: Paths owned by the system that only this tool may write; a trailing `/` includes
             everything below.
-        needs: The tool whose results alone it works on: an agent that has not got that one gets
-            this one only by name, not with its group.
+        needs: The tool whose results it works on: an agent without that tool gets this one only
+            by name, not with its group.
 
     Raises:
-        ConfigError: what the function or its declaration lacks.
+        ConfigError: The function or its declaration is invalid.
     """
 
     def register_function(function: F) -> F:
@@ -235,7 +233,7 @@ def _tool_place(function: ToolFunction) -> str:
 
 
 def _declaration_problem(function: ToolFunction, effect: str, phases: Collection[str]) -> str:
-    """What would otherwise show only when a job comes to the tool, or never; empty: nothing."""
+    """Return a problem that would otherwise show only when a job uses the tool; empty if none."""
     if effect not in _EFFECTS:
         return f"effect: found {effect!r}, expected one of {', '.join(_EFFECTS)}"
     if not phases or isinstance(phases, str) or not set(phases) <= set(get_args(PhaseKind)):
@@ -272,18 +270,18 @@ def _arguments_of(function: ToolFunction) -> Arguments:
 
 
 class UnknownTool(KeyError):
-    """A name that is neither a tool nor a group; carries it."""
+    """A name that is neither a tool nor a group; the argument is the name."""
 
     def __str__(self) -> str:
-        # A job that began with it may meet a worker whose code is without.
+        # A job may continue on a worker with other code than the one it began on.
         return f"this worker has no tool or group {self.args[0]!r}: start one that has it"
 
 
 def select_tools(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:
-    """The tools of the given groups or names, in the order of `among`.
+    """Return the tools with the given names or groups, in the order of `among`.
 
     Raises:
-        UnknownTool: a name that is neither.
+        UnknownTool: A name is neither.
     """
     groups = {entry.group for entry in among.values()}
     for name in names:

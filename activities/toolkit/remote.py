@@ -1,4 +1,4 @@
-"""Tools of MCP servers: each is made from what its server declared when the job began."""
+"""Tools of MCP servers, built from the declarations pinned when the job began."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from activities.toolkit.registry import Tool
 from config.schema.mcp_servers import DeclaredTool, Server
 
 SUMMARY_CHARACTERS = 400
-"""Characters of a description that the model is sent with every request."""
+"""Length of the description that is sent with every request."""
 FOLDER_SECONDS = 120
-"""For making a private folder and reading it back."""
+"""Time to create a private folder and read it back."""
 SLACK_SECONDS = 15
 
 
 def remote_tool(declared: DeclaredTool, server: Server) -> Tool:
-    """The tool by which a job calls the server's."""
+    """Return the tool by which a job calls the server's tool."""
     first, _, rest = declared.description.partition("\n\n")
     summary = shorten(first, SUMMARY_CHARACTERS, placeholder=" …")
     cut = summary != " ".join(first.split())
-    # Twice: a server that was found dead is started anew.
+    # Twice, since a dead server is restarted.
     seconds = 2 * (server.start_seconds + server.call_seconds) + SLACK_SECONDS
     return Tool(
         name=declared.name,
@@ -44,7 +44,7 @@ def remote_tool(declared: DeclaredTool, server: Server) -> Tool:
 
 
 def _call_server(declared: DeclaredTool, context: ToolContext, /, **arguments: Any) -> str:
-    # Late: what speaks the protocol takes a second to load, and most workers have no server.
+    # Imported on use: the protocol library takes a second to load, and most workers have no server.
     calling = import_module("activities.mcp.tool_call")
     text: str = calling.call_server_tool(declared, context, arguments)
     return text

@@ -1,1 +1,1 @@
-"""The general tools; `activities.tool_catalogue` lists them with those of the requirements."""
+"""General tools; `activities.tool_catalogue` lists them with the requirement tools."""

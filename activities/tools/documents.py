@@ -1,4 +1,4 @@
-"""Document tools. A document's text lies beside it, made when the job started."""
+"""Document tools. The text of an input document lies beside it, made when the job started."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from activities.web import FOLDER as FETCHED
 
 DocumentPath = Annotated[str, Field(description="Path of the document, such as documents/a.pdf.")]
 NEAR = 16
-"""Characters of a token that there hardly are."""
+"""Upper bound of characters per token; longer tokens are rare."""
 _PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
 
 
@@ -96,36 +96,36 @@ def chunk_document(
 
 
 def result_folder(path: str) -> str:
-    """By which a document's results are named: two of one name in different folders keep apart."""
+    """Return the folder name for a document's results; unique across folders."""
     parts = parts_of(path)
     return "/".join(parts[1:] if parts[0] == "documents" else parts)
 
 
 def document_pages(context: ToolContext, path: str) -> list[Page]:
-    """The pages of a document of the workspace.
+    """Return the pages of a document in the workspace.
 
     Raises:
-        ToolError: no such document, or one whose text cannot be had.
+        ToolError: The document is missing, or its text cannot be read.
     """
     return document_reading(context, path).pages
 
 
 def document_reading(context: ToolContext, path: str) -> ReadingResult:
-    """The pages of a document of the workspace, and how well they were read.
+    """Return the pages of a document in the workspace, and the quality of the reading.
 
     Raises:
-        ToolError: no such document, or one whose text cannot be had.
+        ToolError: The document is missing, or its text cannot be read.
     """
     return reading_in(context.files, path, context.heartbeat)
 
 
 def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> ReadingResult:
-    """The same, of any tree of files."""
+    """Like `document_reading`, for any tree of files."""
     name = document_in(files, path)
     data = files.read(name)
     beside = text_beside(name)
     try:
-        # Only inputs have their text beside them; elsewhere the agent could write what it cites.
+        # Only inputs have trusted text beside them; elsewhere the agent could forge what it cites.
         if _covers_input(name) and files.entry(beside):
             return ReadingResult(
                 parse_pages(files.read(beside).decode()), quality=_kept_quality(files, name)
@@ -136,7 +136,7 @@ def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> Readin
 
 
 def inputs_in(files: Files) -> list[str]:
-    """The documents that the job was given, by path; not what it fetched itself."""
+    """Return the paths of the job's input documents, without those it fetched itself."""
     if files.entry("documents") is None:
         return []
     paths = [
@@ -154,15 +154,15 @@ def _kept_quality(files: Files, name: str) -> Quality:
 
 
 def document_of(context: ToolContext, path: str) -> str:
-    """The document's path as it is named elsewhere, also by the name of the text beside it.
+    """Return the document's canonical path, also if `path` is the text beside it.
 
-    That text has all pages in one file, so as a document of its own it would have one page.
+    That text has all pages in one file, so it would count as a document of one page.
     """
     return document_in(context.files, path)
 
 
 def document_in(files: Files, path: str) -> str:
-    """The same, of any tree of files."""
+    """Like `document_of`, for any tree of files."""
     name = "/".join(parts_of(path))
     document = name.removesuffix(text_beside(""))
     if document == name or not _covers_input(document) or files.entry(name) is None:
@@ -193,7 +193,7 @@ def _page_span(pages: list[Page]) -> str:
 
 
 def _split_chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:
-    """Texts of at most `size` tokens with the pages they come from."""
+    """Return texts of at most `size` tokens, each with its page numbers."""
     pieces = [
         (piece, page.number)
         for page in pages
@@ -218,12 +218,12 @@ def _split_chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, 
 
 
 def _split_paragraph(paragraph: str, size: int) -> list[str]:
-    """A paragraph, cut in halves until each fits into a chunk: between words where there are any,
-    which in Chinese or a table of figures there may not be."""
+    """Halve a paragraph until each piece fits into a chunk; between words where possible, since
+    Chinese or a table of figures may have no spaces."""
     text = paragraph.strip()
     if not text:
         return []
-    # Only what is near the size is counted, or a long text would be at each halving.
+    # Count tokens only near the size, or a long text would be counted at each halving.
     near = len(text) <= NEAR * size
     if len(text) == 1 or (near and tokens.count_tokens(text) + 2 <= size):
         return [text]

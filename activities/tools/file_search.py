@@ -1,4 +1,4 @@
-"""Searching the files of the workspace: for words, for a pattern, or for what is meant."""
+"""Searches the workspace's files by words, by pattern or by meaning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from config.patterns import compile_pattern, why_not
 
 MAX_HITS = 100
 MANY = 10
-"""Of more lines than these the number is told: a model miscounts."""
+"""More matching lines than this are counted in the result: models miscount."""
 MAX_PASSAGES = 10
 PAGES = "tools"
 EXCERPT_BEFORE = 120
@@ -59,7 +59,7 @@ def search_files(
                 total += 1
                 if total <= MAX_HITS:
                     shown = _line_excerpt(line, match.start())
-                    # Where read_file goes on from, in a line too long to be shown.
+                    # A column at which read_file can start in a line too long to show.
                     column = f" (column {match.start() + 1:,})" if shown.startswith("…") else ""
                     hits.append(f"{entry.path}:{number}{column}: {shown}")
     if MANY < total <= MAX_HITS:
@@ -98,7 +98,7 @@ def _by_meaning(context: ToolContext, query: str, path: str) -> str:
     if entry is None:
         raise FileMissing(path)
     files = context.files
-    # The pages on tools would come before what a small workspace holds on anything.
+    # In a small workspace the tool pages would outrank everything else.
     if entry.path.partition("/")[0] != PAGES and files.entry(PAGES):
         files = files.delete(PAGES)
     results = search_passages(
@@ -116,7 +116,7 @@ def _by_meaning(context: ToolContext, query: str, path: str) -> str:
 
 
 def _passage_excerpt(text: str, query: str) -> str:
-    """A passage on one line; of a long one, what is around the first word of the query."""
+    """Return a passage on one line; if long, the part around the first word of the query."""
     line = " ".join(text.split())
     folded = line.lower()
     places = [folded.find(word.lower()) for word in _WORD.findall(query)]
@@ -124,7 +124,7 @@ def _passage_excerpt(text: str, query: str) -> str:
 
 
 def _line_excerpt(line: str, column: int) -> str:
-    """A line that was found, as far as it is shown: of a long one, what is around the hit."""
+    """Return the line; if long, the part around the hit."""
     before = len(line) - len(line.lstrip())
     line, column = line.strip(), max(0, column - before)
     start = max(0, min(column - EXCERPT_BEFORE, len(line) - MAX_LINE))

@@ -1,4 +1,4 @@
-"""Finding again what the conversation no longer shows."""
+"""Searches messages that the conversation no longer shows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from activities.toolkit.registry import tool
 MAX_SHOWN = 8
 BEFORE, AFTER = 150, 450
 SEARCH_TOOL = "search_history"
-"""Earlier searches would find themselves."""
+"""Excluded from results, or earlier searches would find themselves."""
 _STEP = re.compile(r"^s(\d+)c\d+$")
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class HistoryMatch:
-    """A message in which words of the query occur."""
+    """A message that contains words of the query."""
 
     words: int
     phase: int
@@ -89,7 +89,7 @@ def _search_conversation(
         if called.get(message.get("tool_call_id", "")) == SEARCH_TOOL:
             continue
         if number < 2 or not (hits := _word_positions(text, words)):
-            # The opening is made from files that search_files finds.
+            # Skip the opening messages: search_files finds the files they are made from.
             continue
         if message["role"] == "tool":
             step = _step_number(message["tool_call_id"])
@@ -103,11 +103,11 @@ def _search_conversation(
 
 
 def _word_positions(text: str, words: set[str]) -> dict[str, int]:
-    """Where each word first occurs."""
+    """Map each word that occurs to the position of its first occurrence."""
     folded = text.casefold()
     positions = {word: position for word in words if (position := folded.find(word)) >= 0}
     if positions and len(folded) != len(text):
-        # Some letters become two: ß is ss.
+        # Case folding may lengthen text: ß becomes ss.
         ends = list(accumulate(len(letter.casefold()) for letter in text))
         return {word: bisect_right(ends, position) for word, position in positions.items()}
     return positions

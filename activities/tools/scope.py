@@ -1,4 +1,4 @@
-"""Tools on the scope ledger. What was asked for at the start stays in it, whatever is added."""
+"""Tools for the scope ledger. Original items stay in it, whatever is added."""
 
 from __future__ import annotations
 

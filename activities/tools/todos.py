@@ -1,7 +1,7 @@
 """Todo and job tools.
 
-Whether one of these is allowed to take effect is decided in workflow code (`workflows.gates`);
-what it records is done here, on the checkpoint.
+Workflow code decides whether these calls may take effect (`workflows.gates`); the tools record the
+effect on the checkpoint.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _check_form(value: object) -> object:
 
 
 MAX_UNRESOLVED_BYTES = 500_000
-"""As JSON: the result of a job must fit into one payload."""
+"""Size as JSON: a job's result must fit into one payload."""
 MAX_NAMED = 30
 
 
@@ -71,7 +71,7 @@ def _fitting_entries(entries: list[str] | None) -> list[str] | None:
 
 
 class NewTodo(BaseModel):
-    """An entry of `todo_write`. Other agents' fields, such as a status, are passed over."""
+    """An entry of `todo_write`. Unknown fields, such as a status, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -155,7 +155,7 @@ def todo_write(
 
 
 def _list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
-    """What the gate would refuse, all of it at once."""
+    """Yield everything the gate would refuse in the list."""
     if handed.error:
         yield handed.error
         return

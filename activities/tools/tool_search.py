@@ -1,4 +1,4 @@
-"""Finding tools among many: `search_tools`."""
+"""The tool `search_tools`, which finds tools among many."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from config.patterns import compile_pattern, why_not
 
 BEST = 5
 MORE = 20
-"""Most names of further matches that an answer has."""
+"""Names of further matches shown."""
 PAGE_CHARACTERS = 3000
 QUERY_WORDS = 50
 PATTERN_BYTES = 1 << 16
-"""Memory of a compiled pattern; small, so that the worst of patterns is done in a moment."""
+"""Memory limit of a compiled pattern; small, so that even bad patterns are fast."""
 _IDLE = re.compile(
     "a|all|an|and|any|are|as|at|be|by|can|do|for|from|how|i|if|in|into|is|it|me|my|need|of|on|or|"
     "some|that|the|their|them|there|this|to|tool|tools|use|using|want|what|which|with"
 )
-"""Words of a question that say nothing about a tool, and would match nearly all."""
+"""Words in queries that match nearly every tool."""
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -85,7 +85,7 @@ def _tool_page(entry: Tool) -> str:
 
 
 def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
-    """Tools that match: those by their name first, then by their line, then by the rest."""
+    """Return matching tools: by name first, then by summary, then by the rest."""
     try:
         compiled = compile_pattern(pattern, any_case=True, memory=PATTERN_BYTES)
     except re2.error as error:
@@ -95,7 +95,7 @@ def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
 
 
 def _by_words(pool: list[Tool], query: str) -> list[Tool]:
-    """Tools that match, best first by BM25; if the query is names of tools, just those."""
+    """Return matching tools, best first by BM25; just the named ones if the query is tool names."""
     by_name = {entry.name: entry for entry in pool}
     names = list(dict.fromkeys(query.replace(",", " ").split()))
     if all(name in by_name for name in names):
@@ -108,13 +108,13 @@ def _by_words(pool: list[Tool], query: str) -> list[Tool]:
             "fts5(name, line, rest, tokenize='porter unicode61 remove_diacritics 2')"
         )
         base.executemany("INSERT INTO tools VALUES (?, ?, ?)", map(_index_row, pool))
-        # Whole words, by their stems; then what begins with them, for abbreviations.
+        # Whole words by their stems first, then prefixes, for abbreviations.
         ranked = [*_matching_rows(base, words, ""), *_matching_rows(base, words, "*")]
     return [pool[row - 1] for row in dict.fromkeys(ranked)]
 
 
 def _matching_rows(base: sqlite3.Connection, words: list[str], ending: str) -> list[int]:
-    """Row numbers, best first. Words in quotes have no meaning in the language of queries."""
+    """Return matching row numbers, best first. Quoted words cannot act as query operators."""
     fts_query = " OR ".join(f'"{word}"{ending}' for word in words if len(word) > 2 or not ending)
     if not fts_query:
         return []
@@ -131,8 +131,8 @@ def _index_row(entry: Tool) -> tuple[str, str, str]:
 
 
 def _search_parts(entry: Tool) -> tuple[str, str, str]:
-    """What is searched: name, line, and documentation with what is said of the arguments."""
-    # Without values and bounds, which would drown what the tool is for.
+    """Return the searched texts: name, summary, and documentation with the arguments'."""
+    # Without values and bounds, which would drown out the tool's purpose.
     arguments_text = "\n".join(
         f"{argument.name}: {argument.description}" for argument in entry.arguments.listed
     )

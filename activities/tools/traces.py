@@ -1,4 +1,4 @@
-"""Traces: what this and other jobs ran into, for phases that plan."""
+"""Tools for traces of what this and other jobs ran into, for strategic phases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a reviewer decides: `activities.steps.review_job` offers these tools and reads the calls."""
+"""Tools by which a reviewer decides; `activities.steps.review_job` reads the calls."""
 
 from __future__ import annotations
 

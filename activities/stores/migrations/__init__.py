@@ -1,1 +1,1 @@
-"""How the tables come to be, a step a file. Another store adds a file of its own."""
+"""Migrations of the tables, one per file. Each schema change adds a file."""

@@ -1,4 +1,4 @@
-"""Requirements with their citations, and traces."""
+"""Create tables for requirements with citations, and for traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a requirement demands, where its passages stand, why it was withdrawn, and what it says."""
+"""Add force, normalised text and withdrawal to requirements, label and section to citations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    # What was stored before says nothing of it, and most of what binds says must.
+    # Existing rows have no force; most binding statements say must.
     force = sa.Column("force", sa.Text, nullable=False, server_default="must")
     op.add_column("requirements", force)
     for name in ("said", "withdrawn_by", "withdrawn_why"):
