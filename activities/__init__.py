@@ -1,1 +1,1 @@
-"""Everything that touches the world. Each activity goes from one checkpoint to the next."""
+"""Everything with side effects. Each activity leads from one checkpoint to the next."""

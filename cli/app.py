@@ -1,4 +1,4 @@
-"""`starter.py`: the commands and how they end."""
+"""`starter.py`: registers the commands and sets exit codes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from protocol.payloads import EncryptedPayloadError
 from protocol.text import one_line
 
 GONE = OK
-"""The reader, `head` say, has what it wanted."""
+"""A reader such as `head` has closed the pipe, which is no error."""
 SHOWN = 200
-"""Characters of an argument that is refused."""
+"""Characters shown of a rejected argument."""
 LONGEST = 2000
-"""Characters of what is said of a mistake."""
+"""Characters shown of an error message."""
 
 app = typer.Typer(
     name="starter.py",
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     Args:
-        arguments: As after the program's name; None takes the process's.
+        arguments: Command line without the program's name; None for the process's own.
     """
     show_anything()
     try:
@@ -76,18 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return GONE
     except SystemExit as ended:
-        # Typer and Rich make one of a pipe that broke.
+        # Typer and Rich turn a broken pipe into this.
         if isinstance(ended.__context__, BrokenPipeError):
             return GONE
         return ended.code if isinstance(ended.code, int) else FAILED
     except OSError:
-        # What could not be written may be dropped, so only one more line shows that it was that.
+        # The stream may have dropped the output, so write one more line to see the error again.
         if not (error := write_error("\n")):
             raise
     else:
         if not (error := write_error()):
             return code
-    with suppress(OSError):  # the one line may have no way out either
+    with suppress(OSError):  # this message may be unwritable too
         print_note(f"error: the output cannot be written: {error.strerror}")
     return MISTAKE
 
@@ -111,7 +111,7 @@ def _run_command(arguments: list[str]) -> int:
     try:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
-        # Of a wrong choice Typer shows Pydantic's words.
+        # For a wrong choice Typer shows Pydantic's wording.
         if message := error.format_message().replace(": Value error, ", ": ", 1):
             _print_error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
         return MISTAKE
@@ -119,13 +119,13 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _print_error(text: str) -> None:
-    # What was typed is repeated in it, and may be a page that was pasted.
+    # The message repeats what was typed, which may be a pasted page.
     print_note(f"error: {one_line(text, LONGEST + SHOWN)}")
 
 
 def _check_encoding(arguments: list[str]) -> None:
     for argument in arguments:
-        # Python stands for bytes that are no UTF-8 with surrogates, which nothing can encode.
+        # Python represents undecodable bytes as surrogates, which cannot be encoded later.
         raw = argument.encode(errors="surrogateescape")
         try:
             raw.decode()

@@ -1,4 +1,4 @@
-"""What a check of the doctor's is."""
+"""A check of `starter.py doctor`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 CHECK_TIMEOUT = timedelta(seconds=5)
-"""How long one may take."""
+"""Time limit of one check."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the doctor's."""
+    """One line of the doctor's output."""
 
     name: str
     ok: bool

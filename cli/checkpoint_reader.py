@@ -1,4 +1,4 @@
-"""Reading a job's checkpoints: its files at any phase, and its steps as a story."""
+"""Reads a job's checkpoints: its files at any phase, and its steps."""
 
 from __future__ import annotations
 
@@ -36,40 +36,40 @@ from protocol.endings import Outcome
 MAX_LOG_ENTRIES = 1_000_000
 MAX_FETCHES = 4
 PAUSE_SECONDS = 0.5
-"""Between two of them: what the job made last may be on its way."""
+"""Between fetches, since the newest checkpoints may not be pushed yet."""
 OUTCOME_TAGS: tuple[str, ...] = get_args(Outcome)
-"""Tags of a job's last checkpoint."""
+"""Names of tags on a job's last checkpoint."""
 
 
 class StoreMissing(UserError):
-    """The job's repository is not below the workspaces root of this environment."""
+    """The job's repository is not in this environment's workspaces root."""
 
 
 @dataclass(frozen=True)
 class JobPlaces:
-    """Commits of a job: where it is, and where its phases started."""
+    """Checkpoints of a job: the newest, and the start of each phase."""
 
     newest: str | None
     starts: dict[int, str]
     agent: str = ""
     remote: str = ""
-    """Where the job's checkpoints are pushed to."""
+    """Address of the remote that checkpoints are pushed to; empty without one."""
     unbegun: str = ""
-    """Why the job has no checkpoint anywhere, where it says so."""
+    """Why the job has no checkpoint yet; empty if it has one."""
     project: str | None = None
-    """Of a project, a job of it, or empty; of a job None."""
+    """For a project, one of its jobs, or empty if it has none; None for a job."""
 
 
 async def find_places(client: Client, job_id: str) -> JobPlaces:
-    """What the job says about its checkpoints; nothing for one that only the store remembers.
+    """Return the checkpoints that the job reports; empty if only its repository is left.
 
     Raises:
-        Mistake: there is no such job.
+        UserError: There is no such job.
     """
     try:
         job_view = await view_job(client, job_id)
     except UserError as unknown:
-        # Temporal forgets closed jobs after a while.
+        # Temporal deletes closed workflows after its retention period.
         try:
             open_repository(job_id)
         except UserError:
@@ -83,7 +83,7 @@ async def find_places(client: Client, job_id: str) -> JobPlaces:
 
 
 def places_from_status(status: dict[str, Any]) -> JobPlaces:
-    """The same from a job's status."""
+    """Like `find_places`, from a job's status."""
     result = status.get("result") or {}
     starts = {
         int(item["phase"]): str(item["id"])
@@ -107,10 +107,10 @@ def _unbegun_reason(status: dict[str, Any]) -> str:
 
 
 def parse_moment(text: str) -> int | None:
-    """The phase whose start a person named; None for `now`.
+    """Return the phase whose start a person named; None for `now`.
 
     Raises:
-        Mistake: it is neither.
+        UserError: It is neither a number nor `now`.
     """
     if text == "now":
         return None
@@ -120,14 +120,13 @@ def parse_moment(text: str) -> int | None:
 
 
 def open_repository(job_id: str, places: JobPlaces | None = None) -> Checkpoints:
-    """The job's repository below the workspaces root of this environment.
+    """Open the job's repository in this environment's workspaces root.
 
     Args:
-        found: What the job says about its checkpoints; those that are not here are fetched from
-            its remote, if it has one.
+        places: What the job reports; missing checkpoints are fetched from its remote, if any.
 
     Raises:
-        StoreMissing: it is not there.
+        StoreMissing: The repository is not there.
     """
     try:
         root = Root.open(workspaces_root(), create=False)
@@ -170,18 +169,18 @@ def _fetch_missing(root: Root, job_id: str, places: JobPlaces) -> None:
 
 
 def commit_at(places: JobPlaces, store: Checkpoints, phase: int | None) -> str:
-    """The newest commit, or with a phase the one it started from.
+    """Return the commit at the start of a phase; for None, the newest.
 
     Raises:
-        Mistake: there is no such phase, or nobody knows the newest commit.
+        UserError: There is no such phase, or no checkpoint yet.
     """
     tagged = phase_starts(store)
     if places.starts:
-        # Temporal's reset leaves tags of later phases behind.
+        # A Temporal reset leaves tags of later phases behind.
         tagged = {phase: tagged[phase] for phase in tagged if phase <= max(places.starts)}
     starts = {**tagged, **places.starts}
     if places.unbegun and not starts:
-        # A start that fails may leave an empty repository.
+        # A failed start may leave an empty repository.
         raise UserError(places.unbegun)
     if phase is not None:
         if phase in starts:
@@ -195,16 +194,16 @@ def commit_at(places: JobPlaces, store: Checkpoints, phase: int | None) -> str:
         if outcome in tags:
             return tags[outcome]
     if starts:
-        # Nobody knows better when no worker answers: tags are written at phase starts.
+        # Without an answering worker, phase starts are the newest commits known.
         return starts[max(starts)]
     raise UserError("the job has made no checkpoint yet")
 
 
 def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | None]:
-    """The job's newest checkpoint and its tree, by which runs are compared.
+    """Return the newest checkpoint and its tree, by which runs are compared.
 
-    The tree is without what `shell.volatile` names, like that of a result. It is None where the
-    checkpoint is not below the workspaces root of this environment; nothing is fetched.
+    As in a result, the tree is without `shell.volatile`. It is None if the checkpoint is not in
+    this environment's workspaces root; nothing is fetched.
     """
     result = status.get("result") or {}
     commit = status.get("checkpoint") or result.get("checkpoint") or None
@@ -212,7 +211,7 @@ def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | No
         return {"checkpoint": commit, "tree": tree}
     try:
         store = open_repository(job_id)
-        # Of a closed job that no worker tells of.
+        # For a closed job without an answering worker.
         commit = commit or store.tags().get(str(status.get("status")))
         return {
             "checkpoint": commit,
@@ -223,12 +222,12 @@ def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | No
 
 
 def files_at(store: Checkpoints, commit: str) -> Files:
-    """The workspace as the commit holds it."""
+    """Return the workspace files of a commit."""
     return _load_snapshot(store, commit).files
 
 
 def config_at(store: Checkpoints, commit: str) -> AgentConfig:
-    """The configuration that is pinned there."""
+    """Return the configuration pinned at a commit."""
     return _load_snapshot(store, commit).config
 
 
@@ -240,10 +239,10 @@ def _load_snapshot(store: Checkpoints, commit: str) -> Snapshot:
 
 
 def read_path(files: Files, path: str) -> list[FileEntry] | bytes:
-    """The entries below a folder, or the content of a file.
+    """Return the entries below a folder, or the content of a file.
 
     Raises:
-        Mistake: there is no such path.
+        UserError: There is no such path.
     """
     try:
         entry = files.entry(path) if path else None
@@ -255,7 +254,7 @@ def read_path(files: Files, path: str) -> list[FileEntry] | bytes:
 
 
 def content_data(content: bytes) -> dict[str, str]:
-    """A file's content for `--json`: as text where it is text."""
+    """Return a file's content for `--json`: as text if it is UTF-8, else as base64."""
     try:
         return {"content": content.decode()}
     except UnicodeDecodeError:
@@ -263,7 +262,7 @@ def content_data(content: bytes) -> dict[str, str]:
 
 
 def read_steps(store: Checkpoints, commit: str) -> list[LogEntry]:
-    """The job's steps up to a commit, oldest first."""
+    """Return the job's steps up to a commit, oldest first."""
     try:
         return store.log(commit, MAX_LOG_ENTRIES)[::-1]
     except CheckpointMissing as error:

@@ -1,4 +1,4 @@
-"""Commands on what agents are made of: config check, config schema, tools."""
+"""Commands about agents' configuration: config check, config schema, tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that forgets: forget."""
+"""The command forget."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def forget(
 async def _run_forget_workflow(job: str, request: dict[str, Any]) -> dict[str, Any]:
     client, queue = await connect_client(), task_queue()
     with suppress(RPCError):
-        # Where the job ran, workers serve the root that it is on.
+        # Workers on the job's task queue serve the root that has its files.
         queue = (await client.get_workflow_handle(job).describe()).task_queue
     name = f"forget-{job}"[:1000]
     try:

@@ -1,4 +1,4 @@
-"""Commands that look: list, show, files, diff, log, doctor."""
+"""Commands that inspect: list, show, files, diff, log, doctor."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def files(
 
 
 def _print_content(content: bytes, path: str, commit: str, *, json: bool) -> None:
-    """Print a file, as it is where it goes into another."""
+    """Print a file; unmodified if the output is redirected."""
     from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
     if json:
@@ -268,14 +268,14 @@ def doctor(
                 print_result(check.as_line())
         return results
 
-    found = run_async(run_checks())
+    results = run_async(run_checks())
     if json:
-        print_json([asdict(check) for check in found])
-    return OK if all(check.ok for check in found) else FAILED
+        print_json([asdict(check) for check in results])
+    return OK if all(check.ok for check in results) else FAILED
 
 
 def _job_places(job: str) -> JobPlaces:
-    """What the job says about its checkpoints."""
+    """Return what the job reports about its checkpoints."""
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
     async def fetch_places() -> JobPlaces:
@@ -285,7 +285,7 @@ def _job_places(job: str) -> JobPlaces:
 
 
 def _moment_commits(job: str, places: JobPlaces, *moments: str) -> tuple[list[str], Checkpoints]:
-    """The job's checkpoints at these moments, and where they are kept."""
+    """Return the job's commits at these moments, and its repository."""
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
     phases = [checkpoint_reader.parse_moment(text) for text in moments]

@@ -1,4 +1,4 @@
-"""Commands that learn: traces, guards."""
+"""Commands for learning: traces, guards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Action = Literal["list", "propose", "show", "promote", "retire"]
 SCHEDULE = "longhaul-learning"
 MOST = 1_000_000
-"""Traces that are listed: a database has no number of any length."""
+"""Most traces listed; databases accept no larger number."""
 T = TypeVar("T")
 
 
@@ -142,7 +142,7 @@ def guards(
 
 
 def _trace_number(text: str) -> int:
-    """The number of a trace, as it is listed or without the T."""
+    """Parse the number of a trace, with or without the T."""
     if not re.fullmatch(r"T?[0-9]{1,18}", text):
         raise UserError(f"--universal {text}: expected the number of a trace, such as 96 or T96")
     return int(text.removeprefix("T"))
@@ -164,7 +164,7 @@ def _reporting_problems(work: Callable[[], T]) -> T:
     except ConfigError as problem:
         raise UserError(str(problem)) from None
     except OSError as error:
-        # A guard's file that cannot be written: the disk is full, or it belongs to another user.
+        # A guard's file cannot be written: the disk is full, or another user owns it.
         raise UserError(f"{error.filename or 'guards'}: {error.strerror or error}") from None
 
 

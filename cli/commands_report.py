@@ -1,4 +1,4 @@
-"""The command that reports: report."""
+"""The command report."""
 
 from __future__ import annotations
 

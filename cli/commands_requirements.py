@@ -1,4 +1,4 @@
-"""The command for the store of requirements, for people."""
+"""The command requirements, for people to use the store of requirements."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 Action = Literal["list", "search", "show", "export", "withdraw"]
 Format = Literal["csv", "markdown", "json"]
 TEXT = 100
-"""Characters of a requirement's text in a line."""
+"""Characters of a requirement's text in a list."""
 MOST = 1_000_000
 MIN_LIKENESS = 0.2
-"""Likeness below which nothing is found."""
+"""Minimum similarity of a search result."""
 BY = "a person"
 T = TypeVar("T")
 
@@ -137,7 +137,7 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
 
 
 def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
-    """Take what was accepted out of the graph; what is to be known of it."""
+    """Remove accepted requirements from the graph; return remarks if that fails."""
     from activities.requirements.graph.cypher import drop_node  # noqa: PLC0415
     from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError  # noqa: PLC0415
     from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
@@ -173,7 +173,7 @@ def _export_requirements(entries: list[StoredRequirement], format: Format, to: P
 
 
 def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[StoredRequirement]:
-    """Those that have all of the words first, then those like them."""
+    """Sort requirements with all of the words first, then similar ones; drop the rest."""
     from activities.search.text_likeness import compute_likeness  # noqa: PLC0415 - loads the activities
 
     texts = [

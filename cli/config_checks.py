@@ -1,4 +1,4 @@
-"""Checks of the configuration: every agent as a start would find it, without starting anything."""
+"""Checks every agent's configuration as a start would, without starting anything."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from config.yaml_files import read_model
 from protocol.tools import ToolRoute
 
 _PLAIN = re.compile(r"(?!.*__)[a-z0-9_]+")
-"""A pattern that is the name of a tool of ours."""
+"""Matches patterns that name one of our own tools."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is to be said of an agent, or of files beside them."""
+    """The result for an agent, or for a file besides agents."""
 
     name: str
     summary: str = ""
     problem: str = ""
-    """File, key, what was found, what was expected; empty when nothing is wrong."""
+    """File, key, what was found and what was expected; empty if nothing is wrong."""
     data: dict[str, Any] | None = None
 
     @property
@@ -48,7 +48,6 @@ class Finding:
         return f"✓ {self.name}: {self.summary}" if self.ok else f"✗ {self.name}: {self.problem}"
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json`."""
         return {
             "name": self.name,
             "ok": self.ok,
@@ -59,24 +58,24 @@ class Finding:
 
 @dataclass(frozen=True)
 class ResolvedAgent:
-    """An agent with all that a start makes of its configuration, but what servers declare."""
+    """An agent resolved as for a start, without the tools of its servers."""
 
     config: AgentConfig
     tools: list[Tool]
     routes: list[ToolRoute]
     reviews: bool
-    """Whether it reviews other agents' work, and cannot have a job of its own."""
+    """Whether it is a reviewer of other agents' work, which cannot have a job of its own."""
 
 
 def check_configuration(
     names: Sequence[str] = (), *, root: Path | None = None, folder: Path = SHIPPED
 ) -> Iterator[Finding]:
-    """What a check finds, an agent at a time.
+    """Yield one finding per agent, then for other files.
 
     Args:
-        names: The agents to be checked; empty: all, and then files that no agent uses as well.
-        root: The workspaces root, whose learned guards every start reads.
-        folder: Where `defaults.yaml`, `agents/` and the rest are.
+        names: Agents to check; empty for all, including files that no agent uses.
+        root: The workspaces root whose learned guards are checked, since every start reads them.
+        folder: Folder with `defaults.yaml`, `agents/` and the rest.
     """
     reported: set[str] = set()
     for name in names or agent_names(folder):
@@ -94,10 +93,10 @@ def check_configuration(
 
 
 def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
-    """The agent as a start would find it, on a machine that has all it may need.
+    """Resolve an agent as for a start, assuming the machine has everything it may need.
 
     Raises:
-        ConfigError: with what is wrong, and where.
+        ConfigError: Something is wrong; the message says what and where.
     """
     config = load_agent(name, folder=folder)
     agent_file = folder / "agents" / name / "agent.yaml"
@@ -116,12 +115,12 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
 
 
 def check_start(config: AgentConfig) -> None:
-    """Refuse what every worker refuses, whatever its environment, machine and servers have.
+    """Refuse what every worker refuses, whatever its environment, machine and servers.
 
-    A price may be that of a model which the worker's environment names, and is left to it.
+    Prices are left to the worker, whose environment may choose another model.
 
     Raises:
-        ConfigError: with what is wrong.
+        ConfigError: Something is wrong.
     """
     check_servers(config)
     _check_folders(config)
@@ -139,10 +138,10 @@ def _check_folders(config: AgentConfig) -> None:
 
 
 def _check_guards(config: AgentConfig) -> None:
-    """A guard on a tool or argument that there is none of never speaks, and nobody would know."""
+    """Refuse guards on unknown tools or arguments, which would silently never match."""
     for guard in config.rules:
         for pattern in [*guard.match.tool, *guard.match.not_ran]:
-            # Others are of servers, or may be.
+            # Other names are, or may be, tools of servers.
             if _PLAIN.fullmatch(pattern) and pattern not in REGISTRY:
                 raise ConfigError(
                     f"agent {config.name}: guards: {guard.name}: no tool is called {pattern!r}; "
@@ -153,7 +152,7 @@ def _check_guards(config: AgentConfig) -> None:
 
 
 def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
-    """Of several tools one may take what the others do not."""
+    """Check argument names; with several tools it is enough that one of them takes each."""
     tools = guard.match.tool
     known_arguments = {
         argument.name for tool in tools for argument in REGISTRY[tool].arguments.listed
@@ -175,7 +174,7 @@ def _check_reviewer(reviewer: AgentConfig, agent_file: Path) -> None:
 
 
 def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
-    """The agent's tools, and whether they are those of a reviewer."""
+    """Return the agent's tools, and whether it is a reviewer."""
     try:
         return tools_named(config), False
     except ConfigError:
@@ -185,7 +184,7 @@ def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
 
 
 def _tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
-    # Servers are not asked for what they have, so that their tools have no names yet.
+    # Servers are not asked here, so the names of their tools are unknown.
     config.approve = [tool for tool in config.approve if not _is_server_tool(tool, config)]
     return tool_routes(config, tools)
 
@@ -215,7 +214,7 @@ def _check_agent(name: str, folder: Path) -> Finding:
 
 
 def _shared_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
-    """Files that are read only when an agent names them, or a tool needs them."""
+    """Yield shared files with their readers, which otherwise read them only on use."""
     readers: dict[str, Callable[[Path], object]] = {
         "guards/*.yaml": read_guards,
         "agents/*/guards/*.yaml": read_guards,

@@ -39,27 +39,27 @@ class DemoJob:
 
 @dataclass
 class DemoProgress:
-    """How far the demo got."""
+    """Progress of the demo."""
 
     started: bool = False
     code: int | None = None
-    """Once the job ended."""
+    """Exit code, once the job has ended."""
 
 
 async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool) -> int:
-    """Run the demo; the exit code.
+    """Run the demo and return its exit code.
 
     Args:
-        agent: Which agent the job gets.
-        document: What the job works on; None takes the one that ships.
-        keep: Whether server and worker stay up afterwards, until Ctrl-C.
-        json: Whether to print the outcome as JSON.
+        agent: Agent of the job.
+        document: Document the job works on; None for the shipped one.
+        keep: Whether server and worker keep running afterwards, until Ctrl-C.
+        json: Whether to print the result as JSON.
 
     Raises:
-        Mistake: unknown agent, missing document.
-        SetupError: the workspaces root, or the embedded server does not start.
+        UserError: Unknown agent or missing document.
+        SetupError: The workspaces root cannot be used, or the embedded server does not start.
     """
-    # The worker of the demo logs here, and what it logs needs what any worker's does.
+    # The demo's worker logs in this process, with redaction like any other worker.
     logs.set_up_logging("ERROR", force=True)
     root = open_root(workspaces_root())
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
@@ -70,12 +70,12 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     async def show_demo() -> int:
         async with development_server(port=PORT, ui_port=UI_PORT, database=database) as running:
             _print_addresses(running, database)
-            # A step cut short by Ctrl-C is done again by the next worker, so none is waited for.
+            # The next worker repeats a step cut short by Ctrl-C, so do not wait for steps.
             async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
                 job = DemoJob(job_id, data, root.workspace(job_id))
                 progress.code = await _run_job(running, job, progress, keep=keep, json=json)
                 if keep:
-                    sys.stdout.flush()  # a pipe would have the result when all is over
+                    sys.stdout.flush()  # otherwise a pipe gets the result only at the very end
                     print_note(f"server, worker and Web UI {running.ui} stay up until Ctrl-C")
                     await interrupted.wait()
                 else:
@@ -104,10 +104,10 @@ def _interrupt_event() -> asyncio.Event:
 
 
 async def _wait_for_end(showing: asyncio.Task[int]) -> None:
-    """Let server and worker end, a few seconds at most, whatever they say to it.
+    """Wait a few seconds at most for server and worker to end, ignoring their errors.
 
-    The server is in the terminal's process group: the same Ctrl-C ends it, and a worker that has
-    just begun would ask for it for long.
+    The server is in the terminal's process group, so the same Ctrl-C ends it, and a worker that has
+    just started would keep trying to reach it.
     """
     with suppress(TimeoutError):
         await asyncio.wait_for(asyncio.gather(showing, return_exceptions=True), LEAVING_SECONDS)
@@ -135,7 +135,7 @@ async def _run_job(
     link = ui_link(job.id, base=running.ui)
     print_note(f"job      {job.id}  {link}")
     screen = err_console() if json else result_console()
-    # Without --keep the server leaves with us: nobody could answer a job that waits.
+    # Without --keep the server ends with this process, so nobody could answer a waiting job.
     job_view = await follow_on_console(screen, running.client, job.id, until_waiting=not keep)
     workspace = job.workspace
     outputs = sorted(str(path) for path in (workspace / "output").rglob("*") if path.is_file())

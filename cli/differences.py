@@ -1,4 +1,4 @@
-"""What differs between two checkpoints of a job, for people and for programs."""
+"""Differences between two checkpoints of a job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Difference:
 
     change: Change
     aside: bool
-    """Kept by the system, and not what was asked for: told last, by name only."""
+    """Whether it is a system file, listed last and by name only."""
 
     @property
     def word(self) -> str:
@@ -36,14 +36,13 @@ class Difference:
         return self.change.new.size if self.change.new else None
 
     def as_line(self) -> str:
-        """The path with what became of it and its size in bytes, before and after."""
+        """Return the change with sizes in bytes before and after, and the path."""
         sizes = [f"{size:,}" for size in (self.old_size, self.new_size) if size is not None]
         entry = self.change.new or self.change.old
         end = "/" if entry and entry.kind == "folder" else ""
         return f"{self.word:<7}  {' → '.join(sizes):>19}  {self.change.path}{end}"
 
     def as_data(self, text: str | None) -> dict[str, Any]:
-        """For `--json`."""
         return {
             "path": self.change.path,
             "change": self.word,
@@ -55,10 +54,10 @@ class Difference:
 
 
 def list_differences(old: Files, new: Files, path: str) -> list[Difference]:
-    """The paths at or below `path` that differ, those that the system keeps last.
+    """Return the differing paths at or below `path`, system files last.
 
     Raises:
-        Mistake: the path is in neither.
+        UserError: The path is in neither.
     """
     try:
         if path and old.entry(path) is None and new.entry(path) is None:
@@ -79,11 +78,11 @@ def list_differences(old: Files, new: Files, path: str) -> list[Difference]:
 def unified_diff(
     old: Files, new: Files, difference: Difference, names: tuple[str, str], *, all_lines: bool
 ) -> str:
-    """The lines that differ, or in a sentence why there are none to show.
+    """Return the differing lines, or a sentence on why there are none to show.
 
     Args:
-        names: What the two sides are called.
-        whole: Show all lines, not only the first.
+        names: Names of the two sides.
+        all_lines: Show all lines, not only the first `MAX_LINES`.
     """
     path = difference.change.path
     lines = diff_lines(old, new, difference.change, names)

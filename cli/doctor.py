@@ -1,4 +1,4 @@
-"""Checks of everything a job needs, one line each, with what to do about it."""
+"""Checks of everything a job needs, one line each, with remedies."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ BEFORE_ROOT = "not looked at before there is a workspaces root"
 
 
 async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
-    """All checks, in an order in which each explains those after it.
+    """Yield all checks; a failing check often explains those after it.
 
     Args:
-        project: File of a project, whose needs are tried too.
+        project: File of a project, whose needs are checked too.
     """
     looks = {
         "temporal binary": _check_temporal_binary,
@@ -84,7 +84,7 @@ async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
 
 
 async def check_models() -> AsyncIterator[Check]:
-    """What works of what jobs need of their models."""
+    """Yield checks of what jobs need from their models."""
     from cli import model_checks  # noqa: PLC0415 - loads the activities
 
     try:
@@ -114,7 +114,7 @@ def _check_root() -> Check:
     try:
         folder.stat()
     except (FileNotFoundError, NotADirectoryError):
-        # Not made here: a mistyped LONGHAUL_WORKSPACES must not become a root of its own.
+        # Not created here: a mistyped LONGHAUL_WORKSPACES must not become a new root.
         above = next(parent for parent in folder.absolute().parents if parent.exists())
         if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
             why = f"{folder} is not there and cannot be made in {above}"
@@ -187,7 +187,7 @@ def _check_graph() -> Check:
 def _check_tokens() -> Check:
     from activities.text import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
 
-    # The one encoding whose ids are published for this text: a wrong vocabulary shows.
+    # This text's token ids are published only for this encoding, so a wrong vocabulary shows.
     count = tokens.count_tokens("hello world")
     return Check("token vocabulary", count == 2, "o200k_base, offline", "run `make setup` again")
 
@@ -220,7 +220,7 @@ def _check_project_needs(file: Path) -> Check:
 def _check_git() -> Check:
     if program := shutil.which("git"):
         return Check("git", True, program)
-    # Only some jobs need it, and a disk that was damaged.
+    # Only some jobs need git, and the repair of a damaged checkpoint index.
     off = "no workspace.remote, and no index of checkpoints that was damaged is made anew"
     return Check("git", True, f"none, so {off}")
 
@@ -253,7 +253,7 @@ def _check_collectors() -> Check:
 
 
 async def _listed_models(client: AsyncOpenAI) -> list[str]:
-    """The models an endpoint lists; none where it has no such list."""
+    """Return the models that an endpoint lists; empty if it has no such list."""
     import openai  # noqa: PLC0415 - takes a moment to load
 
     try:
@@ -262,10 +262,10 @@ async def _listed_models(client: AsyncOpenAI) -> list[str]:
         if error.status_code not in (404, 405, 501):
             raise
         said: Exception = error
-    except AttributeError:  # the client's way to say that what came is no JSON
+    except AttributeError:  # raised by the client if the response is not JSON
         said = ValueError("what answers there lists no models")
     try:
-        # A request of nothing costs nothing. Whoever finds fault with it answers there.
+        # An empty request costs nothing, and an endpoint that validates it is a working one.
         await client.post("/chat/completions", cast_to=object, body={})
     except (openai.BadRequestError, openai.UnprocessableEntityError):
         return []
@@ -273,8 +273,8 @@ async def _listed_models(client: AsyncOpenAI) -> list[str]:
 
 
 def _is_same_model(listed: str, name: str) -> bool:
-    """Whether a listed model is the named one: Gemini lists it as `models/name`, Ollama as
-    `name:latest`, and routers take `name:variant` of one that they list."""
+    """Return whether a listed model is the named one: Gemini lists it as `models/name`, Ollama as
+    `name:latest`, and routers accept `name:variant` of a listed one."""
     return name in (listed, listed.removeprefix("models/"), listed.removesuffix(":latest")) or (
         name.rpartition(":")[0] == listed
     )
@@ -297,9 +297,9 @@ async def _check_model_endpoint() -> Check:
         return Check("model endpoint", False, error.message)
     except ConfigError as error:
         return Check("model endpoint", False, str(error))
-    # The client's errors have no common base that excludes what its transport raises.
+    # The client's errors and those of its transport have no common base.
     except Exception as error:
-        # Of a connection that failed, the cause alone says why; that of a time-out says nothing.
+        # For a failed connection only the cause has the reason; a timeout's cause is empty.
         said = one_line(str(error.__cause__ or "") or str(error), 200)
         return Check(
             "model endpoint", False, f"{where}: {said}",

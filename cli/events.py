@@ -1,4 +1,4 @@
-"""The end of a job's history, as Temporal has it."""
+"""The end of a job's Temporal history."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _STEPS = (
     "marker_recorded_event_attributes",
     "timer_started_event_attributes",
 )
-"""Events that stand for a step: regular activity, local activity, durable timer."""
+"""Events of a step: regular activity, local activity, durable timer."""
 
 
 async def newest_events(client: Client, job_id: str, limit: int) -> Sequence[HistoryEvent]:
-    """The end of the job's history, newest first."""
+    """Return the end of the job's history, newest first."""
     page = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
             namespace=client.namespace,
@@ -31,10 +31,10 @@ async def newest_events(client: Client, job_id: str, limit: int) -> Sequence[His
 
 
 async def last_events(client: Client, job_id: str, limit: int = 6) -> list[tuple[datetime, str]]:
-    """The newest steps in the job's history, oldest first: when, and their one-line summary."""
+    """Return times and one-line summaries of the job's newest steps, oldest first."""
     events: list[tuple[datetime, str]] = []
     for event in await newest_events(client, job_id, 60):
-        # Other events carry the summary of the step they belong to again.
+        # Later events of a step repeat its summary.
         begins = event.WhichOneof("attributes") in _STEPS
         if begins and event.user_metadata.HasField("summary") and len(events) < limit:
             decoded = await client.data_converter.decode([event.user_metadata.summary])

@@ -1,4 +1,4 @@
-"""Jobs whose workflow task fails again and again, and why."""
+"""Finds jobs whose workflow task fails repeatedly, and why."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cli.jobs import JOB, PROJECT, describe_failure
 from protocol.text import one_line
 
 MOST_JOBS = 500
-"""Running jobs looked at one by one."""
+"""Running jobs that are examined."""
 
 
 async def failing_jobs(client: Client) -> tuple[list[str], int]:
-    """A text for each such job, and how many running jobs were looked at."""
+    """Return a text for each failing job, and how many running jobs were examined."""
     query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus = 'Running'"
     jobs: list[str] = []
     async for job in client.list_workflows(query, limit=MOST_JOBS):

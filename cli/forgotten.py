@@ -1,4 +1,4 @@
-"""Whether a job was forgotten, as the workspaces root of this environment has it."""
+"""Whether a job was forgotten, according to this environment's workspaces root."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from engine.connection import workspaces_root
 
 
 def forgotten_notice(job_id: str) -> str | None:
-    """A line that says so; None when it was not, or the root is not here."""
-    # Late: it loads libgit2, and is asked only of jobs that are closed or not there.
+    """Return a line on when the job was forgotten; None if it was not, or the root is not here."""
+    # Imported on use: it loads libgit2, and only closed or missing jobs need it.
     from activities.checkpoints import (  # noqa: PLC0415
         Root,
         RootError,
@@ -22,7 +22,7 @@ def forgotten_notice(job_id: str) -> str | None:
 
 
 def outlived_notice(job_id: str) -> str | None:
-    """A line that says that the root has a job which the server has not; None if it has not."""
+    """Return a line on a job that the root has but the server does not; None if there is none."""
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - as above
     from activities.projects.repository import repository_path  # noqa: PLC0415
 

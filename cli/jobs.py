@@ -1,4 +1,4 @@
-"""Jobs as the command line sees them: what Temporal and the job itself say."""
+"""Jobs as reported by Temporal and by themselves."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _CLOSED = {
 
 @dataclass
 class JobView:
-    """A job at a moment."""
+    """The state of a job at one moment."""
 
     id: str
     status: dict[str, Any]
-    """The answer of the job's `status` query, or what its memo still tells."""
+    """Result of the job's `status` query, else what its memo has."""
     live: bool
     """Whether the job itself answered."""
     closed: bool
@@ -54,15 +54,15 @@ class JobView:
     run_id: str
     ended: datetime | None = None
     pending: list[str] = field(default_factory=list)
-    """Activities under way that had to be tried again, with the reason."""
+    """Running activities that had to be retried, with the reason."""
     kind: str = JOB
-    """Its workflow type."""
+    """Workflow type."""
     attempts: int = 0
-    """Of the workflow task that is pending."""
+    """Attempts of the pending workflow task."""
 
     @property
     def silence(self) -> str:
-        """Why the job itself does not answer; empty where it did."""
+        """Why the job does not answer; empty if it did."""
         if self.live:
             return ""
         if self.attempts > 1:
@@ -91,10 +91,10 @@ class JobView:
 
 
 async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDescription:
-    """Temporal's description of the job's latest run.
+    """Return Temporal's description of the job's latest run.
 
     Raises:
-        Mistake: there is no such job.
+        UserError: There is no such job.
     """
     try:
         description = await client.get_workflow_handle(job_id).describe()
@@ -115,13 +115,13 @@ async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDes
 
 
 async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECONDS) -> JobView:
-    """Ask the job how it stands, or its memo if no worker answers.
+    """Return the state of the job, from its memo if no worker answers.
 
     Args:
         seconds: How long to wait for a worker's answer.
 
     Raises:
-        Mistake: there is no such job.
+        UserError: There is no such job.
     """
     description = await describe_workflow(client, job_id)
     memo, status = await readable_memo(description), await query_status(client, job_id, seconds)
@@ -149,7 +149,7 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
 
 
 async def query_status(client: Client, job_id: str, seconds: float) -> dict[str, Any] | None:
-    """The answer of the job's `status` query; None if no worker gave one."""
+    """Return the result of the job's `status` query; None if no worker answered."""
     handle = client.get_workflow_handle(job_id)
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -170,14 +170,14 @@ async def query_status(client: Client, job_id: str, seconds: float) -> dict[str,
 
 
 async def readable_memo(execution: WorkflowExecution) -> dict[str, Any]:
-    """A job's memo. Raises Sealed where it is encrypted and the key is not here."""
+    """Return a job's memo. Raises EncryptedPayloadError if it is encrypted without a key here."""
     memo = dict(await execution.memo())
     check_decrypted(tuple(memo.values()))
     return memo
 
 
 def status_from_memo(memo: dict[str, Any]) -> dict[str, Any]:
-    """What a job's memo tells, in the form of its `status` answer as far as it goes."""
+    """Return a job's memo in the form of its `status` result, as far as possible."""
     status = {key: memo[key] for key in ("title", "agent") if memo.get(key)}
     if memo.get("state"):
         status["details"] = str(memo["state"])
@@ -192,7 +192,7 @@ def status_from_memo(memo: dict[str, Any]) -> dict[str, Any]:
 async def _with_outcome(
     client: Client, description: WorkflowExecutionDescription, status: dict[str, Any]
 ) -> dict[str, Any]:
-    """`status` with how the job ended: Temporal's word goes before the job's own."""
+    """Add how the job ended to `status`; Temporal's outcome takes precedence over the job's."""
     closed_status = {
         **status,
         "status": _CLOSED[description.status or WorkflowExecutionStatus.COMPLETED],
@@ -211,7 +211,7 @@ async def _with_outcome(
 
 
 def explain_failure(error: BaseException) -> str:
-    """Why a job ended, from the innermost cause that says something."""
+    """Return why a job ended, from the innermost cause."""
     if isinstance(error, WorkflowFailureError):
         error = error.cause
     while error.__cause__ is not None:
@@ -225,8 +225,8 @@ def explain_failure(error: BaseException) -> str:
 
 
 def describe_failure(error: BaseException) -> str:
-    """What a failure says, or why that cannot be read here; the text of a FailureError has its type
-    in front."""
+    """Return a failure's message, or why it cannot be read. For a FailureError `str` would put the
+    type in front."""
     if not isinstance(error, FailureError):
         return str(error)
     why = error.failure and why_sealed(error.failure.encoded_attributes)
@@ -234,8 +234,8 @@ def describe_failure(error: BaseException) -> str:
 
 
 def _start_time(execution: WorkflowExecution, memo: dict[str, Any]) -> datetime:
-    """When the job began: Temporal tells it of the run at hand alone."""
-    # Whoever starts a job may give it any memo.
+    """Return when the job began; Temporal knows only when its latest run did."""
+    # The memo may be invalid, since anyone who starts a job can set it.
     with suppress(ValueError):
         started = datetime.fromisoformat(str(memo.get("began")))
         return started if started.tzinfo else execution.start_time
@@ -255,15 +255,15 @@ async def _retrying_activities(
 
 
 async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
-    """The newest jobs as Temporal's visibility has them; no worker is needed."""
+    """Return the newest jobs in Temporal's visibility store; needs no worker."""
     jobs: list[tuple[datetime, dict[str, Any]]] = []
-    # Of a job that continued as new, the run at hand: the others are not jobs of their own.
+    # Earlier runs of a job that continued as new are not jobs of their own.
     query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus != 'ContinuedAsNew'"
-    # A page is one message, and a memo may have some thousand characters.
+    # Bounded, since a page is one message and memos may be large.
     known: set[str] = set()
     async for execution in client.list_workflows(query, page_size=PAGE):
         if execution.id in known:
-            continue  # a run before a reset; the server has the newest first
+            continue  # a run before a reset; newest runs come first
         if len(known) == limit:
             break
         known.add(execution.id)
@@ -273,7 +273,7 @@ async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
             memo = {"title": f"cannot be read: {error}"}
         outcome = _CLOSED.get(execution.status or WorkflowExecutionStatus.RUNNING)
         if outcome == "completed" and memo.get("status") == "failed":
-            # For Temporal a project that failed is over in good order, with a result.
+            # For Temporal, a failed project completes with a result.
             outcome = "failed"
         started = _start_time(execution, memo)
         row = {
@@ -285,6 +285,6 @@ async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
             "started": f"{started.astimezone():%Y-%m-%d %H:%M:%S}",
         }
         jobs.append((started, row))
-    # The server has them by their newest runs.
+    # The server orders jobs by their newest runs.
     jobs.sort(key=lambda job: job[0], reverse=True)
     return [row for _, row in jobs]

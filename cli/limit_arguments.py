@@ -1,4 +1,4 @@
-"""Limits as they are typed: `cost=20 phase.model_calls=800`."""
+"""Parses limits from the command line: `cost=20 phase.model_calls=800`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from protocol.payloads import InvalidPayload, read_signal
 
 
 def limit_payload(words: list[str]) -> dict[str, Any]:
-    """The payload of the signal `limit`.
+    """Return the payload of the signal `limit`.
 
     Raises:
-        Mistake: not key=value, a key twice, or what the signal itself refuses.
+        UserError: Not key=value, a repeated key, or a payload that the signal refuses.
     """
     limits: dict[str, Any] = {}
     for word in words:
@@ -28,14 +28,16 @@ def limit_payload(words: list[str]) -> dict[str, Any]:
     try:
         read_signal("limit", (limits,))
     except InvalidPayload as refusal:
-        # Who sent it is not typed.
-        told = str(refusal).removeprefix("signal ").replace("its keys are: by, ", "its keys are: ")
-        raise UserError(told) from None
+        # The command sets the key `by` itself.
+        message = (
+            str(refusal).removeprefix("signal ").replace("its keys are: by, ", "its keys are: ")
+        )
+        raise UserError(message) from None
     return limits
 
 
 def _parse_number(text: str) -> int | float | str:
-    """The number, or what is none as it is: the payload's schema says what is wrong with it."""
+    """Return the number; other text unchanged, for the payload's schema to refuse."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -1,4 +1,4 @@
-"""What the doctor asks a model: two turns with one tool, as jobs ask them."""
+"""The doctor's check of a model: two turns with one tool, sent as jobs send them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATHS = ("maple.md", "birch.md")
 SYSTEM = "\n".join(
     [
         "You are checked for whether you can call tools. Do exactly what you are asked.",
-        # Providers cache nothing below some thousand tokens.
+        # Providers do not cache prompts below some thousand tokens.
         *(f"Rule {n}: a rule with this number says nothing but its number." for n in range(1, 151)),
     ]
 )
@@ -48,7 +48,7 @@ SHOWN = 120
 
 @dataclass
 class ModelExchange:
-    """A model, what was said to it, and the form in which it takes requests."""
+    """A conversation with a model, and the request dialect the model accepts."""
 
     model: ModelConfig
     conversation: Conversation
@@ -56,14 +56,14 @@ class ModelExchange:
 
     @classmethod
     def begin(cls, model: ModelConfig, folder: Path) -> ModelExchange:
-        """The first turn, with a store of its own in a folder."""
+        """Start the first turn, with a store in `folder`."""
         root = Root.open(folder / "root", create=True)
         empty = Files.empty(Checkpoints.create(root, "doctor").store)
         opening = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": FIRST_PROMPT}]
         return cls(model, Conversation(empty).append(*opening))
 
     async def request_reply(self) -> StreamedReply:
-        """The next reply, after as many refusals as teach something. Raises ApplicationError."""
+        """Return the next reply, adapting to refusals that allow it. Raises ApplicationError."""
         while True:
             model = self.dialect.adapt_settings(self.model)
             body = conversation_body(model, [REGISTRY[TOOL]], self.conversation)
@@ -81,7 +81,7 @@ class ModelExchange:
                 return streamed
 
     def add_results(self, reply: StreamedReply) -> None:
-        """Go on after a reply, with results of its calls."""
+        """Append a reply and the results of its calls."""
         message, extra = assistant_message(1, reply), provider_data(1, reply)
         self.conversation = self.conversation.append_reply(message, extra)
         for place, (name, _) in enumerate(reply.calls):
@@ -92,7 +92,7 @@ class ModelExchange:
 
 
 def models_of(config: AgentConfig) -> list[ModelConfig]:
-    """The models that jobs of this agent ask, each once, under the names that they go by."""
+    """Return the distinct models that an agent's jobs use, with their effective names."""
     named = [
         model.model_copy(update={"name": chosen_name(model)})
         for model in (config.model, *config.phase_models.values(), *config.fallbacks)
@@ -101,7 +101,7 @@ def models_of(config: AgentConfig) -> list[ModelConfig]:
 
 
 async def check_model(model: ModelConfig) -> AsyncIterator[Check]:
-    """What works of what jobs need, one line each."""
+    """Yield checks of what jobs need from a model."""
     if model.name == REHEARSAL:
         yield Check(
             "model", False, "no endpoint is configured, so jobs run on the rehearsal model",
@@ -170,7 +170,7 @@ def _check_calls(reply: StreamedReply) -> Iterator[Check]:
 
 
 def _check_reasoning(reply: StreamedReply, exchange: ModelExchange) -> Check:
-    """What came of the model's reasoning in the second turn, as jobs would handle it as well."""
+    """Report how the second turn handled the reasoning; jobs handle it the same way."""
     if not (reply.reasoning or reply.fields or reply.items):
         return Check("reasoning", True, "none came, so there is none to hand back")
     size = f"{len(reply.reasoning):,} characters" if reply.reasoning else "encrypted"

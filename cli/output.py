@@ -1,4 +1,4 @@
-"""How commands talk: results on standard output, everything else on standard error."""
+"""Output of commands: results to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ T = TypeVar("T")
 
 
 class UserError(Refusal):
-    """Something the user has to put right. One line: what is wrong and what to do."""
+    """Something the user has to fix. One line: what is wrong and what to do."""
 
 
 def result_console() -> Console:
-    """For results."""
+    """Return the console for results."""
     return Console(soft_wrap=True, highlight=False)
 
 
 def err_console() -> Console:
-    """For progress and notes, so that results can be piped."""
+    """Return the console for progress and notes, so that results can be piped."""
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def show_anything() -> None:
-    """Let what a stream cannot encode be written as escapes, not end the command."""
+    """Write characters that a stream cannot encode as escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def write_error(more: str = "") -> OSError | None:
-    """Why results, and this, are not written; None if they are, or if nobody reads them."""
+    """Flush the results and `more`; return the error, None on success or a closed pipe."""
     try:
         print(more, end="", flush=True)
     except BrokenPipeError:
@@ -58,40 +58,39 @@ def write_error(more: str = "") -> OSError | None:
 
 
 def print_result(text: str) -> None:
-    """A line of a result, as it is: no markup, no wrapping."""
+    """Print a line of the result unformatted: no markup, no wrapping."""
     print(escape_controls(text))
 
 
 def print_note(text: str) -> None:
-    """A line that is not part of the result."""
+    """Print a line that is not part of the result."""
     print(escape_controls(text), file=sys.stderr)
 
 
 def escape_controls(text: str) -> str:
-    """Control characters made visible: what a document or a model wrote must not steer the
-    terminal."""
+    """Escape control characters: text by documents or models must not control the terminal."""
     return "".join(
         char if char in "\n\t" or char.isprintable() else f"\\x{ord(char):02x}" for char in text
     )
 
 
 def print_json(value: object) -> None:
-    """A result for programs."""
+    """Print a result for programs."""
     print(json.dumps(value, ensure_ascii=not _takes_unicode(), indent=2, default=str))
 
 
 def print_json_line(value: object) -> None:
-    """One of several results for programs: a JSON object on a line of its own."""
+    """Print one of several results for programs: a JSON object per line."""
     print(json.dumps(value, ensure_ascii=not _takes_unicode(), default=str), flush=True)
 
 
 def _takes_unicode() -> bool:
-    """Whether standard output takes any character: the escapes of others are no JSON."""
+    """Return whether standard output can encode any character; its own escapes are not JSON."""
     return codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work; what the server refuses becomes a Mistake."""
+    """Run a command's work; raise server errors as UserError."""
     try:
         return asyncio.run(work)
     except RPCError as error:
@@ -99,7 +98,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def server_error_text(error: RPCError) -> str:
-    """What the server refused, in one line."""
+    """Describe a server error in one line."""
     where = client_options()["target_host"]
     message = " ".join(error.message.split())
     if error.status == RPCStatusCode.NOT_FOUND and "amespace" in message:

@@ -1,4 +1,4 @@
-"""Reading a project's repository: its product, its own files beside it, and its story."""
+"""Reads a project's repository: its product, its own files, and its commits."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class CommitLine:
 
 
 def open_repository(project: str) -> ProjectRepository:
-    """A project's repository below the workspaces root of this environment.
+    """Return a project's repository in this environment's workspaces root.
 
     Raises:
-        Mistake: it is not there.
+        UserError: It is not there.
     """
     try:
         return ProjectRepository(
@@ -39,7 +39,7 @@ def open_repository(project: str) -> ProjectRepository:
 
 
 def branch_tip(repository: ProjectRepository, *, state: bool) -> str:
-    """The newest commit of the product, or of the project's own files."""
+    """Return the newest commit of the product, or of the project's own files."""
     branch = f"refs/heads/{STATE if state else MAIN}"
     if branch not in repository.git.references:
         raise UserError("the project has nothing yet")
@@ -49,10 +49,10 @@ def branch_tip(repository: ProjectRepository, *, state: bool) -> str:
 def read_path(
     repository: ProjectRepository, commit: str, path: str
 ) -> list[tuple[str, int]] | bytes:
-    """Paths and sizes of the files below a folder, or the content of a file.
+    """Return paths and sizes of the files below a folder, or the content of a file.
 
     Raises:
-        Mistake: there is no such path.
+        UserError: There is no such path.
     """
     tree = repository.get_commit(commit).tree
     try:
@@ -75,7 +75,7 @@ def _files_below(tree: pygit2.Tree, above: str) -> Iterator[tuple[str, int]]:
 
 
 def read_commits(repository: ProjectRepository, commit: str) -> list[CommitLine]:
-    """The commits of the main line, oldest first: one for each accepted piece of work."""
+    """Return the main line's commits, oldest first: one per accepted piece of work."""
     walked = repository.git.walk(repository.get_commit(commit).id)
     walked.simplify_first_parent()
     return [CommitLine(str(entry.id), entry.commit_time, entry.message) for entry in walked][::-1]

@@ -1,4 +1,4 @@
-"""What of a project is shown otherwise than of a job: its units and its jobs."""
+"""Renders what projects have beyond jobs: their units and their jobs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from protocol.proof import Proof
 from protocol.text import as_entry, both_ends, one_line
 
 MAX_SAID = 200
-"""Characters of what a job said at its end."""
+"""Characters shown of a job's final statement."""
 MOST_LINES = 5
-"""Of the output of a run, its end."""
+"""Lines shown of the end of a run's output."""
 MOST_REASONS = 500
-"""Characters."""
+"""Characters shown of the reasons for a unit's status."""
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
 
 
 def unit_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
-    """Box and text of each feature, group or stage."""
+    """Return checkbox and text of each feature, group or stage."""
     lines = []
     for unit in status.get("units") or []:
         text = f"{unit['id']}: {unit['title']}"
@@ -30,7 +30,7 @@ def unit_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def unit_sheet(status: dict[str, Any]) -> list[str]:
-    """Each unit with its jobs, what proved it and what it became, in lines."""
+    """Render each unit with its jobs, its proofs and its commit."""
     lines = []
     for (box, text), unit in zip(unit_lines(status), status.get("units") or [], strict=True):
         lines += [f"  {box} {text}", *(f"      {line}" for line in unit_story(unit))]
@@ -38,7 +38,7 @@ def unit_sheet(status: dict[str, Any]) -> list[str]:
 
 
 def unit_story(unit: dict[str, Any]) -> list[str]:
-    """The jobs that worked on a unit and why each failed, its proof, its commit."""
+    """Render the jobs that worked on a unit with failures, the proofs, and the commit."""
     lines = [line for attempt in unit.get("history") or [] for line in _attempt_lines(attempt)]
     for run in unit.get("evidence") or []:
         end = [line for line in str(run.get("end") or "").splitlines() if line.strip()]
@@ -52,7 +52,7 @@ def unit_story(unit: dict[str, Any]) -> list[str]:
 
 
 def _attempt_lines(attempt: dict[str, Any]) -> list[str]:
-    """A job, and below it why its work was not accepted, word for word."""
+    """Render a job and, verbatim, why its work was not accepted."""
     spent = [
         f"{attempt.get('model_calls') or 0} model calls",
         f"{attempt.get('tokens') or 0:,} tokens",
@@ -68,7 +68,7 @@ def _attempt_lines(attempt: dict[str, Any]) -> list[str]:
 
 
 def _fold_text(text: str, most: int) -> str:
-    """On one line, with its end, where the reason mostly is."""
+    """Put text on one line, keeping its end, where the reason usually is."""
     return " ".join(both_ends(" ".join(text.split()), most).split())
 
 
@@ -83,7 +83,7 @@ def proof_line(run: dict[str, Any]) -> str:
 
 
 def wait_lines(status: dict[str, Any]) -> list[str]:
-    """Which jobs waited for a person, and how long."""
+    """Render which jobs waited for a person, and how long."""
     return [
         f"waited {timedelta(seconds=int(wait['seconds']))} ({wait['reason']}): {wait['job']}"
         + (f" · {one_line(wait['message'], MAX_SAID)}" if wait.get("message") else "")
@@ -92,9 +92,9 @@ def wait_lines(status: dict[str, Any]) -> list[str]:
 
 
 def job_lines(status: dict[str, Any]) -> list[str]:
-    """A project's jobs, those that are over before those at work, a line each."""
+    """Render a project's jobs, one line each: ended ones, then running ones."""
     ended = [
-        # What it said: a project that is completed tells no more than how many stages are.
+        # Show summaries: a completed project otherwise reports only the number of stages.
         f"  {job['job']}: {job['status']}"
         + (f" · {one_line(job['summary'], MAX_SAID)}" if job.get("summary") else "")
         for job in status.get("jobs") or []
@@ -108,7 +108,7 @@ def job_lines(status: dict[str, Any]) -> list[str]:
 
 
 def _deadline(job: dict[str, Any]) -> str:
-    """That the time people take counts, where a job that waits has a deadline."""
+    """Render a running job's deadline, noting that time spent waiting for people counts."""
     if not job.get("deadline"):
         return ""
     if not job.get("waits_since"):

@@ -1,4 +1,4 @@
-"""Schedules of Temporal's that start our own workflows."""
+"""Temporal schedules that start our own workflows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from engine.connection import connect_client, task_queue
 OFF = "off"
 UNITS = {"m": 60, "h": 3600, "d": 86_400}
 DIGITS = 5
-"""Of a number at most: with more it may be longer than a schedule or a time can be."""
+"""Maximum digits of a number: a longer one may exceed what a schedule or timedelta can hold."""
 
 
 def parse_interval(text: str) -> timedelta:
-    """How often, as a person says it. Raises Mistake."""
+    """Parse an interval such as 6h. Raises UserError."""
     number, unit = text[:-1], text[-1:]
     known = number.isdecimal() and len(number) <= DIGITS and unit in UNITS
     if not known or int(number) == 0:
@@ -34,13 +34,13 @@ def parse_interval(text: str) -> timedelta:
 
 
 async def set_schedule(name: str, workflow: str, text: str) -> str:
-    """Have the workflow started so often, on the task queue of this environment, or no more.
+    """Schedule a workflow at an interval on this environment's task queue, or stop it.
 
     Returns:
-        How it is then, in a line.
+        The resulting state, in one line.
 
     Raises:
-        Mistake: neither an interval nor `off`.
+        UserError: The text is neither an interval nor `off`.
     """
     often = None if text == OFF else parse_interval(text)
     client = await connect_client()
@@ -58,7 +58,7 @@ async def set_schedule(name: str, workflow: str, text: str) -> str:
 async def upsert_schedule(
     client: Client, name: str, workflow: str, often: timedelta, queue: str
 ) -> None:
-    """Make the schedule, or change it. A run that is still under way is not started again."""
+    """Create or update the schedule. A run that is still in progress is not started again."""
     schedule_spec = Schedule(
         action=ScheduleActionStartWorkflow(workflow, id=name, task_queue=queue),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=often)]),

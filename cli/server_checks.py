@@ -1,4 +1,4 @@
-"""What the doctor asks a server that was reached."""
+"""The doctor's checks of a reachable server."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from protocol.text import first_few
 VERSIONED = WorkerVersioningMode.WORKER_VERSIONING_MODE_VERSIONED
 PINNED_TO = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
 NO_VERSION = ("", "")
-"""Name and build of a worker that has none."""
+"""Name and build of an unversioned worker."""
 RECENT_SECONDS = 90
-"""A poller renews its entry with each poll, at least once a minute."""
+"""Age of a current poller's entry: pollers renew it with each poll, at least once a minute."""
 FORGOTTEN_SECONDS = 600
-"""The server keeps an entry for 5 minutes: one that looks older tells of the clock here."""
+"""The server deletes entries after 5 minutes: one that seems older shows a clock difference."""
 
 
 async def check_namespace(client: Client) -> Check:
@@ -87,7 +87,7 @@ async def check_worker(client: Client) -> Check:
     ]
     versions = list(map(_poller_version, recent))
     current = queue.versioning_info.current_deployment_version
-    # New jobs are for workers of this version alone, or for those without one.
+    # New jobs run only on workers of this version, or on unversioned ones if it is empty.
     current_version = (
         (current.deployment_name, current.build_id) if current.build_id else NO_VERSION
     )
@@ -131,7 +131,7 @@ def _poller_version(poller: PollerInfo) -> tuple[str, str]:
 
 
 async def check_pinned_jobs(client: Client) -> Check:
-    """Jobs that stay with the version they were started on, and for which no worker of it polls."""
+    """Check for jobs pinned to a version that no worker runs."""
     name = "pinned jobs"
     query = (
         f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus = 'Running' "
@@ -168,7 +168,7 @@ async def check_pinned_jobs(client: Client) -> Check:
 
 
 async def check_workflow_tasks(client: Client) -> Check:
-    """Jobs whose workflow task fails again and again: a programming error or a bad deployment."""
+    """Check for jobs whose workflow task fails repeatedly: a bug or a bad deployment."""
     name, (failed, looked_at) = "workflow tasks", await failing_jobs(client)
     if failed:
         return Check(

@@ -1,4 +1,4 @@
-"""Handing local documents to the worker, by way of the workspaces root both can reach."""
+"""Passes local documents to the worker through the workspaces root, which both can access."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _URL = re.compile(r"https?://\S+")
 
 
 def stage_documents(documents: list[str], root: Path, limit: int) -> list[str]:
-    """What to pass as a job's `documents`: URLs as they are, files as `staged:<sha>/<name>`.
+    """Return a job's `documents`: URLs unchanged, files staged as `staged:<sha>/<name>`.
 
     Args:
-        documents: Paths and URLs as the user typed them.
+        documents: Paths and URLs as typed.
         root: The workspaces root.
-        limit: Largest document, in bytes.
+        limit: Maximum document size in bytes.
 
     Raises:
-        Mistake: a document is missing, cannot be read or is too large.
-        SetupError: the root cannot be written.
+        UserError: A document is missing, unreadable or too large.
+        SetupError: The root cannot be written.
     """
     local = {text: _check_document(text, limit) for text in documents if not _URL.fullmatch(text)}
     if not local:
@@ -43,7 +43,7 @@ def _check_document(text: str, limit: int) -> Path:
     try:
         path = Path(text).expanduser()
         exists = path.exists()
-    except (OSError, RuntimeError) as error:  # too long a name, a user that there is none of
+    except (OSError, RuntimeError) as error:  # the name is too long, or the user does not exist
         reason = getattr(error, "strerror", None) or "no such user or home"
         raise UserError(f"document {text[:200]}: {reason.lower()}") from None
     if not exists:
@@ -52,7 +52,7 @@ def _check_document(text: str, limit: int) -> Path:
         raise UserError(f"document {text}: not a file; name each document on its own")
     if not os.access(path, os.R_OK):
         raise UserError(f"document {text}: cannot be read")
-    # The worker would refuse it, and the copy would stay.
+    # Checked here too: the worker would refuse it, and the copy would remain.
     if (size := path.stat().st_size) > limit:
         raise UserError(
             f"document {text}: {size:,} bytes, larger than {limit:,} (limits.file_bytes); split it"
@@ -66,7 +66,7 @@ def _copy_document(path: Path, folder: Path) -> str:
     target = folder / digest / path.name
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Complete before it has its name: a worker may be looking for it already.
+        # Copy before naming, since a worker may already be looking for it.
         draft = target.with_name(f".{secrets.token_hex(6)}")
         shutil.copyfile(path, draft)
         draft.replace(target)

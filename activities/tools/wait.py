@@ -1,4 +1,4 @@
-"""The tool that waits. The waiting itself is a timer of the workflow's; here is what it is told."""
+"""The tool that waits. A workflow timer does the waiting; this module checks and reports it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wait(
 
 
 def requested_time(raw_arguments: str, longest: int) -> tuple[int, int | None] | None:
-    """Seconds and epoch seconds that a call of `wait` asks for; None for one that is refused."""
+    """Return the seconds and the end in epoch seconds a `wait` call asks for; None if invalid."""
     try:
         arguments = REGISTRY["wait"].parse(raw_arguments)
     except ToolError:
@@ -51,7 +51,7 @@ def requested_time(raw_arguments: str, longest: int) -> tuple[int, int | None] |
 
 
 def _epoch_seconds(text: str) -> int | None:
-    """A time as epoch seconds; None for words."""
+    """Return a time as epoch seconds; None if the text is not a time."""
     try:
         parsed = datetime.fromisoformat(text.strip())
         return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp())

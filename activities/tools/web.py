@@ -1,4 +1,4 @@
-"""Tools that read the web. What comes from there is data, and shown as a quotation."""
+"""Tools that read the web. Its content is data and is shown as a quotation."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def fetch_page(
     moved = "" if fetched.final_url == fetched.url else f", which led to {fetched.final_url}"
     text = "\n".join(page.text for page in source.pages)
     lines = [line for line in text.splitlines() if line.strip()]
-    # No other way to know the day, which cite_web asks for.
+    # cite_web asks for the day, and the model has no other way to know it.
     day = datetime.fromtimestamp(context.time_ms / 1000, UTC).date().isoformat()
     return (
         f"Fetched {fetched.url} on {day}{moved}.\n"
@@ -118,6 +118,6 @@ def _first_lines(lines: list[str]) -> list[str]:
 
 
 def _quote_lines(lines: list[str]) -> str:
-    """Each line marked, so that none can pass for the end of the quotation."""
+    """Mark each line as quoted, so that none can pass for the end of the quotation."""
     texts = (" ".join(replace_surrogates(line).split()) for line in lines)
     return "".join(f"> {''.join(c for c in line if c.isprintable())}\n" for line in texts)

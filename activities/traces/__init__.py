@@ -1,1 +1,1 @@
-"""Traces: kept in the store, found again by the situation at hand."""
+"""Traces: kept in the store and recalled in similar situations."""

@@ -1,4 +1,4 @@
-"""What the system looks up before a phase is planned: what others ran into in such a situation."""
+"""Recalls traces of similar situations before a phase is planned."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from activities.traces.trace_text import render_trace
 
 MAX_RECALLED = 3
 MIN_REPEATS = 2
-"""Times that a refusal must have been noted, in the same words, to be recalled."""
+"""How often a refusal must recur in the same words to be recalled."""
 SITUATION_CHARACTERS = 2000
 STORE_SECONDS = 3.0
-"""Seconds that a phase waits for one try of the store; its beginning is worth more."""
+"""Time limit per try of the store, since the phase waits for it."""
 
 
 def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
-    """The traces of other jobs that fit best, a line each; none for phases that do not plan.
+    """Return the best traces of other jobs, one line each; none for phases that do not plan.
 
-    A job's own stand in its archive. So what a job's checkpoints hold depends on what other jobs
-    left in the store and on nothing else. A store that is away holds up no phase.
+    A job's own traces are in its archive already; leaving them out makes checkpoints depend only on
+    what other jobs stored. An unavailable store delays no phase.
     """
     config, store = snapshot.config, RelationalStore(root)
     if snapshot.state.phase.kind != "strategic" or not store.may_hold_data:
@@ -47,7 +47,8 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             is_wanted=lambda row: row.job != reader.job and _is_lesson(row),
             seconds=STORE_SECONDS,
         )
-        # What was refused ten times in the same words is said once; what one gate refused once is
+        # Show repeated refusals once. A refusal that occurred only once is no lesson for other
+        # jobs.
         # no lesson to another job.
         alike = Counter(map(_trace_texts, traces))
         once: dict[tuple[str, ...], Row[Any]] = {}
@@ -64,8 +65,8 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
 
 
 def _is_lesson(row: Row[Any]) -> bool:
-    """What a gate settled without a word to anybody is nothing to learn from, nor is work that a
-    project took over."""
+    """Return whether a trace teaches something: not so what a gate settled silently, or work that a
+    project accepted."""
     if row.type == "outcome" and row.guard == "handoff":
         return bool(row.why)
     return bool(row.type != "decision" or row.source == "agent")
@@ -76,7 +77,7 @@ def _trace_texts(row: Row[Any]) -> tuple[str, ...]:
 
 
 def reader_of(snapshot: Snapshot) -> TraceReader:
-    """The job as one that searches traces."""
+    """Return the job as a reader of traces."""
     project = snapshot.link.id if snapshot.link else ""
     return TraceReader(job_id(), snapshot.config.name, project)
 

@@ -1,7 +1,7 @@
-"""Traces found by the situation at hand: by words and, where there are any, by embeddings.
+"""Finds traces for a situation by words and, if available, by embeddings.
 
-The words are indexed in this process's memory, from the store's rows: the first search reads them
-all, each further one only what came since. So it is the same with every database.
+Words are indexed in this process's memory, so search is the same with every database. The first
+search reads all rows of the store, later ones only new rows.
 """
 
 from __future__ import annotations
@@ -25,30 +25,31 @@ from activities.traces.trace_text import search_text
 from config.schema.agent_sections import Embeddings
 
 EMBEDDED_AT_A_TIME = 256
-"""Traces that one search embeds at most; those that are left are found by words."""
+"""Limit of one search; the remaining traces are found by words."""
 EMBEDDING_SECONDS = 15.0
-"""For one answer of the endpoint, and after so long no more is asked: words find as well, and a
-phase that is about to begin waits for this."""
+"""Time limit for one response of the endpoint and for the whole embedding: a phase waits for
+this, and search by words works without it."""
 MIN_LIKENESS = 0.2
-"""Likeness below which a trace is not near in meaning."""
+"""Minimum similarity of a trace found by meaning."""
 RowFilter = Callable[[Row[Any]], bool]
-"""Whether a trace is looked for at all."""
+"""Returns whether a trace is a candidate."""
 _indices: dict[str, TraceIndex] = {}
 _making = threading.Lock()
 
 
 @dataclass(frozen=True)
 class TraceReader:
-    """Who searches: what a trace of another project or agent is not for."""
+    """Who searches; limits which traces are visible."""
 
     job: str
     agent: str
     project: str = ""
     everything: bool = False
-    """For people, who may see all."""
+    """For people, who may see every trace."""
 
     def may_see(self, row: Row[Any]) -> bool:
-        """Traces of the own project; without one those of the same agent; universal ones."""
+        """Return whether a trace is visible: universal, of the same project, or without a project
+        of the same agent."""
         if self.everything or row.scope == "universal":
             return True
         if self.project:
@@ -57,14 +58,14 @@ class TraceReader:
 
 
 class TraceIndex:
-    """The words of a store's traces; one for each store in a process."""
+    """Index of a store's traces by words and vectors; one per store in a process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.clear()
 
     def clear(self) -> None:
-        """Begin from nothing."""
+        """Reset to an empty index."""
         self.rows: dict[int, Row[Any]] = {}
         self.newest, self.model = 0, ""
         self.vectors: dict[int, Matrix] = {}
@@ -75,22 +76,22 @@ class TraceIndex:
         )
 
     def add_rows(self, entries: Sequence[Row[Any]]) -> None:
-        """Enter those that are not here yet."""
+        """Add rows that are new, and update known ones."""
         new = [row for row in entries if row.id not in self.rows]
         self.base.executemany(
             "INSERT INTO words (rowid, text) VALUES (?, ?)",
             [(row.id, search_text(row)) for row in new],
         )
-        # All of them: their scope may have changed.
+        # Update known rows too, since their scope may have changed.
         self.rows.update((row.id, row) for row in entries)
         self.newest = max(self.newest, *(row.id for row in new)) if new else self.newest
 
     def belongs_elsewhere(self, entries: Sequence[Row[Any]]) -> bool:
-        """Whether these are another store's: what has a number here has another key there."""
+        """Return whether the rows are from another store: a known id has another key."""
         return any(row.id in self.rows and self.rows[row.id].key != row.key for row in entries)
 
     def rank_by_words(self, query: str, fits: RowFilter, most: int) -> list[int]:
-        """The best by BM25 of those that fit."""
+        """Return ids of the best matching candidates by BM25."""
         match_query = fts_query(query)
         if not match_query:
             return []
@@ -107,7 +108,7 @@ class TraceIndex:
         return best
 
     def rank_by_meaning(self, vector: Matrix, fits: RowFilter, most: int) -> list[int]:
-        """The nearest of those that fit."""
+        """Return ids of the nearest candidates."""
         ids = [id for id in self.vectors if id in self.rows and fits(self.rows[id])]
         if not ids:
             return []
@@ -127,19 +128,19 @@ def find_traces(
     is_wanted: RowFilter = lambda _: True,
     seconds: float = SECONDS,
 ) -> list[Row[Any]]:
-    """The traces that fit a situation best, best first.
+    """Return the traces that fit a situation best, best first.
 
     Args:
-        root: Whose store is searched.
-        reader: Who asks.
+        root: The workspaces root whose store is searched.
+        reader: Who searches.
         query: The situation, in words.
-        limit: Most traces.
-        embeddings: The agent's endpoint; None searches by words alone.
-        is_wanted: Which of those that the reader may see are looked for.
-        seconds: How long the store may take for one try.
+        limit: Maximum number of traces.
+        embeddings: The agent's endpoint; None searches by words only.
+        is_wanted: Further filter for the traces visible to the reader.
+        seconds: Time limit per try of the store.
 
     Raises:
-        StoreUnavailableError: the store does not answer.
+        StoreUnavailableError: The store does not answer.
     """
     store, most = RelationalStore(root), max(DEPTH, limit)
 
@@ -148,7 +149,7 @@ def find_traces(
 
     with _making:
         index = _indices.setdefault(store.address, TraceIndex())
-    # Before the lock: others need not wait for an endpoint.
+    # Before taking the lock, so that others need not wait for the endpoint.
     embedded = _embed_query(store, reader, query, embeddings) if embeddings else None
     with index.lock:
         _update_index(store, index, seconds)
@@ -161,7 +162,7 @@ def find_traces(
 
 
 def _update_index(store: RelationalStore, index: TraceIndex, seconds: float) -> None:
-    """Take in what came since; all anew once traces were removed, or the store replaced."""
+    """Add new traces; rebuild if traces were removed or the store was replaced."""
     entries, count = store.read(
         lambda c: (rows.newer_traces(c, index.newest), rows.count_traces(c)), seconds=seconds
     )
@@ -175,9 +176,10 @@ def _update_index(store: RelationalStore, index: TraceIndex, seconds: float) -> 
 def _embed_query(
     store: RelationalStore, reader: TraceReader, query: str, embeddings: Embeddings
 ) -> tuple[str, Matrix] | None:
-    """The model and the query's vector; traces that lack theirs get it. None: none to be had.
+    """Return the model's name and the query's vector; None without embeddings.
 
-    Only those that the reader may see: his endpoint is not for what others noted.
+    Also embeds traces that lack a vector, but only those visible to the reader: the agent's
+    endpoint must not receive what others recorded.
     """
     until = time.monotonic() + EMBEDDING_SECONDS
     try:

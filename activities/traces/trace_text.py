@@ -1,4 +1,4 @@
-"""A trace in words, in three levels of detail."""
+"""Renders a trace as text in three levels of detail."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from activities.text.tokens import count_tokens
 
 DetailLevel = Literal["metadata", "summary", "full"]
 MAX_TOKENS: dict[DetailLevel, int] = {"metadata": 24, "summary": 100}
-"""Most tokens of a trace; `full` has no limit but that of its texts."""
+"""Token limits per trace; `full` is limited only by its texts."""
 PROSE = ("task", "todo", "what_happened", "what_was_correct", "why", "path", "tool")
-"""What people and models wrote: it may hold a credential."""
+"""Fields written by people and models, which may contain credentials."""
 
 
 def render_trace(row: Row[Any], level: DetailLevel) -> str:
-    """The trace in one line, or for `full` in several."""
+    """Render the trace on one line, or for `full` on several."""
     by = row.guard or row.source
     trial = " (on trial)" if row.stage else ""
     head = " ".join(part for part in (f"T{row.id} {row.type}", by, row.tool) if part) + trial
@@ -46,7 +46,7 @@ def render_trace(row: Row[Any], level: DetailLevel) -> str:
 
 
 def search_text(row: Row[Any]) -> str:
-    """The texts by which a trace is found."""
+    """Return the text by which a trace is found."""
     return "\n".join(
         (row.task, row.todo, row.what_happened, row.what_was_correct, row.why, row.guard, row.tool,
          row.path)
@@ -58,12 +58,12 @@ def _labelled_part(name: str, text: str) -> str:
 
 
 def _fold_line(text: str) -> str:
-    """In one line: what an agent recorded must not look like a further trace, or like a heading."""
+    """Put text on one line, so that it cannot look like another trace or a heading."""
     return " ".join(text.split())
 
 
 def _cut_to_tokens(line: str, tokens: int) -> str:
-    """The line, cut where it has more tokens."""
+    """Cut the line to the number of tokens."""
     line = _fold_line(line)
     if count_tokens(line) <= tokens:
         return line
@@ -77,5 +77,5 @@ def _cut_to_tokens(line: str, tokens: int) -> str:
 
 
 def redact_trace(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with everything in its texts hidden that looks like a credential."""
+    """Return the row with credentials in its texts redacted."""
     return row | {name: redact(row[name]) for name in PROSE}

@@ -1,4 +1,4 @@
-"""The web: pages fetched by rules of address, and searches asked of a provider."""
+"""The web: pages fetched from permitted addresses, and searches through a provider."""
 
 from activities.web.addresses import PageRefused, Resolve, resolve_host
 from activities.web.page_fetch import FetchedPage, fetch_page

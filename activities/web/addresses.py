@@ -1,5 +1,5 @@
-"""Which addresses may be reached. What a host name means is asked once, here, and the connection
-is made to the answer: what the name means a moment later cannot matter."""
+"""Which addresses may be fetched. A host name is resolved once, and the connection uses that
+result, so a later change of the name's address has no effect."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from config.schema.web import Web
 from protocol.errors import Refusal
 
 Resolve = Callable[[str, int], list[str]]
-"""The addresses of a host. Raises OSError when there are none."""
+"""Returns the IP addresses of a host. Raises OSError if there are none."""
 Address = IPv4Address | IPv6Address
 
 MAX_ADDRESS = 2000
-"""Characters of an address that is fetched."""
+"""Maximum length of a fetched URL."""
 _PORTS = (80, 443)
 _FREE_PORTS = 1024
-# Public as far as this Python knows: protocol assignments (one cloud's metadata among them),
+# Python counts these as public: protocol assignments, including one cloud's metadata service,
+# another cloud's host, and documentation addresses.
 # another cloud's host, documentation.
 _SPECIAL4 = (IPv4Network("192.0.0.0/24"), IPv4Network("168.63.129.16/32"))
 _SPECIAL6 = IPv6Network("3fff::/20")
@@ -29,20 +30,20 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class PageRefused(Refusal):
-    """A page that is not fetched; the message says why, and what to do instead."""
+    """A page that is not fetched; the message says why and what to do instead."""
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """What the machine's resolver says, which also reads 127.1, 0x7f000001 and the like."""
+    """Resolve with the system's resolver, which also reads 127.1, 0x7f000001 and the like."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def parse_address(address: str, base: httpx2.URL | None = None) -> httpx2.URL:
-    """The address, if it is one that can be asked for at all; its fragment taken off.
+    """Return the address without its fragment, if it is one that can be fetched.
 
     Raises:
-        PageRefused: not http or https, no host, a name or password in it, a port of other services.
+        PageRefused: Not http or https, no host, user name or password included, or invalid port.
     """
     shown = address[:200]
     if len(address) > MAX_ADDRESS:
@@ -66,15 +67,15 @@ def parse_address(address: str, base: httpx2.URL | None = None) -> httpx2.URL:
 
 
 def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str]:
-    """The addresses to connect to: all that the host has, if none of them is refused.
+    """Return the addresses to connect to: all of the host's, provided none is refused.
 
     Args:
         url: From `parse_address`.
-        found: What its host means.
+        addresses: The host's IP addresses.
         web: What the operator allows.
 
     Raises:
-        PageRefused: one of them is not public and not allowed, or the port is no web server's.
+        PageRefused: One is neither public nor allowed, or the port is not a web server's.
     """
     host = url.raw_host.decode()
     named = host.rstrip(".") in web.allow_private
@@ -94,7 +95,7 @@ def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is an address of the public internet, and whatever it embeds is one too."""
+    """Return whether an address and any IPv4 address embedded in it are public."""
     if isinstance(address, IPv4Address):
         special = any(address in network for network in _SPECIAL4)
         return address.is_global and not (address.is_multicast or address.is_reserved or special)
@@ -110,7 +111,7 @@ def is_public(address: Address) -> bool:
 
 
 def _is_allowed(address: Address, web: Web) -> bool:
-    # The kernel connects a mapped address to the IPv4 host: it is that one which is allowed.
+    # The kernel connects a mapped address to the IPv4 host, so that one must be allowed.
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return any(address in ip_network(entry) for entry in web.allow_private if _is_range(entry))

@@ -1,4 +1,4 @@
-"""One page from the web, within bounds of place, size, type and time."""
+"""Fetches one page from the web, within limits on address, size, type and time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from protocol.text import one_line
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 10
 MAX_ADDRESSES = 4
-"""Of a host's addresses, so many are tried."""
+"""Number of a host's addresses that are tried."""
 _MOVED = (301, 302, 303, 307, 308)
 _OTHERS = frozenset(
     {
@@ -41,36 +41,36 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FetchedPage:
-    """A page as it came."""
+    """A fetched page."""
 
     url: str
-    """As it was asked for, normalised."""
+    """The requested address, normalised."""
     final_url: str
-    """Where it was after redirects."""
+    """The address after redirects."""
     media_type: str
-    """The type the server declared, such as text/html; empty if none."""
+    """Media type declared by the server, such as text/html; empty if none."""
     charset: str | None
-    """The encoding the server declared."""
+    """Encoding declared by the server."""
     data: bytes
-    """Unpacked."""
+    """Decompressed content."""
 
 
 def fetch_page(
     address: str, web: Web, *, resolver: Resolve = resolve_host, trust: ssl.SSLContext | None = None
 ) -> FetchedPage:
-    """Get a page.
+    """Fetch a page.
 
-    The host's addresses are checked and one of them connected to, anew for every redirect, and
-    certificates verified against the host's name. No proxy, no cookies, no credentials.
+    For every redirect the host's addresses are checked anew and one of them connected to.
+    Certificates are verified against the host's name. No proxy, cookies or credentials are used.
 
     Args:
         address: http or https.
-        web: What is allowed, and the bounds.
-        resolver: Who says what a host's addresses are.
-        trust: Which certificates to trust; None takes the machine's.
+        web: What is allowed, and the limits.
+        resolver: Resolves host names.
+        trust: Trusted certificates; None for the system's.
 
     Raises:
-        PageRefused: why there is no page, for the model.
+        PageRefused: There is no page; the message is for the model.
     """
     return asyncio.run(_follow_redirects(address, web, resolver, trust))
 
@@ -81,7 +81,7 @@ async def _follow_redirects(
     requested = url = parse_address(address)
     trust = trust or httpx2.create_ssl_context()
     try:
-        # Over everything: a drip of a byte a second never is a silence.
+        # One limit for everything: a server that drips a byte a second never times out.
         async with asyncio.timeout(web.page_seconds):
             for _ in range(MAX_REDIRECTS + 1):
                 got = await _get_page(url, await _resolve_addresses(url, web, resolver), web, trust)
@@ -123,8 +123,8 @@ async def _resolve_addresses(url: httpx2.URL, web: Web, resolver: Resolve) -> li
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    """Its result, without waiting for the thread when there is no more time: a resolver may hang
-    for minutes, and the loop's own threads are waited for."""
+    """Return the result of the work, abandoning the thread on cancellation: a resolver may hang for
+    minutes, and asyncio waits for threads of its own executor."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -152,7 +152,7 @@ async def _in_thread(work: Callable[[], T]) -> T:
 async def _get_page(
     url: httpx2.URL, addresses: list[str], web: Web, trust: ssl.SSLContext
 ) -> _Page | str:
-    """The page, or where it has moved to."""
+    """Return the page, or the address it redirects to."""
     for place, address in enumerate(addresses, 1):
         try:
             return await _get_from(url, address, web, trust)
@@ -177,7 +177,7 @@ async def _get_page(
 async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLContext) -> _Page | str:
     timeout = httpx2.Timeout(web.read_seconds, connect=min(CONNECT_SECONDS, web.page_seconds))
     host = url.raw_host.decode().rstrip(".")
-    # A client for each: cookies and connections are kept by address, which hosts may share.
+    # One client per request: clients keep cookies and connections by IP address, which hosts share.
     async with (
         httpx2.AsyncClient(verify=trust, trust_env=False, timeout=timeout) as client,
         client.stream(
@@ -195,7 +195,7 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
         if response.status_code in _MOVED and "location" in response.headers:
             return response.headers["location"]
         if response.status_code != 200:
-            # Not in the server's words, which may be thousands and say anything.
+            # Not in the server's words, which may be long and say anything.
             status = response.status_code
             reason = httpx2.codes.get_reason_phrase(status)
             passes = status in (408, 429) or status >= 500

@@ -1,15 +1,15 @@
-"""What is kept of a fetched page. Files under `documents/sources/`, which only `fetch_page`
-writes, so that a quote found there was on the page:
+"""Files of a fetched page in `documents/sources/`. Only `fetch_page` writes there, so a quote found
+in them was on the page:
 
-    <name>               the page as it came, unpacked
+    <name>               the page as received, decompressed
     <name>.txt           its text with page marks, as beside every document (`render`, `parse`);
-                         not of text in UTF-8, which is that itself
-    <name>.reading.json  what is to be said of how it was read, where there is something
-    <name>.source.json   where it is from: url (as asked for), final_url (after redirects), title,
+                         missing if the page itself is UTF-8 text
+    <name>.reading.json  warnings about the reading, if there are any
+    <name>.source.json   origin: url (as requested), final_url (after redirects), title,
                          type, pages, bytes, sha256 of <name>
 
-`<name>` is `<name_stem(url)>.<pdf|docx|html|md|json|xml|txt>`: from the address it was asked for,
-without its fragment. Fetching the address again replaces the three.
+`<name>` is `<name_stem(url)>.<pdf|docx|html|md|json|xml|txt>`, from the requested address without
+its fragment. Fetching the address again replaces the files.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _ENDINGS = {
 
 @dataclass(frozen=True)
 class PageSource:
-    """A page that was read."""
+    """A fetched page and its text."""
 
     name: str
     title: str
     links: dict[str, str]
-    """Where it leads, each address with its words: the text of a page does not say."""
+    """Link targets with the words of each link, which the page's text does not show."""
     pages: list[Page]
     quality: Quality
     fetched: FetchedPage
@@ -66,7 +66,7 @@ class PageSource:
         return f"{FOLDER}/{self.name}"
 
     def put_into(self, files: Files) -> Files:
-        """Instead of what was there of the same address."""
+        """Write the page's files, replacing those of an earlier fetch of the same address."""
         stem = self.name.rpartition(".")[0]
         if files.entry(FOLDER):
             for entry in files.children(FOLDER):
@@ -88,16 +88,16 @@ class PageSource:
 
 
 def read_source(fetched: FetchedPage, heartbeat: Callable[[], None] | None = None) -> PageSource:
-    """Read the page.
+    """Read a fetched page.
 
     Raises:
-        PageRefused: its text cannot be had.
+        PageRefused: Its text cannot be read.
     """
     stem, ending = name_stem(fetched.url), _file_ending(fetched)
     data = _in_utf8(fetched)
     try:
         kind = detect_kind(f"page.{ending}", data)
-        # Content comes before what the server declared.
+        # The content decides the kind rather than the declared type.
         name = f"{stem}.{kind if kind != 'text' else ending}"
         reading = read_bounded(name, data, heartbeat=heartbeat)
     except DocumentError as error:
@@ -109,7 +109,7 @@ def read_source(fetched: FetchedPage, heartbeat: Callable[[], None] | None = Non
 
 
 def sources_from(files: Files, url: str) -> list[str]:
-    """Paths of the pages that were fetched from an address, or found there after redirects."""
+    """Return paths of pages fetched from an address, or redirected to it."""
     address = _plain_url(url)
     if files.entry(FOLDER) is None:
         return []
@@ -127,10 +127,10 @@ def _plain_url(url: str) -> str:
 
 
 def name_stem(url: str) -> str:
-    """The name of a page's files without their endings: readable, and apart for any two addresses.
+    """Return a page's file name without ending: readable, and different for any two addresses.
 
     Args:
-        url: As it was asked for; a fragment in it makes no difference.
+        url: The requested address; its fragment is ignored.
     """
     parts = httpx2.URL(url).copy_with(fragment=None)
     host_and_path = f"{parts.raw_host.decode()}{parts.path}".lower()
@@ -152,7 +152,7 @@ def _file_ending(fetched: FetchedPage) -> str:
 
 
 def _in_utf8(fetched: FetchedPage) -> bytes:
-    """The page for reading: what the server says of its encoding is nowhere in the page itself."""
+    """Return the page in UTF-8, since its content may not name the encoding the server declared."""
     if not fetched.charset or not fetched.media_type.startswith(("text/", "application/xhtml")):
         return fetched.data
     if is_utf8(fetched.data):

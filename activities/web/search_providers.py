@@ -1,7 +1,7 @@
-"""Searches of the web. Who is asked is configured; each provider is one function.
+"""Web search through a configured provider; each provider is one function.
 
-The provider's address is the operator's, so the rules for pages do not hold for it: a SearXNG of
-one's own usually is on a private address.
+The operator chooses the provider's address, so the rules for pages do not apply: a private SearXNG
+usually has a private address.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from protocol.text import one_line
 SECONDS = 30
 MAX_ANSWER = 2_000_000
 TITLE, ADDRESS, SNIPPET = 200, 1000, 400
-"""Most characters of each part of a result."""
+"""Maximum length of each part of a result."""
 _TAG = re.compile(r"<[^>]{0,200}>")
 _ACCESS = (401, 402, 403)
 _LATER = (408, 425, 429)
 
 
 class SearchUnavailable(Unavailable):
-    """The provider is away, refuses access or is none; the message tells a person what to do."""
+    """The provider is unreachable, misconfigured or refuses access; the message is for a person."""
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """A result: what the provider says of a page."""
+    """A search result."""
 
     title: str
     url: str
@@ -47,7 +47,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What to send to the provider, and where its answer has the results."""
+    """The request to the provider, and how to read its response."""
 
     path: str
     params: dict[str, str]
@@ -56,11 +56,11 @@ class SearchRequest:
 
 
 Provider = Callable[[Search, str, str], SearchRequest]
-"""From configuration, query and key to what is asked."""
+"""Returns the request for configuration, query and key."""
 
 
 def _searxng_request(settings: Search, query: str, key: str) -> SearchRequest:
-    # What SearXNG calls its search API.
+    # As documented for SearXNG's search API.
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return SearchRequest(
         "/search",
@@ -76,7 +76,7 @@ def _brave_request(settings: Search, query: str, key: str) -> SearchRequest:
         "/res/v1/web/search",
         {"q": query, "count": str(settings.results)},
         {"X-Subscription-Token": key, "Accept": "application/json"},
-        # Without results, the part is missing.
+        # Without results, the response has no such part.
         lambda answer: [
             _parse_result(result, "description")
             for result in answer.get("web", {"results": []})["results"]
@@ -88,11 +88,11 @@ PROVIDERS: dict[SearchKind, Provider] = {"searxng": _searxng_request, "brave": _
 
 
 def search_web(settings: Search, query: str) -> list[SearchResult]:
-    """What the provider finds, best first, at most `asked.results`.
+    """Return the provider's results, best first, at most `settings.results`.
 
     Raises:
-        PageRefused: the provider does not take this query.
-        SearchUnavailable: nothing the model does would help.
+        PageRefused: The provider does not accept this query.
+        SearchUnavailable: The model cannot fix the problem.
     """
     key = ""
     if settings.api_key_variable:
@@ -162,7 +162,7 @@ def _status_error(settings: Search, status: int) -> Exception:
 def _parse_result(result: dict[str, Any], snippet: str) -> SearchResult:
     return SearchResult(
         _plain_text(result.get("title"), TITLE),
-        # Cut, an address is another one; a result without any is left out.
+        # Leave out an address that is too long: a truncated one would lead elsewhere.
         url if len(url := str(result["url"])) <= ADDRESS and url.isprintable() else "",
         _plain_text(result.get(snippet), SNIPPET),
     )

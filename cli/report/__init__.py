@@ -1,1 +1,1 @@
-"""A job's report: its figures, gathered once, and a page that shows them."""
+"""A job's report: its figures, and a page that shows them."""

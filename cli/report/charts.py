@@ -1,4 +1,4 @@
-"""Where the parts of a chart lie: numbers only. The template draws them and writes their words."""
+"""Layout of charts as numbers only; the template draws them and writes the text."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from cli.report.data import Bar, Habit, PhaseLine, Repeats, Wait
 WIDTH = 960
 LEFT, RIGHT, TOP = 64, 8, 8
 HEIGHT = 150
-"""Of the part of a chart over steps in which its bars stand."""
+"""Height of the bar area of a chart over steps."""
 STRIP = 56
-"""The same of a chart over jobs."""
+"""Height of the bar area of a chart over jobs."""
 LANE, GAP = 26, 8
 LABEL_WIDTH = 16
-"""A bar of a phase that is at least so wide bears its number."""
+"""Minimum width of a phase's bar that shows its number."""
 KINDS = ("strategic", "tactical")
 _STEPS = (
     *(1, 2, 5, 10, 15, 30),
     *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
     *(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 96, 240)),
 )
-"""Seconds that are round to people."""
+"""Round intervals for a time axis, in seconds."""
 
 
 Layers = list[tuple[str, Sequence[float]]]
-"""Looks and values of what stands on top of each other."""
+"""Style and values of each stacked layer."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle; `look` names its class in the style sheet."""
+    """A rectangle; `look` is its class in the style sheet."""
 
     x: float
     y: float
@@ -44,7 +44,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on an axis and its word."""
+    """A mark on an axis with its label."""
 
     at: float
     label: str
@@ -52,7 +52,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Column:
-    """What stands for one bar of the report."""
+    """The boxes of one bar of the report."""
 
     bar: Bar | Repeats
     boxes: list[Box]
@@ -60,30 +60,30 @@ class Column:
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars over steps, or over jobs."""
+    """Bars over steps or over jobs."""
 
     columns: list[Column]
     across: list[Tick]
-    """Values, as lines across."""
+    """Value ticks, drawn as lines across."""
     below: list[Tick]
-    """Steps."""
+    """Step or job ticks below the axis."""
     height: float = TOP + HEIGHT + 20
     floor: float = TOP + HEIGHT
 
 
 @dataclass(frozen=True)
 class PhaseBar:
-    """What stands for one phase."""
+    """The box of one phase."""
 
     phase: PhaseLine
     box: Box
     label: float | None
-    """Where its number goes, if there is room for it."""
+    """Horizontal position of its number; None if there is no room."""
 
 
 @dataclass(frozen=True)
 class WaitMark:
-    """What stands for one wait."""
+    """The mark of one wait."""
 
     wait: Wait
     seconds: float
@@ -92,7 +92,7 @@ class WaitMark:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Phases over the time at work, strategic ones above, with rewinds and waits as marks."""
+    """Phases over working time, strategic ones above, with marks for rewinds and waits."""
 
     stretches: list[PhaseBar]
     rewinds: list[PhaseBar]
@@ -103,7 +103,7 @@ class Timeline:
 
 
 def tokens(bars: Sequence[Bar]) -> Chart:
-    """Tokens by step: of the prompt what was cached and what was not, and the reply."""
+    """Chart tokens by step: cached prompt, uncached prompt and reply."""
     return _step_chart(
         bars,
         [
@@ -115,17 +115,17 @@ def tokens(bars: Sequence[Bar]) -> Chart:
 
 
 def cost(bars: Sequence[Bar]) -> Chart:
-    """Money by step."""
+    """Chart cost by step."""
     return _step_chart(bars, [("fresh", [bar.cost for bar in bars])])
 
 
 def prompts(bars: Sequence[Bar]) -> Chart:
-    """The size of the largest prompt of each bar."""
+    """Chart the largest prompt of each bar."""
     return _step_chart(bars, [("fresh", [bar.largest_prompt for bar in bars])])
 
 
 def repeats(habit: Habit) -> Chart:
-    """How often each job met with a mistake: what was refused, and above it what was only seen."""
+    """Chart how often each job repeated a mistake: refusals, and above them trial matches."""
     jobs = habit.jobs
     layers: Layers = [
         ("fresh", [job.refused for job in jobs]),
@@ -151,12 +151,12 @@ def _step_chart(bars: Sequence[Bar], layers: Layers) -> Chart:
 def _stacked_columns(
     bars: Sequence[Bar | Repeats], layers: Layers, tall: int
 ) -> tuple[list[Column], list[Tick], list[float]]:
-    """The columns, the values across, and where the middle of each column is."""
+    """Return the columns, the value ticks, and the middle of each column."""
     highest = max((sum(values) for values in zip(*(v for _, v in layers), strict=True)), default=0)
     ticks = round_scale(highest)
     top = ticks[-1] or 1
     step = (WIDTH - LEFT - RIGHT) / max(1, len(bars))
-    # Bars of a short job stay apart and of a size that is no wall.
+    # Cap the width, so that a short job's bars do not form a wall.
     width = min(24.0, step * 0.86)
     columns = []
     for place, bar in enumerate(bars):
@@ -175,15 +175,15 @@ def _stacked_columns(
 
 
 def timeline(phases: Sequence[PhaseLine], waits: Sequence[Wait], until: datetime) -> Timeline:
-    """Phases over the time at work: waits are marks, since their length would hide the rest.
+    """Lay out phases over working time; waits are marks, since their length would hide the rest.
 
     Args:
-        until: When a wait that is not over is taken to end.
+        until: Assumed end of phases and waits that have not ended.
     """
     spans = [(wait, wait.started, wait.ended or until) for wait in waits]
 
     def seconds_at_work(moment: datetime) -> float:
-        """Seconds since the first phase began, without what was waited by then."""
+        """Return seconds since the first phase began, without waits up to the moment."""
         past = sum(
             max(0.0, (min(ended, moment) - max(began, start)).total_seconds())
             for _, began, ended in spans
@@ -223,7 +223,7 @@ def timeline(phases: Sequence[PhaseLine], waits: Sequence[Wait], until: datetime
 
 
 def round_scale(highest: float) -> list[float]:
-    """Round values from 0 to at least the highest one: 1, 2 or 5 times a power of ten apart."""
+    """Return round values from 0 to at least `highest`, spaced 1, 2 or 5 times a power of ten."""
     if highest <= 0:
         return [0.0, 1.0]
     rough = highest / 4
@@ -233,7 +233,7 @@ def round_scale(highest: float) -> list[float]:
 
 
 def short_number(value: float) -> str:
-    """`0`, `0.005`, `800`, `12k`, `1.5M`."""
+    """Format as `0`, `0.005`, `800`, `12k` or `1.5M`."""
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:.3g}{mark}"
@@ -241,7 +241,7 @@ def short_number(value: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """`4.2 s`, `3 min`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`."""
+    """Format as `4.2 s`, `3 min`, `3 min 05 s`, `2 h 10 min` or `3 d 4 h`."""
     if seconds is None:
         return "–"  # noqa: RUF001 - a dash for what is not known
     if seconds < 60:
@@ -256,7 +256,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: int) -> str:
-    """`13 B`, `27.0 kB`, `1.2 MB`."""
+    """Format as `13 B`, `27.0 kB` or `1.2 MB`."""
     value = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000 or unit == "GB":
@@ -270,7 +270,7 @@ def _rounded_box(x: float, y: float, width: float, height: float, look: str) -> 
 
 
 def _numbered_bars(bars: Sequence[Bar]) -> list[tuple[int, int]]:
-    """Round numbers of steps, and the places of the bars that hold them."""
+    """Return round step numbers, and the indexes of the bars that contain them."""
     if not bars:
         return []
     numbers = [max(bars[0].first, int(value)) for value in round_scale(bars[-1].last)]
@@ -280,7 +280,7 @@ def _numbered_bars(bars: Sequence[Bar]) -> list[tuple[int, int]]:
 
 
 def _round_times(total: float) -> list[float]:
-    """At most seven round times from 0 on, in seconds."""
+    """Return at most seven round times from 0 on, in seconds."""
     if total < 5:
         return [seconds for seconds in round_scale(total) if seconds <= total]
     step = next((step for step in _STEPS if total / step <= 6), total / 6)

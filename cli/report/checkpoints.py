@@ -1,4 +1,4 @@
-"""What a job's checkpoints tell: its phases, the plans they began with, what was delivered."""
+"""Facts from a job's checkpoints: its phases, the plans they began with, its deliverables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGE_BYTES = 500_000
 
 @dataclass(frozen=True)
 class ArchivePage:
-    """What an archive page says of a phase."""
+    """A phase's archive page."""
 
     outcome: str
     undone: bool = False
@@ -46,46 +46,46 @@ class PhaseStart:
     timestamp: int
     """Epoch seconds."""
     plan: frozenset[str]
-    """Names of the phases and texts of the boxes in `plan.md` then."""
+    """Names of phases and texts of boxes in `plan.md` at that time."""
 
 
 @dataclass
 class CheckpointFacts:
-    """What was read."""
+    """Facts read from a job's checkpoints."""
 
     state: JobState
     model: str
     agent: str
     project: str
-    """That it works for, or nothing."""
+    """Id of the project it works for, or empty."""
     phase_starts: list[PhaseStart]
     """The newest phases, oldest first."""
     omitted_phases: int
-    """Earlier phases that are not among them."""
+    """Number of earlier phases left out."""
     first_at: int
-    """When the job's first checkpoint was made, and its newest; epoch seconds."""
+    """Time of the job's first checkpoint; epoch seconds, like `last_at`."""
     last_at: int
     replies: int
-    """Model calls in the log."""
+    """Number of model calls in the log."""
     pages: dict[int, ArchivePage]
     result: JobResult | None
     files: Files
     plan: frozenset[str] = frozenset()
-    """Of the newest checkpoint."""
+    """Plan lines of the newest checkpoint."""
     failing: list[str] = field(default_factory=list)
-    """Commands that failed when they were last run."""
+    """Commands whose last run failed."""
     open_plan_phases: list[tuple[str, str]] = field(default_factory=list)
-    """Open phases of the plan: `Phase 2` and its name."""
+    """Open phases of the plan: label, such as `Phase 2`, and name."""
     breaks_off: bool = False
-    """Whether steps before these are damaged or not here."""
+    """Whether earlier steps are damaged or missing here."""
 
 
 def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
     """Read a job's checkpoints up to a commit.
 
     Raises:
-        Mistake: the commit is not in this store.
-        CheckpointMissing: the same of a part of it.
+        UserError: The commit is not in this store.
+        CheckpointMissing: A part of it is not in this store.
     """
     log = _own_log(full_log := read_steps(store, commit))
     newest = Snapshot.load(store, commit)
@@ -118,7 +118,7 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
 
 
 def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> list[Deliverable]:
-    """What the job says it delivered, each looked at; of a running one what is in `output/`."""
+    """Inspect the declared deliverables; for a running job, the files in `output/`."""
     if result and result.get("deliverables"):
         paths = [str(path) for path in result["deliverables"]]
     else:
@@ -131,7 +131,7 @@ def list_deliverables(facts: CheckpointFacts, result: dict[str, Any] | None) -> 
 
 
 def unexplained_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str]:
-    """What was open when a job was accepted as complete, and is not named in `unresolved`."""
+    """Return what was open when a job completed and is not explained in `unresolved`."""
     entries = [str(entry) for entry in result.get("unresolved") or []]
     phases = [
         f"{label}: {name} is open in plan.md"
@@ -152,7 +152,7 @@ def unexplained_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str
 
 
 def _own_log(log: list[LogEntry]) -> list[LogEntry]:
-    """The log from where a fork began: what was before is another job's."""
+    """Return the log from the start of a fork on; earlier steps belong to another job."""
     begins = [place for place, entry in enumerate(log) if entry.message.startswith(FORKED)]
     return log[begins[-1] :] if begins else log
 
@@ -169,7 +169,7 @@ def _phase_start(
 
 
 def _plan_lines(plan: str) -> frozenset[str]:
-    # As a whole: a credential that was cut, or put into lower case, is not known as one.
+    # Redact before splitting: a cut or lower-cased credential would not be recognised.
     phases = parse_plan(redact(plan))
     names = [f"phase {phase.name}" for phase in phases]
     boxes = [text for each in phases for _, text in each.boxes]
@@ -177,7 +177,7 @@ def _plan_lines(plan: str) -> frozenset[str]:
 
 
 def _archive_pages(files: Files) -> dict[int, ArchivePage]:
-    """The archive pages by phase number; a list that was only handed over yet is none."""
+    """Return archive pages by phase number, without those of phases that have not ended."""
     pages: dict[int, ArchivePage] = {}
     if files.entry("archive") is None:
         return pages

@@ -1,4 +1,4 @@
-"""Commands that a job ran, as the system wrote them down. Pure."""
+"""Commands that a job ran, from the system's log. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from cli.report.exit_codes import deciding_program
 from protocol.text import one_line
 
 MOST_LINES = 5000
-"""Of the log, the newest."""
+"""Newest log lines that are read."""
 
 
 def failing_commands(log: str) -> list[str]:
-    """The commands that failed when they were last run: `make test: exit code 1`.
+    """Return commands whose last run failed, such as `make test: exit code 1`.
 
     Args:
-        log: `commands/log.jsonl`. Commands whose exit code tells nothing, such as `ls`, are none.
+        log: Text of `commands/log.jsonl`. Commands such as `ls` are ignored, since their exit code
+            means nothing.
     """
     last: dict[str, str] = {}
     for written in log.rstrip("\n").split("\n")[-MOST_LINES:]:

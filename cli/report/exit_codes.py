@@ -1,4 +1,4 @@
-"""What a command line can show by its exit code: whether a program's own decides it."""
+"""Which program decides a command line's exit code."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ DISPLAY_PROGRAMS = frozenset(
     | {"mkdir", "printf", "pwd", "sed", "set", "sort", "stat", "tail", "tee", "test", "tree"}
     | {"true", "wc", "which"}
 )
-"""Programs that show, count or print; what they end with says nothing of what a product does."""
+"""Programs that show, count or print; their exit code says nothing about a product."""
 _SEPARATORS = {";", "&", "&&", "||", "|", ";;", "|&"}
 
 
 def deciding_program(command: str) -> str:
-    """The program whose failure the exit code would show; empty when it would show none's.
+    """Return the program whose failure the exit code would show; empty if there is none.
 
-    Of `a; b | c` it is `c`, and of `a && b` it is `a` or `b`: a program that only looks or prints
-    is passed over where another one before `&&` decides as well.
+    For `a; b | c` it is `c`; for `a && b` it is `b`, or `a` if `b` only shows or prints.
     """
     try:
         lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
@@ -28,7 +27,7 @@ def deciding_program(command: str) -> str:
     parts: list[list[str]] = [[]]
     joined: list[str] = []
     for word in words:
-        # Brackets that stand beside an operator come as one word with it.
+        # The lexer joins brackets with an adjacent operator into one word.
         if (operator := word.strip("()")) in _SEPARATORS:
             if parts[-1]:
                 parts.append([])
@@ -46,7 +45,7 @@ def deciding_program(command: str) -> str:
 
 
 def _program_name(words: list[str]) -> str:
-    """The name of what a simple command starts, its variables and brackets left aside."""
+    """Return the program that a simple command starts, skipping variables and brackets."""
     for word in words:
         if not re.fullmatch(r"\w+=.*|[({)}]+|!", word, re.DOTALL):
             return word.rpartition("/")[2]

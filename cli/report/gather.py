@@ -1,4 +1,4 @@
-"""Reads what a job's report is made of: its status, its checkpoints and its Temporal history."""
+"""Reads the sources of a job's report: its status, checkpoints and Temporal history."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from engine.connection import answering_link, workspaces_root
 
 T = TypeVar("T")
 MOST_ENDED = 200
-"""Completed jobs that are looked up to be compared."""
+"""Completed jobs that are compared."""
 
 
 class StoreReader:
-    """The store of this environment, asked until it does not answer: each try takes its time."""
+    """The store of this environment; not asked again after a failure, since each try takes time."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
-        """A remark on what is missing, if it did not answer."""
+        """A remark on missing data if the store did not answer."""
 
     def traces(self, job_id: str) -> list[dict[str, Any]]:
-        """A job's traces; none where they cannot be read."""
+        """Return a job's traces; empty if they cannot be read."""
         return self._read_store(lambda root: _trace_rows(root, job_id))
 
     def habits(self, project: str, agent: str = "", job_id: str = "") -> list[Habit]:
-        """Mistakes that come again; none where they cannot be read.
+        """Return recurring mistakes; empty if they cannot be read.
 
         Args:
-            project: Whose jobs are compared; empty: those that work for none.
-            agent: Of which agent; empty: of each.
-            job_id: Whose report it is, if it is a job's.
+            project: Project whose jobs are compared; empty for jobs without a project.
+            agent: Agent whose jobs are compared; empty for all.
+            job_id: The job the report is about, if it is about one.
         """
         return self._read_store(lambda root: _stored_habits(root, project, agent, job_id))
 
@@ -98,24 +98,24 @@ def _stored_habits(root: Root, project: str, agent: str, job_id: str) -> list[Ha
     learned = [entry for entry in LearnedGuards(root.path).newest_revisions() if is_compared(entry)]
     names = {root.repository(row.job).stem: row.job for row in trace_rows}
     ended = {
-        names.get(folder, folder): one.completed_at
-        for folder, one in finished_jobs(root, MOST_ENDED).items()
-        if is_compared(one)
+        names.get(folder, folder): job.completed_at
+        for folder, job in finished_jobs(root, MOST_ENDED).items()
+        if is_compared(job)
     }
     return find_habits(trace_rows, learned, ended, job=job_id)
 
 
 async def gather_report(client: Client, job_id: str) -> Report | ProjectReport:
-    """The report of a job, running or closed, or the reports of a project's jobs.
+    """Return the report of a job, running or closed, or of a project with its jobs.
 
     Raises:
-        Mistake: there is no such job, or its checkpoints are not in this environment.
+        UserError: There is no such job, or its checkpoints are not in this environment.
     """
     store = StoreReader()
     try:
         job_view = await view_job(client, job_id)
     except UserError as unknown:
-        # Temporal forgets closed jobs after a while; the checkpoints stay.
+        # Temporal deletes closed workflows after its retention period; the checkpoints stay.
         try:
             facts = _read_facts(job_id, None)
         except UserError:
@@ -136,7 +136,7 @@ async def gather_report(client: Client, job_id: str) -> Report | ProjectReport:
 
 
 def _with_habits(report: Report, facts: CheckpointFacts, store: StoreReader) -> Report:
-    """With its mistakes over all jobs of its agent."""
+    """Add recurring mistakes over all jobs of the same agent."""
     report.habits = store.habits(facts.project, facts.agent, report.job.id)
     report.remarks += store.remarks
     return report
@@ -154,7 +154,7 @@ async def _job_report(
 
 
 async def _project_report(client: Client, job_view: JobView, store: StoreReader) -> ProjectReport:
-    """Of each job what can be had; one that cannot be read is named, and holds nothing up."""
+    """Report all jobs of a project; an unreadable one becomes a remark."""
     jobs = [*(job_view.status.get("jobs") or []), *(job_view.status.get("running") or [])]
     ids = list(dict.fromkeys(str(job["job"]) for job in jobs))
     reports, remarks = [], []
@@ -216,7 +216,7 @@ def _read_facts(job_id: str, job_view: JobView | None) -> CheckpointFacts:
 
 
 async def _tally_history(client: Client, job_view: JobView) -> tuple[Tally, bool]:
-    """The sums over the job's history, and whether all of it was there."""
+    """Return sums over the job's history, and whether the history was complete."""
     tally = Tally()
     run_chain = await find_runs(client, job_view.id, job_view.run_id)
     try:
@@ -225,6 +225,6 @@ async def _tally_history(client: Client, job_view: JobView) -> tuple[Tally, bool
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
-        # A run that the server forgets while we read it is as good as forgotten before.
+        # The server deleted a run meanwhile, which is like one deleted earlier.
         return tally, False
     return tally, run_chain.complete

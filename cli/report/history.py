@@ -1,6 +1,6 @@
-"""A job's Temporal history as a stream of what happened, over all runs of its chain.
+"""Streams a job's Temporal history over all runs of its chain.
 
-Pages of events are read one after the other and forgotten; what is kept is the caller's business.
+Events are read page by page and not kept.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from temporalio.service import RPCError, RPCStatusCode
 
 MOST_RUNS = 10_000
 LOCAL_ACTIVITY = "core_local_activity"
-"""Name that the SDK gives the markers of local activities."""
+"""The SDK's name for markers of local activities."""
 
 
 @dataclass(frozen=True)
 class ActivityResult:
-    """An activity that gave a result."""
+    """A completed activity."""
 
     finished_at: datetime
     activity: str
     summary: str
-    """Its line for people: `phase 2 · todo 3 · write_file notes/a.md`."""
+    """Its summary for people: `phase 2 · todo 3 · write_file notes/a.md`."""
     result: dict[str, Any]
     attempt: int = 1
 
 
 @dataclass(frozen=True)
 class StatusChange:
-    """From here on the job shows this status: `running`, or `waiting: budget`."""
+    """The job's status from now on: `running`, or `waiting: budget`."""
 
     changed_at: datetime
     status: str
@@ -50,11 +50,11 @@ class RunChain:
 
     runs: list[str]
     complete: bool
-    """Whether the first run is among them: the server forgets closed runs after a while."""
+    """Whether it reaches back to the first run: the server deletes closed runs after a while."""
 
 
 async def find_runs(client: Client, job_id: str, newest: str) -> RunChain:
-    """The runs that led to the newest one; what a reset left aside is none of them."""
+    """Return the runs that led to the newest one, without runs abandoned by a reset."""
     runs: list[str] = []
     before = newest
     while before and len(runs) < MOST_RUNS:
@@ -71,7 +71,7 @@ async def find_runs(client: Client, job_id: str, newest: str) -> RunChain:
 
 
 async def read_events(client: Client, job_id: str, runs: list[str]) -> AsyncIterator[JobEvent]:
-    """What happened in these runs, in order."""
+    """Yield the events of these runs in order."""
     for run in runs:
         events = client.get_workflow_handle(job_id, run_id=run).fetch_history_events()
         async for event in parse_events(events, client.data_converter):
@@ -81,7 +81,7 @@ async def read_events(client: Client, job_id: str, runs: list[str]) -> AsyncIter
 async def parse_events(
     events: AsyncIterable[HistoryEvent], converter: DataConverter
 ) -> AsyncIterator[JobEvent]:
-    """What the events of one run tell."""
+    """Yield the relevant events of one run."""
     scheduled: dict[int, tuple[str, str]] = {}
     attempts: dict[int, int] = {}
     async for event in events:
@@ -95,7 +95,7 @@ async def parse_events(
                 attempts[started.scheduled_event_id] = started.attempt
             case "activity_task_completed_event_attributes":
                 ended = event.activity_task_completed_event_attributes
-                # A reset copies events of another run, whose beginnings are in this one as well.
+                # A reset copies events of the earlier run, including the matching schedule events.
                 name, story = scheduled.pop(ended.scheduled_event_id, ("", ""))
                 attempt = attempts.pop(ended.scheduled_event_id, 1)
                 result = await _decode_value(list(ended.result.payloads), converter)

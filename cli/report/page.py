@@ -1,7 +1,7 @@
-"""The page: a view of reports as one HTML file, which loads nothing and runs nothing.
+"""Renders reports as one HTML file without scripts or external resources.
 
-Whatever is put into the template is escaped. The policy in the page's head forbids scripts and
-every request, so that nothing would run or load even if something got through.
+Autoescaping applies to all values in the template. The page's security policy forbids scripts and
+requests, in case something gets through.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
 
 
 def render_page(report: Report | ProjectReport) -> str:
-    """The page of a job, or of all jobs of a project."""
+    """Render the page of a job, or of all jobs of a project."""
     if isinstance(report, Report):
         return _render_reports([report], report.job.title or report.job.id, report.job.id)
     return _render_reports(report.jobs, report.title or report.id, report.id, report)
@@ -54,7 +54,7 @@ def _render_reports(
         reports=reports,
         draw=charts,
         trace_columns=TRACE_COLUMNS,
-        # Our own file; quoted as text it would be no style sheet.
+        # Our own file; escaped it would not be a valid style sheet.
         style=Markup(style),
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
         "form-action 'none'",

@@ -1,4 +1,4 @@
-"""Ways in which jobs go wrong that are watched for, as pure functions with figures."""
+"""Known ways in which jobs go wrong, as pure functions over a job's figures."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from cli.report.data import Pattern, PhaseLine, RefusalLine
 from protocol.text import one_line
 
 OFTEN = 3
-"""Refusals of one kind from which on they count as repeated."""
+"""Number of refusals of one kind that count as repeated."""
 SURE, UNSURE = 0.8, 0.5
 MOST_DETAILS = 10
 REASON_CHARACTERS = 140
 
 
 def planning_only(phases: Sequence[PhaseLine]) -> Pattern:
-    """Strategic phases in a row. The final one verifies, so it is no planning."""
+    """Find consecutive strategic phases. The final one verifies, so it does not count."""
     runs: list[list[PhaseLine]] = [[]]
     for phase in phases:
         if phase.kind == "tactical":
@@ -46,10 +46,10 @@ def planning_only(phases: Sequence[PhaseLine]) -> Pattern:
 
 
 def swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
-    """Lines of the plan that vanish and come back.
+    """Find plan lines that vanish and come back.
 
     Args:
-        plans: For each phase its number, and the lines of the plan that it began with.
+        plans: For each phase its number, and the plan lines at its start.
     """
     gone: dict[str, int] = {}
     back: list[str] = []
@@ -76,7 +76,7 @@ def swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
 
 
 def repeated_refusals(rows: Sequence[RefusalLine]) -> Pattern:
-    """Refusals and errors of one kind, as often as not to be chance."""
+    """Find refusals and errors of one kind that occur too often to be chance."""
     often = sorted((row for row in rows if row.count >= OFTEN), key=lambda row: -row.count)
     return Pattern(
         name="repeated_refusals",
@@ -109,10 +109,10 @@ def self_assessment(
     *,
     closed: bool,
 ) -> Pattern:
-    """How sure the agent is, beside what it leaves unresolved, was refused, and saw fail.
+    """Compare the agent's confidence with unresolved points, refusals and failed commands.
 
     Args:
-        failing: Commands that failed when they were last run.
+        failing: Commands whose last run failed.
     """
     confidence_text = "none given" if confidence is None else f"{confidence:.2f}"
     over = confidence is not None and confidence >= SURE and unresolved > 0
@@ -144,7 +144,7 @@ def self_assessment(
 
 
 def premature_completion(open_ones: Sequence[str], refused: int | None) -> Pattern:
-    """Completions let through although something was open; the goal is none."""
+    """Find completions that were accepted although something was open."""
     counted = "" if refused is None else f"; {refused} refused"
     return Pattern(
         name="premature_completion",
@@ -160,7 +160,7 @@ def premature_completion(open_ones: Sequence[str], refused: int | None) -> Patte
 
 
 def unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> Pattern:
-    """Traces that no agent was ever shown again."""
+    """Count traces that no agent was ever shown again."""
     never = sum(not trace.get("retrieved") for trace in traces)
     share = f"; {1 - never / len(traces):.0%} retrieved" if traces else ""
     return Pattern(
@@ -176,7 +176,7 @@ def unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> Pattern:
 
 
 def generic_reflections(traces: Sequence[Mapping[str, Any]]) -> Pattern:
-    """Reflections that name no file, tool or step, although they were asked for again."""
+    """Find reflections that name no file, tool or step, although they were asked for twice."""
     all_of_them = [trace for trace in traces if str(trace.get("guard")).endswith("reflection")]
     empty = [trace for trace in all_of_them if trace.get("guard") == "generic reflection"]
     return Pattern(

@@ -1,4 +1,4 @@
-"""Mistakes that come again, pattern by pattern over the jobs in the order of time. Pure."""
+"""Recurring mistakes by pattern, over jobs in chronological order. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cli.report.sanitize import safe_line
 from config.learned_guards import LearnedRevision
 
 OFTEN = 2
-"""Traces from which on a mistake is repeated."""
+"""Number of traces from which a mistake counts as repeated."""
 
 
 def find_habits(
@@ -43,7 +43,7 @@ def find_habits(
     habits = []
     for pattern, names in guards_by_pattern:
         if pattern.guard in guard_names:
-            # Told with the pattern that led to this guard.
+            # Counted with the pattern that this guard came from.
             continue
         of_guard = [row for row in rows if row.guard in names and row.type == "violation"]
         every = [*pattern.traces, *of_guard]
@@ -52,7 +52,7 @@ def find_habits(
             habits.append(
                 _build_habit(pattern, every, [g for g in learned if g.name in names], jobs, job)
             )
-    return sorted(habits, key=lambda one: -one.times)[:MOST_HABITS]
+    return sorted(habits, key=lambda habit: -habit.times)[:MOST_HABITS]
 
 
 def _build_habit(
@@ -82,7 +82,7 @@ def _build_habit(
 
 
 def _guards_from(pattern: Pattern, learned: Sequence[LearnedRevision]) -> set[str]:
-    """The guards that name traces of the pattern as their evidence."""
+    """Return names of guards whose evidence includes traces of the pattern."""
     numbers = {row.id for row in pattern.traces}
     named = {entry.name: " ".join(entry.evidence[1:]) for entry in learned if entry.guard}
     return {

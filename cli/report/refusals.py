@@ -1,4 +1,4 @@
-"""Who refused what: told from how a call ended, as pure functions."""
+"""Derives who refused a call from its result, as pure functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cli.report.data import Kind
 from cli.report.history import ActivityResult
 
 DENIED = "deny_call"
-"""The activity that answers calls which no tool is run for."""
+"""The activity that answers calls for which no tool runs."""
 _NOT_ACCEPTED = "Not run: your reply was not accepted"
 _UNKNOWN = "There is no tool"
 _NARROWED = " is not accepted now. "
@@ -26,7 +26,7 @@ _TALK = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """What one call, or reply, was refused by."""
+    """The refusal of a call or reply."""
 
     kind: Kind
     by: str
@@ -37,7 +37,7 @@ class Refusal:
 
 
 def reply_refusal(result: ActivityResult) -> Refusal | None:
-    """What was wrong with a reply of the model that calls no tool."""
+    """Return what was wrong with a reply without tool calls; None if it has calls."""
     reply = result.result
     if reply.get("calls"):
         return None
@@ -50,11 +50,11 @@ def reply_refusal(result: ActivityResult) -> Refusal | None:
 def call_refusal(
     done: ActivityResult, reply_guard: str = "", ending_guard: str = ""
 ) -> Refusal | None:
-    """What refused a tool call; None for one that went well, or that a person is asked about.
+    """Return what refused a tool call; None if it succeeded or a person is asked.
 
     Args:
-        reply_guard: The guard that did not accept the reply the call is of, if one did not.
-        ending_guard: The guard that refused just before what the call would have ended.
+        reply_guard: The guard that rejected the call's reply, if any.
+        ending_guard: The guard that has just refused the ending the call asked for, if any.
     """
     result, error = done.result, str(done.result.get("error") or "")
     if result.get("ok") is not False or result.get("asks"):

@@ -1,4 +1,4 @@
-"""Texts of others made fit to be shown."""
+"""Makes foreign text safe to show."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ TEXT = 4000
 
 
 def safe_line(value: object, limit: int = LINE) -> str:
-    """On one line, bounded, credentials hidden."""
+    """Return the value on one line, cut to `limit`, with credentials redacted."""
     return one_line(escape_controls(redact(_to_text(value))), limit)
 
 
 def safe_text(value: object, limit: int = TEXT) -> str:
-    """The same with its line breaks."""
+    """Like `safe_line`, but keeps line breaks."""
     shown = escape_controls(redact(_to_text(value))).strip()
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
 def safe_data(value: Any) -> Any:
-    """Plain data with every text in it made fit, as deep as it goes."""
+    """Sanitise all texts in plain data, at any depth."""
     if isinstance(value, dict):
         return {safe_line(key): safe_data(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -35,6 +35,6 @@ def safe_data(value: Any) -> Any:
 
 
 def _to_text(value: object) -> str:
-    # Patterns for credentials run over it: lone surrogates are no text to them.
+    # The patterns for credentials need valid Unicode, so escape lone surrogates.
     text = "" if value is None else str(value)
     return text[:100_000].encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Sums over what happened in a job: small however long it is, but for one bar a model call."""
+"""Sums over a job's events; of constant size except for one bar per model call."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cli.report.sanitize import safe_line
 from protocol.requests import Usage
 
 MOST_REASONS = 2000
-"""Different refusals that are told apart; what comes after them is counted without its reason."""
+"""Distinct refusals kept; further ones are counted without their reasons."""
 MOST_WAITS = 1000
 _STORY = re.compile(r"phase (\d+)\b")
 
 
 @dataclass
 class PhaseTotals:
-    """What a phase came to."""
+    """Sums of one phase."""
 
     started: datetime
     ended: datetime
@@ -30,22 +30,21 @@ class PhaseTotals:
 
 @dataclass
 class Tally:
-    """Takes what happened, one after the other."""
+    """Sums up events one by one."""
 
     phases: dict[int, PhaseTotals] = field(default_factory=dict)
     steps: list[Bar] = field(default_factory=list)
-    """A bar a model call, in order."""
+    """One bar per model call, in order."""
     refused: dict[tuple[str, ...], RefusalLine] = field(default_factory=dict)
     waits: list[Wait] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     retries: int = 0
     questions: int = 0
-    """Answers that the agent got to its own questions."""
+    """Answered clarification questions of the agent."""
     _reply_guard: str = ""
     _ending_guard: str = ""
 
     def add_event(self, event: JobEvent) -> None:
-        """Count it."""
         if not isinstance(event, ActivityResult):
             self._add_status(event.changed_at, event.status)
             return
@@ -76,7 +75,7 @@ class Tally:
 
     @property
     def refusals(self) -> list[RefusalLine]:
-        """Every refusal by who made it, those made most often first."""
+        """Refusals by origin, most frequent first."""
         return sorted(self.refused.values(), key=lambda row: (-row.count, row.by, row.tool))
 
     def _phase_totals(self, event: ActivityResult) -> PhaseTotals | None:
@@ -138,19 +137,19 @@ class Tally:
 
 
 def _dropped(one: ActivityResult) -> int:
-    """Calls of a reply beyond the most that are taken."""
+    """Return the number of calls beyond the limit per reply."""
     return int(one.result.get("dropped") or 0)
 
 
 def _settled(one: ActivityResult, refusal: Refusal | None) -> Usage:
-    """What a call counts for, as the job itself counts it."""
+    """Return a call's usage, counted like the job itself counts it."""
     if refusal and refusal.kind != "tool error":
         return Usage(refused_calls=1)
     return Usage(tool_calls=1, failed_calls=int(not one.result["ok"]))
 
 
 def group_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
-    """One row for each who refused something of a tool, in the words of the commonest reason."""
+    """Merge refusals by origin and tool, with the reason of the most frequent."""
     rows_by_key: dict[tuple[str, str, str], RefusalLine] = {}
     for row in rows:
         key = (row.kind, row.by, row.tool)
@@ -167,7 +166,7 @@ def group_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
 
 
 def fold_steps(steps: list[Bar], most: int) -> list[Bar]:
-    """At most so many bars, each of equally many steps but the last."""
+    """Return at most `most` bars with equal numbers of steps, except for the last."""
     size = -(-len(steps) // most) or 1
     return [_merge_steps(steps[start : start + size]) for start in range(0, len(steps), size)]
 
