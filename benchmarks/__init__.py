@@ -1,1 +1,1 @@
-"""What a step costs, against the bare engine in the same run: `python -m benchmarks`."""
+"""Cost of a step relative to the bare engine, in the same run: `python -m benchmarks`."""

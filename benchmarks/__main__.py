@@ -38,19 +38,21 @@ def main() -> None:
         "--one-file", action="store_true", help="append to a single file that grows"
     )
     options.add_argument("--json", type=Path, help="write the figures to this file")
-    asked = options.parse_args()
-    counts = [*asked.steps, LONG] if asked.long else asked.steps
-    appends = 0 if asked.one_file else APPENDS
-    figures = asyncio.run(measure(counts, asked.rounds, appends, with_files=not asked.no_files))
+    arguments = options.parse_args()
+    counts = [*arguments.steps, LONG] if arguments.long else arguments.steps
+    appends = 0 if arguments.one_file else APPENDS
+    figures = asyncio.run(
+        measure(counts, arguments.rounds, appends, with_files=not arguments.no_files)
+    )
     show(figures)
-    if asked.json:
-        asked.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 async def measure(
     counts: list[int], rounds: int, appends: int, *, with_files: bool
 ) -> dict[str, Any]:
-    """All figures, the engine and the job taking turns so that both meet the same noise."""
+    """Return all figures; engine and job alternate, so that both see the same noise."""
     figures: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "python": platform.python_version(),
@@ -62,13 +64,16 @@ async def measure(
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
         async with development_server(ui=False) as temporal:
-            await bare(temporal.client, 10, local=False)  # warm
+            await bare(temporal.client, 10, local=False)  # warm-up
             looked_at = await job(temporal.client, root, 100, watched=True)
             figures["unpacked_store_bytes"] = looked_at.unpacked_bytes
             for count in counts:
-                taken = [await _round(temporal.client, root, count, appends) for _ in range(rounds)]
+                measured = [
+                    await _round(temporal.client, root, count, appends) for _ in range(rounds)
+                ]
                 figures["steps"][str(count)] = {
-                    name: median(one[name] for one in taken) for name in taken[0]
+                    name: median(figures_of_round[name] for figures_of_round in measured)
+                    for name in measured[0]
                 }
             figures["calls"] = await calls.measure(temporal.client, root)
             if with_files:
@@ -77,7 +82,7 @@ async def measure(
 
 
 async def _round(temporal: Client, root: Root, count: int, appends: int) -> dict[str, float]:
-    # The bare engine never continues as new: its history has room for some 4,000 steps.
+    # The bare engine never continues as new, so its history limits it to some 4,000 steps.
     of_engine = min(count, LONG)
     engine = await bare(temporal, of_engine, local=False)
     ours = await job(temporal, root, count, appends=appends)
@@ -106,15 +111,15 @@ async def _round(temporal: Client, root: Root, count: int, appends: int) -> dict
 
 
 async def _files(temporal: Client, root: Root) -> dict[str, float]:
-    """A step among many files against one among few, the two taking turns."""
+    """Compare a step among many files with one among few, alternating between them."""
     layouts = {"few": (1, 10), "flat": (1, FILES), "folders": (100, FILES // 100)}
-    taken: dict[str, list[float]] = {name: [] for name in layouts}
+    milliseconds: dict[str, list[float]] = {name: [] for name in layouts}
     for _ in range(3):
         for name, (folders, each) in layouts.items():
             ran: JobRun = await job(temporal, root, 100, files=_filler(folders, each))
-            taken[name].append(median(ran.steps.milliseconds))
-    few = median(taken["few"])
-    return {f"{name}_ratio": median(times) / few for name, times in taken.items()}
+            milliseconds[name].append(median(ran.steps.milliseconds))
+    few = median(milliseconds["few"])
+    return {f"{name}_ratio": median(times) / few for name, times in milliseconds.items()}
 
 
 def _filler(folders: int, each: int) -> Any:
@@ -129,7 +134,7 @@ def _filler(folders: int, each: int) -> Any:
 
 
 def show(figures: dict[str, Any]) -> None:
-    """The table. Ratios are against two no-op regular activities of the same run."""
+    """Print the table. Ratios are against two no-op regular activities of the same run."""
     console = Console()
     table = Table(title=f"A step against the bare engine, {figures['date']}")
     counts = list(figures["steps"])
@@ -157,8 +162,8 @@ def show(figures: dict[str, Any]) -> None:
         table.add_row(label, *(form.format(figures["steps"][count][name]) for count in counts))
     console.print(table)
     if "files" in figures:
-        told = ", ".join(f"{name} {value:.2f}" for name, value in figures["files"].items())
-        console.print(f"A step among {FILES:,} files against one among 10 (limit 1.10): {told}")
+        ratios = ", ".join(f"{name} {value:.2f}" for name, value in figures["files"].items())
+        console.print(f"A step among {FILES:,} files against one among 10 (limit 1.10): {ratios}")
     console.print(calls.table(figures["calls"]))
     unpacked = figures["unpacked_store_bytes"]
     console.print(f"Store bytes a step within a phase, before packing: {unpacked:,.0f}")

@@ -16,20 +16,18 @@ BEAT_SECONDS = 2.0
 
 @activity.defn
 async def nothing(number: int) -> int:
-    """A regular activity."""
     return number
 
 
 @activity.defn
 async def nothing_local(number: int) -> int:
-    """Run as a local one."""
     return number
 
 
 def latencies(average: float) -> Iterator[float]:
-    """Seconds that calls take: two to four thirds of the average.
+    """Yield durations of calls in seconds, from 2/3 to 4/3 of the average.
 
-    If all took the same, workflows that begin together would want their next steps at one moment
+    With equal durations, workflows that start together would request their steps at the same moment
     for ever.
     """
     generator = random.Random(0)
@@ -38,7 +36,7 @@ def latencies(average: float) -> Iterator[float]:
 
 
 class Waiting:
-    """A regular activity that does nothing for as long as a model call takes."""
+    """A regular activity that waits as long as a model call takes."""
 
     def __init__(self, average: float) -> None:
         self._latencies = latencies(average)
@@ -57,7 +55,7 @@ class Waiting:
 
 @workflow.defn
 class Bare:
-    """`steps` times: a regular activity and another, or a local one in its place."""
+    """Runs two activities per step: both regular, or the second one local."""
 
     @workflow.run
     async def run(self, steps: int, local: bool) -> int:
@@ -74,7 +72,7 @@ class Bare:
 
 @workflow.defn
 class BareWaiting:
-    """`steps` times: a regular activity that waits, and a local one that does nothing."""
+    """Runs two activities per step: a regular one that waits, a local one that does nothing."""
 
     @workflow.run
     async def run(self, steps: int) -> int:

@@ -1,7 +1,7 @@
 """`python -m benchmarks.calls`: model calls and prompt tokens for the same work, side by side.
 
-The model is `benchmarks.capable`: as a job and in a plain loop, with all that a reply takes and
-with one call in each.
+The model is `benchmarks.capable`, run as a job and in a plain loop, each with batched calls and
+with one call per reply.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from benchmarks.drift import serving
 from engine.development import development_server
 
 LIMIT = 32
-"""Model calls that the work may take with a model that batches."""
+"""Maximum model calls for the work with a model that batches."""
 
 
 class Spent(NamedTuple):
-    """What one way of working took."""
+    """Cost of one way of working."""
 
     calls: int
     prompt_tokens: int
 
 
 async def as_job(temporal: Client, root: Root, most: int) -> Spent:
-    """The work as a job. Raises AssertionError when it does not complete."""
+    """Do the work as a job. Raises AssertionError if it does not complete."""
     model, queue = Capable(most), f"calls-{most}"
     start = {"agent": "generalist", "instructions": f"Write {FILES} files, each with its square."}
     async with serving(temporal, root, model, queue):
@@ -45,7 +45,7 @@ async def as_job(temporal: Client, root: Root, most: int) -> Spent:
 
 
 def alone(most: int) -> Spent:
-    """The same in a loop that runs the calls of each reply until there are none."""
+    """Do the work in a loop that runs the calls of each reply until there are none."""
     model, tokens = Capable(most), 0
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"Write {FILES} files."}]
     while True:
@@ -62,7 +62,7 @@ def alone(most: int) -> Spent:
 
 
 async def measure(temporal: Client, root: Root) -> dict[str, Spent]:
-    """All four ways, by name."""
+    """Measure all four ways, by name."""
     return {
         f"a job, up to {MOST_CALLS} calls a reply": await as_job(temporal, root, MOST_CALLS),
         "a job, one call a reply": await as_job(temporal, root, 1),
@@ -72,13 +72,12 @@ async def measure(temporal: Client, root: Root) -> dict[str, Spent]:
 
 
 def table(spent: dict[str, Spent]) -> Table:
-    """The figures for people."""
-    made = Table(title=f"{FILES} files in six phases (limit {LIMIT} calls for the first row)")
+    rendered = Table(title=f"{FILES} files in six phases (limit {LIMIT} calls for the first row)")
     for column in ("", "model calls", "prompt tokens"):
-        made.add_column(column, justify="right" if column else "left")
+        rendered.add_column(column, justify="right" if column else "left")
     for name, each in spent.items():
-        made.add_row(name, f"{each.calls:,}", f"{each.prompt_tokens:,}")
-    return made
+        rendered.add_row(name, f"{each.calls:,}", f"{each.prompt_tokens:,}")
+    return rendered
 
 
 async def _run() -> dict[str, Spent]:

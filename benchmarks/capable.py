@@ -1,8 +1,7 @@
-"""A model that knows what to do: sixty files in six phases, with as much or as little in a reply as
-it is let.
+"""A model that writes sixty files in six phases, with as many calls in a reply as it is allowed.
 
-It sees nothing but its requests and remembers nothing. What it needs of model calls for this work
-is what the rhythm costs; a plain loop needs the least that is possible.
+It sees only its requests and remembers nothing. Its model calls in a job show the cost of phases
+and todos, compared with the minimum, which a plain loop needs.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ class Capable:
     """The model.
 
     Args:
-        most: Calls that it puts into one reply.
+        most: Maximum number of calls in one reply.
     """
 
     def __init__(self, most: int = MOST_CALLS) -> None:
         self._most = most
         self.calls = 0
-        """Requests that it was sent, summaries included."""
+        """Requests received, summaries included."""
 
     def __call__(self, request: Request) -> Reply:
         self.calls += 1
@@ -50,16 +49,16 @@ class Capable:
         messages = request["messages"]
         header = _HEADER.search(str(messages[-1]["content"]))
         if header is None:
-            wanted = self._left_alone(messages)
+            planned = self._left_alone(messages)
         elif header.group(1) == "tactical":
-            wanted = _tactical(messages)
+            planned = _tactical(messages)
         else:
-            wanted = _strategic(messages, self._most > 1)
-        calls = [call for call, _ in zip(wanted, range(self._most), strict=False)]
+            planned = _strategic(messages, self._most > 1)
+        calls = [call for call, _ in zip(planned, range(self._most), strict=False)]
         return Reply(calls=calls) if calls else Reply("All files are there.")
 
     def _left_alone(self, messages: list[dict[str, Any]]) -> Iterator[Call]:
-        """In a plain loop: the files that no call has written so far."""
+        """Yield writes of all files after those written so far, in a plain loop."""
         written = sum(message["role"] == "tool" for message in messages)
         return (_write(number) for number in range(written + 1, FILES + 1))
 
@@ -69,26 +68,26 @@ def _write(number: int) -> Call:
 
 
 def _made(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """The phase's calls so far: tool and arguments."""
+    """Return the phase's calls so far: tool and arguments."""
     calls = (call["function"] for m in messages for call in m.get("tool_calls") or [])
     return [(call["name"], str(call["arguments"])) for call in calls]
 
 
 def _tactical(messages: list[dict[str, Any]]) -> Iterator[Call]:
-    made = {arguments for name, arguments in _made(messages) if name == "write_file"}
+    written = {arguments for name, arguments in _made(messages) if name == "write_file"}
     for mark, text in _TODO.findall(str(messages[-1]["content"])):
         if mark == "☑":
             continue
-        found = _PATH.search(text)
-        number = int(found.group(1)) if found else 1
-        if not any(path(number) in arguments for arguments in made):
+        match = _PATH.search(text)
+        number = int(match.group(1)) if match else 1
+        if not any(path(number) in arguments for arguments in written):
             yield _write(number)
         yield DONE
 
 
 def _strategic(messages: list[dict[str, Any]], batches: bool) -> Iterator[Call]:
-    """What the phase still lacks. A model of one call a reply completes each todo by a call."""
-    made = _made(messages)
+    """Yield the calls the phase still lacks; without batching, complete each todo separately."""
+    earlier = _made(messages)
     todos = _TODO.findall(str(messages[-1]["content"]))
     first = next((message for message in messages if message["role"] == "user"), {})
     opening = str(first.get("content"))
@@ -106,7 +105,7 @@ def _strategic(messages: list[dict[str, Any]], batches: bool) -> Iterator[Call]:
             call = ("write_file", {"path": "workspace.md", "content": note})
         elif begun and text.startswith("Write plan.md"):
             call = ("write_file", {"path": "plan.md", "content": _plan()})
-        if call and not any(name == call[0] and call[1]["path"] in raw for name, raw in made):  # type: ignore[index]
+        if call and not any(name == call[0] and call[1]["path"] in raw for name, raw in earlier):  # type: ignore[index]
             yield call
         if not batches:
             yield DONE

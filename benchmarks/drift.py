@@ -1,7 +1,7 @@
-"""`python -m benchmarks.drift`: how much of its work a drifting model completes, here and alone.
+"""`python -m benchmarks.drift`: work that a drifting model completes in a job and in a plain loop.
 
-The same seeded model (`benchmarks.drifting`) as a job, and in the plain loop that most
-agents are: ask, run the calls, stop at the first reply without one.
+The same seeded model (`benchmarks.drifting`) runs as a job and in the plain loop of most agents:
+ask, run the calls, stop at the first reply without one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rehearsal.wire import Model
 
 AT_ONCE = 10
 MOST_TURNS = 500
-"""Of the plain loop, where a model could go round for ever."""
+"""Limit of the plain loop, in which a model could cycle for ever."""
 PATIENCE = 1800.0
 
 
@@ -45,14 +45,14 @@ class Ended:
     status: str
     waiting: str | None
     made: int
-    """Items whose file holds what it should."""
+    """Number of items whose file has the right content."""
     calls: int
 
 
 async def as_job(
     temporal: Client, root: Root, queue: str, model: Drifting, seed: int, **details: Any
 ) -> Ended:
-    """One job of this model, with further details, until it is done or waits for a person."""
+    """Run one job with this model until it completes or waits for a person."""
     start = {
         "agent": "generalist",
         "instructions": f"Make every item. Seed {seed}.",
@@ -65,26 +65,26 @@ async def as_job(
     )
     status, waiting, checkpoint = await closed(handle)
     files = Snapshot.load(open_checkpoints(root, name), checkpoint).files
-    made = sum(
+    correct = sum(
         files.entry(path(number)) is not None
         and files.read(path(number)) == content(number).encode()
         for number in range(1, ITEMS + 1)
     )
-    return Ended(status, waiting, made, model.calls[seed])
+    return Ended(status, waiting, correct, model.calls[seed])
 
 
 async def closed(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str | None, str]:
-    """Status, reason of waiting and last checkpoint of a job that runs no more.
+    """Return status, reason of waiting and last checkpoint of a job that no longer runs.
 
-    Its memo is watched: a query of a job that is closed would have the worker replay it.
+    Polls the memo, since a query of a closed job would make the worker replay it.
     """
     async with asyncio.timeout(PATIENCE):
         while True:
-            found = await handle.describe()
-            if found.status is not WorkflowExecutionStatus.RUNNING:
+            description = await handle.describe()
+            if description.status is not WorkflowExecutionStatus.RUNNING:
                 result = await handle.result()
                 return result["status"], None, result["checkpoint"]
-            if str((await found.memo()).get("status", "")).startswith("waiting"):
+            if str((await description.memo()).get("status", "")).startswith("waiting"):
                 status = await handle.query("status")
                 await handle.terminate()
                 return status["status"], status["waiting_for"], status["checkpoint"]
@@ -92,7 +92,7 @@ async def closed(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str 
 
 
 def alone(model: Drifting, seed: int) -> Ended:
-    """The same model in a plain tool-calling loop."""
+    """Run the model in a plain tool-calling loop."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"Make all items. Seed {seed}."}]
     files: dict[str, str] = {}
     for _ in range(MOST_TURNS):
@@ -105,18 +105,18 @@ def alone(model: Drifting, seed: int) -> Ended:
         ]
         messages.append({"role": "assistant", "content": reply.content, "tool_calls": calls})
         for name, arguments in reply.calls:
-            told = f"Error: there is no {name}"
+            result = f"Error: there is no {name}"
             if name == "write_file" and isinstance(arguments, dict):
                 files[arguments["path"]] = arguments["content"]
-                told = f"Wrote {arguments['path']}"
-            messages.append({"role": "tool", "content": told})
-    made = sum(files.get(path(n)) == content(n) for n in range(1, ITEMS + 1))
-    return Ended("stopped", None, made, model.calls[seed])
+                result = f"Wrote {arguments['path']}"
+            messages.append({"role": "tool", "content": result})
+    correct = sum(files.get(path(n)) == content(n) for n in range(1, ITEMS + 1))
+    return Ended("stopped", None, correct, model.calls[seed])
 
 
 @asynccontextmanager
 async def serving(temporal: Client, root: Root, model: Model, queue: str) -> AsyncIterator[None]:
-    """A worker whose jobs ask this model."""
+    """Run a worker whose jobs use this model."""
     client = AsyncOpenAI(
         base_url="http://model/v1",
         api_key="none",
@@ -129,7 +129,7 @@ async def serving(temporal: Client, root: Root, model: Model, queue: str) -> Asy
 
 
 async def measure(rates: list[float], seeds: int) -> Table:
-    """Jobs and plain loops at each rate."""
+    """Compare jobs and plain loops at each rate."""
     table = Table(title=f"A drifting model and {ITEMS} items, {seeds} seeds")
     columns = ("drift", "completed", "waiting", "items made", "calls", "alone: items made")
     for column in columns:
@@ -171,8 +171,8 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.drift", description=__doc__)
     options.add_argument("--seeds", type=int, default=50)
     options.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.2, 0.4])
-    asked = options.parse_args()
-    Console().print(asyncio.run(measure(asked.rates, asked.seeds)))
+    arguments = options.parse_args()
+    Console().print(asyncio.run(measure(arguments.rates, arguments.seeds)))
 
 
 if __name__ == "__main__":

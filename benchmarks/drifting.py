@@ -1,7 +1,7 @@
-"""A model that drifts: at each call, with given rates, it does what models do when left alone.
+"""A model that drifts: with given rates, its calls show typical mistakes of models.
 
-Otherwise it works: a file an item, todo by todo. It has no memory but what it is shown, so that
-whatever it forgets, the runner has to remember. The same seed drifts in the same way.
+Otherwise it works: a file per item, todo by todo. It remembers only what it is shown, so the runner
+has to remember whatever it forgets. The same seed drifts in the same way.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ Call = tuple[str, Arguments]
 
 
 def even(rate: float) -> dict[str, float]:
-    """Every drift equally often, together at this rate."""
+    """Return equal rates for all drifts that add up to this rate."""
     return dict.fromkeys(DRIFTS, rate / len(DRIFTS))
 
 
 def content(item: int) -> str:
-    """What the file of an item holds when it is really made."""
+    """Return the correct content of an item's file."""
     return f"Item {item}: {item * item}\n"
 
 
@@ -55,15 +55,15 @@ def path(item: int) -> str:
 
 @dataclass
 class Drifting:
-    """Works through `ITEMS` items and drifts. Jobs are told apart by `Seed N.` in the instructions.
+    """Works through `ITEMS` items and drifts. `Seed N.` in the instructions identifies a job.
 
     Args:
-        rates: How often each drift happens, of 1.
+        rates: Probability of each drift per call.
     """
 
     rates: Mapping[str, float]
     calls: dict[int, int] = field(default_factory=dict)
-    """Requests by seed, summaries left out."""
+    """Requests by seed, without summaries."""
 
     def __post_init__(self) -> None:
         self._chance: dict[int, random.Random] = {}
@@ -73,9 +73,9 @@ class Drifting:
         if not request.get("tools"):
             return Reply("The phase went as its todos say.")
         messages = request["messages"]
-        # Of a job it stands in the first message of a phase or, later on, in a part of it.
-        found = _SEED.search(str(messages[:2]))
-        seed = int(found.group(1)) if found else 0
+        # In a job the seed is in a phase's first message or, later on, in a part of it.
+        match = _SEED.search(str(messages[:2]))
+        seed = int(match.group(1)) if match else 0
         with self._lock:
             self.calls[seed] = self.calls.get(seed, 0) + 1
             chance = self._chance.setdefault(seed, random.Random(seed))
@@ -83,7 +83,7 @@ class Drifting:
         drift = self._drift(drawn)
         listed = str(messages[-1]["content"])
         header = _HEADER.search(listed)
-        # Told that only a tool call counts, even this model makes one.
+        # Forced to call a tool, even this model does.
         if drift in SAYS and request.get("tool_choice") == "required":
             drift = None
         if header is None:
@@ -100,7 +100,7 @@ class Drifting:
 
 
 def _astray(drift: str | None, item: int, messages: list[dict[str, Any]]) -> Reply | None:
-    """What the drift comes to, where it does not depend on the kind of phase."""
+    """Return the drift's reply, if it does not depend on the kind of phase."""
     if drift in SAYS:
         return Reply(SAYS[drift].format(n=item))
     if drift == "malformed":
@@ -154,30 +154,30 @@ def _strategic(listed: str, messages: list[dict[str, Any]], drift: str | None) -
 
 
 def _answers(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results of the last reply that made calls."""
-    found: list[dict[str, Any]] = []
+    """Return the results of the last reply that made calls."""
+    results: list[dict[str, Any]] = []
     for message in reversed(messages):
         if message["role"] == "tool":
-            found.append(message)
+            results.append(message)
         elif message.get("tool_calls"):
             break
-    return found
+    return results
 
 
 def _left_alone(messages: list[dict[str, Any]], drift: str | None) -> Reply:
-    """In a plain tool-calling loop: the next item that no result speaks of, until all are made."""
-    made = sum(
+    """Reply in a plain loop: make the next item that has no result, until all are made."""
+    count = sum(
         str(message["content"]).startswith("Wrote")
         for message in messages
         if message["role"] == "tool"
     )
-    if made >= ITEMS:
+    if count >= ITEMS:
         return Reply("All items have been made.")
     if drift == "forbidden":
         return Reply(calls=[("make_tea", {})])
-    if stray := _astray(drift, made + 1, messages):
+    if stray := _astray(drift, count + 1, messages):
         return stray
-    return Reply(calls=[_write(made + 1)])
+    return Reply(calls=[_write(count + 1)])
 
 
 def _write(item: int) -> Call:
@@ -186,7 +186,7 @@ def _write(item: int) -> Call:
 
 def _todos(closed: int, count: int) -> Call:
     items = range(closed + 1, min(closed + count, ITEMS) + 1)
-    # A phase has at least five todos; the last items of a scope may be fewer.
+    # A phase has at least five todos, but fewer items may be left.
     items = items if len(items) >= 5 or count < 5 else range(ITEMS - 4, ITEMS + 1)
     todos = [
         {"id": place, "content": f"Make item {n} as {path(n)}.", "items": [f"S{n}"]}

@@ -1,4 +1,4 @@
-"""Reads step times and sizes from histories: the server's own clock and bytes."""
+"""Reads step times and sizes from histories, by the server's clock and bytes."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class Steps:
 
 
 async def chain(client: Client, workflow_id: str) -> list[list[HistoryEvent]]:
-    """The histories of a workflow's runs, oldest first."""
-    found: list[list[HistoryEvent]] = []
+    """Return the histories of a workflow's runs, oldest first."""
+    histories: list[list[HistoryEvent]] = []
     run_id = None
     while True:
         handle = client.get_workflow_handle(workflow_id, run_id=run_id)
         events = list((await handle.fetch_history()).events)
-        found.insert(0, events)
+        histories.insert(0, events)
         run_id = events[0].workflow_execution_started_event_attributes.continued_execution_run_id
         if not run_id:
-            return found
+            return histories
 
 
 def steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Steps:
@@ -58,7 +58,7 @@ def steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Step
     Args:
         runs: Histories, oldest first.
         activity: Type of the regular activity with which a step begins.
-        every: How many of them one step has.
+        every: Number of such activities per step.
     """
     milliseconds, counts, sizes = [], [], []
     for events in runs:
@@ -67,7 +67,7 @@ def steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Step
             for place, event in enumerate(events)
             if event.activity_task_scheduled_event_attributes.activity_type.name == activity
         ][::every]
-        # What lies between two runs is no step: the last of each run is left out.
+        # Leave out the last step of each run, since the gap between two runs is no step.
         for start, end in pairwise(starts):
             between = events[start:end]
             if any(_other(event, activity) for event in between):
@@ -80,6 +80,6 @@ def steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Step
 
 
 def _other(event: HistoryEvent, activity: str) -> bool:
-    """Whether another regular activity was started: a gate or a turn, no ordinary step."""
+    """Return whether another regular activity was started: a gate or a turn, no ordinary step."""
     name = event.activity_task_scheduled_event_attributes.activity_type.name
     return name not in ("", activity)

@@ -1,8 +1,8 @@
-"""The zero-cost model behind a port of this machine, for hundreds of calls that wait at once.
+"""The zero-cost model behind a local port, for hundreds of calls that wait at once.
 
-One loop, and of a request no more is read than its end: what is measured beside it on the same
-machine is the worker. `python -m benchmarks.latent` prints its address; a GET of it gives the
-number of calls that it took.
+It is one loop that reads only the end of a request, so that the load on the machine is the
+worker's. `python -m benchmarks.latent` prints its address; a GET returns the number of calls
+received.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Latent:
         self._calls = 0
 
     async def serve(self, told: Callable[[str], None]) -> None:
-        """Until cancelled; `told` hears the address."""
+        """Serve until cancelled; call `told` with the address."""
         async with await asyncio.start_server(self._connected, "127.0.0.1", backlog=1024) as server:
             host, port = server.sockets[0].getsockname()
             told(f"http://{host}:{port}/v1")
@@ -60,8 +60,8 @@ def main() -> None:
     options.add_argument(
         "--steps", type=int, default=1000, help="model calls of the tactical phase"
     )
-    asked = options.parse_args()
-    latent = Latent(ZeroCost(steps=asked.steps), asked.delay)
+    arguments = options.parse_args()
+    latent = Latent(ZeroCost(steps=arguments.steps), arguments.delay)
     asyncio.run(latent.serve(lambda address: print(f"listening on {address}", flush=True)))
 
 

@@ -1,7 +1,7 @@
 """A model that costs next to nothing, behind the real client.
 
-What it is asked grows with the conversation, what it looks at does not: the last reply and what
-came after it are at the end of the body and are read from there.
+Requests grow with the conversation, but it parses only the last reply and what follows, which are
+at the end of the body.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from benchmarks.zero_cost import ZeroCost
 from rehearsal import wire
 
 LAST_REPLY = b'{"role":"assistant"'
-"""Cannot occur within a message: there, quotes are escaped."""
+"""Cannot occur within a message, where quotes are escaped."""
 _END = 4096
 EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
 
 
 class Body(httpx2.AsyncByteStream):
-    """A response body in one piece, as a socket would give a short one."""
+    """A response body in one piece, as a socket gives for short responses."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -35,13 +35,13 @@ class Body(httpx2.AsyncByteStream):
 
 
 class ZeroCostTransport(httpx2.AsyncBaseTransport):
-    """Answers chat completions by `ZeroCost`, and measures how the prompts share their prefixes."""
+    """Answers chat completions with `ZeroCost`, and measures common prefixes of prompts."""
 
     def __init__(self, model: ZeroCost) -> None:
         self._model = model
         self.prefixes = Prefixes()
         self.cpu: list[float] = []
-        """What this process had used at each request, in seconds."""
+        """CPU seconds this process had used at each request."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         self.cpu.append(time.process_time())
@@ -52,7 +52,7 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
 
 
 def answered(model: ZeroCost, body: bytes) -> bytes:
-    """The reply to a request, as the events of a stream."""
+    """Return the reply to a request as stream events."""
     incoming = wire.IncomingRequest(
         {"messages": [], "stream": True, "stream_options": {"include_usage": True}},
         hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
@@ -62,18 +62,18 @@ def answered(model: ZeroCost, body: bytes) -> bytes:
 
 
 def tail(body: bytes) -> dict[str, Any]:
-    """The request with no more of the conversation than the last reply and what follows it."""
+    """Parse only the last reply and what follows it."""
     start = body.rfind(LAST_REPLY)
     if start < 0:
-        whole: dict[str, Any] = json.loads(body)
-        return whole
+        request: dict[str, Any] = json.loads(body)
+        return request
     messages = json.loads(b"[" + body[start:-1])
-    # `ZeroCost` looks at the last message and at the third from the end.
+    # `ZeroCost` needs only the last message and the third from the end.
     return {"messages": messages, "tools": [True]}
 
 
 class Prefixes:
-    """How much of each prompt a provider's cache could have kept from the one before, in bytes."""
+    """How many bytes of each prompt a provider's cache could have kept from the one before."""
 
     def __init__(self) -> None:
         self._before = b""
@@ -81,7 +81,7 @@ class Prefixes:
         self._total = 0
 
     def add(self, body: bytes) -> None:
-        """Count a request, unless it is the first of a phase: nothing precedes that."""
+        """Count a request, except for the first of a phase, which shares no prefix."""
         before, self._before = self._before, body
         if (same := common_prefix(before, body)) > len(body) // 2:
             self._same += same
@@ -89,14 +89,14 @@ class Prefixes:
 
     @property
     def share(self) -> float:
-        """Of all bytes of the counted requests, those in an unchanged prefix."""
+        """Fraction of the counted requests' bytes in an unchanged prefix."""
         return self._same / self._total if self._total else 0.0
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
-    """Length of what two bodies begin with alike; by halves, since comparing is fast.
+    """Return the length of the common prefix of two bodies, by bisection.
 
-    Nearly always only their ends differ, which is tried first: the steps that are measured wait
+    First tries a prefix without the ends, since usually only these differ: the measured steps wait
     for this.
     """
     high = min(len(one), len(other))
@@ -113,10 +113,10 @@ def common_prefix(one: bytes, other: bytes) -> int:
 
 
 def client(model: ZeroCost) -> tuple[AsyncOpenAI, ZeroCostTransport]:
-    """A real client whose endpoint is the zero-cost model in this process."""
+    """Return a real client whose endpoint is the zero-cost model in this process."""
     transport = ZeroCostTransport(model)
     http = httpx2.AsyncClient(transport=transport)
-    made = AsyncOpenAI(
+    openai_client = AsyncOpenAI(
         base_url="http://benchmark/v1", api_key="none", max_retries=0, http_client=http
     )
-    return made, transport
+    return openai_client, transport

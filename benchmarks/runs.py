@@ -1,4 +1,4 @@
-"""The workloads: the bare engine, and a job served by a model that costs nothing."""
+"""The workloads: the bare engine, and a job with a model that costs nothing."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from engine.service import build_worker
 from workflows.job import Job
 
 APPENDS = 100
-"""To one file before the next is begun: it is steps that are measured, not a file that grows."""
+"""Appends per file, so that steps are measured and not a growing file."""
 Handle = WorkflowHandle[Any, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class JobRun:
-    """What one job cost."""
+    """The cost of one job."""
 
     steps: Steps
     runs: int
     store_bytes: float
-    """Disk a step, after the phase was packed."""
+    """Disk bytes per step, after packing."""
     unpacked_bytes: float
-    """Disk a step within the phase, in the journal."""
+    """Disk bytes per step within the phase, in the journal."""
     prefix: float
     cpu: list[float]
-    """Milliseconds of this process from each request to the next."""
+    """CPU milliseconds of this process between requests."""
     megabytes: float
-    """Largest memory of this process, which is server client and worker in one."""
+    """Peak memory of this process, which is client and worker in one."""
     replay_seconds: float
-    """Replay of the longest run: what a resume waits for."""
+    """Replay time of the longest run, which is the delay of a resume."""
 
     @property
     def first_tenth_cpu(self) -> float:
-        """The median of the first steps; what begins and ends a run of the chain is left aside."""
+        """Median over the first steps; steps between runs of the chain do not affect it."""
         return median(self.cpu[: max(1, len(self.cpu) // 10)])
 
     @property
@@ -62,7 +62,7 @@ class JobRun:
 
 
 async def bare(temporal: Client, count: int, *, local: bool) -> Steps:
-    """The engine alone."""
+    """Run the engine alone."""
     queue = f"bare-{uuid.uuid4().hex[:8]}"
     async with Worker(
         temporal, task_queue=queue, workflows=[Bare], activities=[nothing, nothing_local]
@@ -80,15 +80,15 @@ async def job(
     watched: bool = False,
     appends: int = APPENDS,
 ) -> JobRun:
-    """A `generalist` whose one tactical phase has `count` model calls, a file tool in each.
+    """Run a `generalist` with one tactical phase of `count` model calls, a file tool in each.
 
     Args:
-        temporal: The server.
-        root: Where its workspace is made.
+        temporal: Client of the server.
+        root: The workspaces root.
         count: Model calls of the phase.
         files: Fills the workspace's folder before the phase, while the job is paused.
         watched: Measure the disk within the phase, at the expense of the step times.
-        appends: Calls that append to one file before the next is begun; 0: all to one.
+        appends: Appends per file; 0 appends everything to one.
     """
     model = ZeroCost(steps=count, appends=appends)
     async with serving(temporal, root, model) as (queue, endpoint):
@@ -97,7 +97,7 @@ async def job(
             "instructions": "Keep a log.",
             "set": {
                 "limits.phase.model_calls": count + 50,
-                # Its todos are as long as the benchmark wants them.
+                # The benchmark needs todos of any length.
                 "stuck.no_todo.then": count + 100,
             },
         }
@@ -109,13 +109,13 @@ async def job(
             await _until(handle, lambda now: now["waiting_for"] == "paused")
             await asyncio.to_thread(files, root.workspace(queue))
             await handle.signal("resume", {})
-        # Looking on costs the worker time, so only a run that is not timed is looked at.
+        # Queries cost the worker time, so only an untimed run is watched.
         unpacked = await _unpacked_bytes(handle, root.repository(queue), count) if watched else 0.0
         await handle.result()
     runs = await chain(temporal, queue)
     tactical = steps(runs, "model_call")
     checkpoints = open_checkpoints(root, queue)
-    # One may still be made beside the last steps.
+    # Wait for a packing that may still be running.
     checkpoints.pack(wait=60)
     begun = time.perf_counter()
     longest = max(runs, key=len)
@@ -158,16 +158,16 @@ async def _until(handle: Handle, wanted: Callable[[dict[str, Any]], bool]) -> No
 
 
 async def _unpacked_bytes(handle: Handle, repository: Path, count: int) -> float:
-    """Disk a step while the phase runs and nothing of it is packed yet."""
+    """Return disk bytes per step while the phase runs and nothing is packed yet."""
     journal = repository / "journal"
     await _until(handle, lambda now: bool(now["phase"]) and now["phase"]["number"] >= 2)
     first, before = (await handle.query("status"))["step"], _disk(journal)
     await _until(handle, lambda now: now["step"] >= first + count // 2 or bool(now["result"]))
     now = await handle.query("status")
-    made = now["step"] - first
-    return (_disk(journal) - before) / made if made and now["phase"]["number"] == 2 else 0.0
+    passed = now["step"] - first
+    return (_disk(journal) - before) / passed if passed and now["phase"]["number"] == 2 else 0.0
 
 
 def _disk(folder: Path) -> int:
-    """Bytes on disk, in whole blocks."""
+    """Return bytes on disk, in whole blocks."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

@@ -1,8 +1,8 @@
 """`python -m benchmarks.scale`: many jobs in flight on one worker process.
 
-Two questions. Does a worker keep up with so many jobs whose model takes its time, and what does it
-need for that? And with a model that takes none, how many steps a second does it get through? Each
-against the bare engine at the same concurrency: server, model and worker share this machine.
+It answers two questions. Can a worker keep up with this many jobs whose model takes time, and with
+what resources? And with a model that takes no time, how many steps a second does it reach? Each is
+compared with the bare engine at the same concurrency; server, model and worker share the machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from engine.service import SLOTS
 REPOSITORY = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
 SETTLED = 10
-"""Calls after which a job is in its tactical phase, where each is followed by one file tool."""
+"""Calls after which a job is in its tactical phase, where a file tool follows each call."""
 
 
 def main() -> None:
@@ -47,15 +47,15 @@ def main() -> None:
     options.add_argument("--window", type=float, default=60.0, help="seconds that are measured")
     options.add_argument("--busy", type=int, default=50, help="jobs side by side without latency")
     options.add_argument("--json", type=Path, help="write the figures to this file")
-    asked = options.parse_args()
-    figures = asyncio.run(measure(asked))
+    arguments = options.parse_args()
+    figures = asyncio.run(measure(arguments))
     show(figures)
-    if asked.json:
-        asked.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 async def measure(asked: argparse.Namespace) -> dict[str, Any]:
-    """The figures, by name."""
+    """Return the figures by name."""
     with tempfile.TemporaryDirectory() as folder:
         async with development_server(ui=False) as temporal:
             busy = await _busy(temporal.client, Path(folder) / "busy", asked.busy)
@@ -74,7 +74,7 @@ async def measure(asked: argparse.Namespace) -> dict[str, Any]:
 async def _bare_waiting(
     temporal: Client, jobs: int, latency: float, window: float
 ) -> dict[str, float]:
-    """As many bare workflows whose regular activity takes `latency` seconds."""
+    """Run as many bare workflows, whose regular activity takes `latency` seconds."""
     queue, model = f"bare-{uuid.uuid4().hex[:8]}", Waiting(latency)
     async with Worker(
         temporal,
@@ -94,17 +94,17 @@ async def _bare_waiting(
         before = (time.monotonic(), model.calls, time.process_time())
         await asyncio.sleep(window)
         after = (time.monotonic(), model.calls, time.process_time())
-    made = after[1] - before[1]
+    calls = after[1] - before[1]
     return {
-        "bare_calls_a_second": made / (after[0] - before[0]),
-        "bare_cpu_ms_a_step": 1000 * (after[2] - before[2]) / made,
+        "bare_calls_a_second": calls / (after[0] - before[0]),
+        "bare_cpu_ms_a_step": 1000 * (after[2] - before[2]) / calls,
     }
 
 
 async def _waiting(
     temporal: Client, address: str, folder: Path, jobs: int, latency: float, window: float
 ) -> dict[str, float]:
-    """`jobs` jobs whose model calls take `latency` seconds, on one worker process."""
+    """Run `jobs` jobs whose model calls take `latency` seconds on one worker process."""
     queue = f"scale-{uuid.uuid4().hex[:8]}"
     model = ["-m", "benchmarks.latent", "--delay", str(latency)]
     async with _process(model, {}) as (_, said):
@@ -121,8 +121,8 @@ async def _waiting(
             for n in range(jobs):
                 await temporal.start_workflow("Job", _start(), id=f"{queue}-{n}", task_queue=queue)
             started = time.monotonic() - begun
-            while (made := await _calls(endpoint)) < SETTLED * jobs:
-                print(f"{made} model calls, {time.monotonic() - begun:.0f} s", file=sys.stderr)
+            while (calls := await _calls(endpoint)) < SETTLED * jobs:
+                print(f"{calls} model calls, {time.monotonic() - begun:.0f} s", file=sys.stderr)
                 await asyncio.sleep(5)
             before = (time.monotonic(), await _calls(endpoint), _cpu(serving_jobs))
             await asyncio.sleep(window)
@@ -142,7 +142,7 @@ async def _waiting(
 
 
 async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> dict[str, float]:
-    """Steps a second of `jobs` jobs and of as many bare workflows, both in this process."""
+    """Return steps a second of `jobs` jobs and of as many bare workflows, all in this process."""
     queue = f"bare-{uuid.uuid4().hex[:8]}"
     root = Root.open(folder, create=True)
     async with Worker(
@@ -166,7 +166,7 @@ async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> d
                 for n in range(jobs)
             )
         )
-        # A planning phase's model calls, each with a tool, are steps as well.
+        # The planning phase's model calls, each with a tool, are steps too.
         ours = len(model.cpu) / (time.monotonic() - begun)
     return {"bare_steps_a_second": engine, "steps_a_second": ours, "throughput": ours / engine}
 
@@ -183,7 +183,7 @@ def _start() -> dict[str, Any]:
 async def _process(
     arguments: list[str], environment: dict[str, str]
 ) -> AsyncIterator[tuple[int, str]]:
-    """A Python process of this repository: its id, and the first line it wrote."""
+    """Start a Python process of this repository; yield its id and first line of output."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=REPOSITORY, env=os.environ | environment,
         stdout=asyncio.subprocess.PIPE,
@@ -193,7 +193,7 @@ async def _process(
         said = await process.stdout.readline()
         if not said:
             raise SystemExit(f"error: {arguments} ended before it was ready")
-        # What it writes from then on is of no interest, but must not fill the pipe and block it.
+        # Drain further output, or it would fill the pipe and block the process.
         draining = asyncio.create_task(process.stdout.read())
         yield process.pid, said.decode()
         draining.cancel()
@@ -203,25 +203,25 @@ async def _process(
 
 
 async def _calls(endpoint: str) -> int:
-    """How many the model took so far."""
+    """Return the number of calls the model has received."""
     async with httpx2.AsyncClient(timeout=60) as client:
         return int((await client.get(endpoint)).text)
 
 
 def _cpu(process: int) -> float:
-    """Seconds of processor time so far."""
+    """Return CPU seconds used so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def _megabytes(process: int) -> float:
-    """Resident memory."""
+    """Return resident memory in megabytes."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def show(figures: dict[str, Any]) -> None:
-    """The table."""
+    """Print the table."""
     latency, jobs, busy = figures["latency"], figures["jobs"], figures["busy"]
     table = Table(title=f"{jobs} jobs, {latency:g} s a model call, one worker process")
     table.add_column()

@@ -1,7 +1,6 @@
-"""A model that costs next to nothing, for benchmarks: it measures the runner, not itself.
+"""A model that costs next to nothing, so that benchmarks measure the runner.
 
-It looks at the todo list and at the last reply, never at the whole conversation. How far it has
-come it carries along in its own calls.
+It looks only at the todo list and the last reply, and carries its progress in its own calls.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ _LATER_LOG = "output/log_{:03d}.md"
 
 @dataclass(frozen=True)
 class ZeroCost:
-    """Passes through a job in the fewest replies there can be, but for the tactical ones.
+    """Completes a job in the fewest possible replies, except for tactical ones.
 
     Args:
         steps: Model calls of each tactical phase, `todo_complete` included.
-        tool: Called in every step.
+        tool: The tool called in every step.
         size: Characters written by one call.
-        appends: To one log before the next is begun; 0: all to one.
+        appends: Appends per log file; 0 appends everything to one.
         todos: Todos of each tactical phase, 5 to 20.
-        phases: How many tactical phases there are.
+        phases: Number of tactical phases.
     """
 
     steps: int = 100
@@ -58,7 +57,7 @@ class ZeroCost:
         if count >= self.steps * (done + 1) // total:
             return Reply(calls=[("todo_complete", {"notes": str(count)})])
         if self.tool == "read_file":
-            # A limit no file reaches carries the count.
+            # Carry the count in a limit that no file reaches.
             return Reply(calls=[("read_file", {"path": "plan.md", "limit": count % 5000 or 1})])
         appends = self.tool == "append_file"
         path = self._log(count) if appends else f"output/file_{count % _FILES:02d}.md"
@@ -70,15 +69,15 @@ class ZeroCost:
         return _LATER_LOG.format(number) if number else LOG
 
     def _count(self, last: dict[str, Any], start: int) -> int:
-        """The count that the last reply carried; `start` when there is none in sight."""
+        """Return the count carried in the last reply; `start` if there is none."""
         for entry in last.get("tool_calls") or ():
             try:
                 arguments = json.loads(entry["function"]["arguments"])
             except ValueError:
                 continue
             carried = arguments.get("content") or arguments.get("notes") or arguments.get("limit")
-            if found := _COUNT.match(str(carried)):
-                return max(int(found.group()), start)
+            if match := _COUNT.match(str(carried)):
+                return max(int(match.group()), start)
         return start
 
     def _strategic(self, number: int, last: dict[str, Any], listed: str) -> Reply:
@@ -107,8 +106,8 @@ class ZeroCost:
         return ("write_file", {"path": "plan.md", "content": "\n".join(lines) + "\n"})
 
     def _finish(self) -> Call:
-        made = LOG if self.tool == "append_file" else "output/file_01.md"
-        deliverable = "plan.md" if self.tool == "read_file" else made
+        path = LOG if self.tool == "append_file" else "output/file_01.md"
+        deliverable = "plan.md" if self.tool == "read_file" else path
         arguments = {
             "summary": f"{self.phases} phases of {self.steps} steps were made.",
             "deliverables": [deliverable],

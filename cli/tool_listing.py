@@ -1,4 +1,4 @@
-"""What `tools` tells: the registry, and what of it an agent is offered."""
+"""Data of the command `tools`: the registry, and the tools offered to an agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OFFERED = ("tool", "effect", "run", "guards", "does")
 
 @dataclass(frozen=True)
 class ToolListing:
-    """A tool, of an agent or of the registry."""
+    """A tool, as an agent has it or as it is in the registry."""
 
     tool: str
     group: str
@@ -33,16 +33,16 @@ class ToolListing:
     effect: str
     local: bool
     parameters: dict[str, Any]
-    """JSON Schema of what it takes."""
+    """JSON Schema of its arguments."""
     guards: list[str] = field(default_factory=list)
-    """The agent's guards and hooks that may be asked about a call."""
+    """The agent's guards and hooks that may judge a call."""
     asks: bool = False
     """Whether a person approves each call."""
     deferred: bool = False
-    """Whether it is offered only once `search_tools` has found it."""
+    """Whether it is offered only after `search_tools` has found it."""
 
     def as_row(self) -> dict[str, str]:
-        """For a table."""
+        """Return its columns for a table."""
         marks = {"asks a person": self.asks, "once searched for": self.deferred}
         run = ["local" if self.local else "activity", *(mark for mark in marks if marks[mark])]
         return {
@@ -62,19 +62,19 @@ class AgentTools:
 
     agent: str
     kinds: dict[str, list[ToolListing]]
-    """Those of each kind of phase; of a reviewer, those of a review."""
+    """Tools per kind of phase; for a reviewer, those of a review."""
     servers: list[str]
-    """MCP servers, whose tools come on top in tactical phases."""
+    """MCP servers, whose tools are added in tactical phases."""
 
 
 def all_tools() -> list[ToolListing]:
-    """All tools, a group after another."""
+    """Return all tools, sorted by group."""
     entries = sorted(REGISTRY.values(), key=lambda entry: entry.group)
     return [_tool_listing(entry, entry.route) for entry in entries]
 
 
 def agent_tools(name: str) -> AgentTools:
-    """What the agent is offered. Raises ConfigError."""
+    """Return the tools an agent is offered. Raises ConfigError."""
     resolved = resolve_agent(name)
     routes = {route.name: route for route in resolved.routes}
 
@@ -84,7 +84,7 @@ def agent_tools(name: str) -> AgentTools:
         return _tool_listing(entry, routes[entry.name], guards=guards, asks=asks, deferred=deferred)
 
     if resolved.reviews:
-        # Nothing guards what can only read.
+        # Reviewers can only read, so no guards apply.
         kinds = {"review": [_tool_listing(entry, routes[entry.name]) for entry in resolved.tools]}
     else:
         offers = {kind: offer_tools(resolved.config, kind) for kind in KINDS}
@@ -126,7 +126,7 @@ def _guard_names(config: AgentConfig, entry: Tool) -> Iterator[str]:
 
 
 def _guard_may_apply(guard: Guard, agent: str, entry: Tool) -> bool:
-    """Whether the guard may have a say, going by tool and agent alone."""
+    """Return whether the guard may apply, judged by tool and agent only."""
     match = guard.match
     return (
         (not match.tool or any(fnmatchcase(entry.name, name) for name in match.tool))

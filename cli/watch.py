@@ -1,4 +1,4 @@
-"""Following a job until it ends: a live view on a terminal, else a line per change."""
+"""Follows a job until it ends: a live view on a terminal, else a line per change."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ INTERVAL_SECONDS = 0.5
 
 
 class Screen(Protocol):
-    """Where a watched job is shown."""
+    """Shows a watched job."""
 
     async def show(self, client: Client, job_view: JobView) -> None: ...
 
 
 class LineScreen:
-    """A line per change: for logs and pipes."""
+    """Prints a line per change, for logs and pipes."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -41,7 +41,7 @@ class LineScreen:
 
 
 class JsonScreen:
-    """A JSON object per change: for programs."""
+    """Prints a JSON object per change, for programs."""
 
     def __init__(self) -> None:
         self.last: object = None
@@ -53,7 +53,7 @@ class JsonScreen:
 
 
 class LiveScreen:
-    """The view that repaints itself. A context: enter it before showing."""
+    """A view that repaints itself. A context manager: enter it before showing."""
 
     def __init__(self, console: Console) -> None:
         self.live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
@@ -86,7 +86,7 @@ async def follow_job(
         until_waiting: Return also when the job waits for a person.
 
     Raises:
-        Mistake: there is no such job.
+        UserError: There is no such job.
     """
     while True:
         job_view = await view_job(client, job_id)
@@ -99,7 +99,7 @@ async def follow_job(
 async def follow_on_console(
     console: Console, client: Client, job_id: str, **options: bool
 ) -> JobView:
-    """`follow` in the way that suits the console."""
+    """Run `follow_job` with the screen that suits the console."""
     if not console.is_terminal:
         return await follow_job(client, job_id, LineScreen(console), **options)
     with LiveScreen(console) as screen:

@@ -1,4 +1,4 @@
-"""Longhaul beside what people would use instead: `make compare`.
+"""Longhaul compared with alternatives: `make compare`.
 
-Each runner works in a process of its own, against one fake endpoint in another process.
+Each runner works in its own process, against one fake endpoint in another process.
 """

@@ -21,13 +21,13 @@ def main() -> None:
     options.add_argument("--rate", type=float, default=0.2, help="how often it drifts, of 1")
     options.add_argument("--json", type=Path, help="write the figures to this file")
     options.add_argument("--write", type=Path, help="put the tables into this page")
-    asked = options.parse_args()
-    plan = Plan(asked.only, asked.steps, asked.seeds, asked.rate, asked.cap)
+    arguments = options.parse_args()
+    plan = Plan(arguments.only, arguments.steps, arguments.seeds, arguments.rate, arguments.cap)
     figures = asyncio.run(measure(plan))
-    if asked.json:
-        asked.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    if asked.write:
-        write(asked.write, figures)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if arguments.write:
+        write(arguments.write, figures)
     print(markdown(figures))
 
 

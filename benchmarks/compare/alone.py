@@ -1,6 +1,6 @@
 """One run of one adapter, in this process: `python -m benchmarks.compare.alone NAME TASK`.
 
-The task comes as JSON, the outcome is the last line that is printed.
+TASK is JSON; the last printed line is the outcome as JSON.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from benchmarks.compare.task import Outcome, Task, begin, quiet
 
 
 async def run(name: str, task: Task) -> Outcome:
-    """The outcome, with the files that were made."""
+    """Run the adapter and return the outcome with the files it wrote."""
     adapter: Any = importlib.import_module(f"benchmarks.compare.adapters.{name}")
     outcome: Outcome = await adapter.run(task)
-    made = outcome.made if outcome.made is not None else _found(task.files)
-    return Outcome(**{**asdict(outcome), "made": made})
+    files = outcome.made if outcome.made is not None else _found(task.files)
+    return Outcome(**{**asdict(outcome), "made": files})
 
 
 def _found(files: Path) -> dict[str, str]:
-    found = sorted(path for path in files.rglob("*") if path.is_file())
-    return {str(path.relative_to(files)): path.read_text() for path in found}
+    paths = sorted(path for path in files.rglob("*") if path.is_file())
+    return {str(path.relative_to(files)): path.read_text() for path in paths}
 
 
 def main() -> None:

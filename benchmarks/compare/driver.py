@@ -1,4 +1,4 @@
-"""Runs the adapters one after another, each in its process, and the endpoint in another."""
+"""Runs the adapters one after another, each in its own process, against the endpoint in another."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from benchmarks.runs import bare
 from engine.development import FLAGS, development_server
 
 SPARE = 60.0
-"""Seconds that a process may take over its cap, to start and to read its history."""
+"""Seconds beyond its cap that a process may take to start and to read its history."""
 AT_ONCE = 2
-"""Drifting runs side by side: those are not timed."""
+"""Drifting runs in parallel, since those are not timed."""
 DRIFT_CAP = 300.0
-"""Seconds of a drifting run: what counts is how it ends."""
+"""Cap of a drifting run in seconds; only its end counts."""
 STEPS_PROMPT = "Write all the files."
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured."""
+    """What to measure."""
 
     names: Sequence[str]
     steps: int
@@ -48,12 +48,12 @@ class Plan:
 
 
 class Bench:
-    """A scratch folder, and the endpoint that all adapters ask.
+    """A scratch folder, and the endpoint that all adapters use.
 
     Args:
-        folder: Scratch.
-        base_url: Of the endpoint.
-        plan: What is measured.
+        folder: Scratch folder.
+        base_url: Address of the endpoint.
+        plan: What to measure.
     """
 
     def __init__(self, folder: Path, base_url: str, plan: Plan) -> None:
@@ -66,7 +66,7 @@ class Bench:
         return self._folder / "calls.jsonl"
 
     async def steps(self, name: str) -> dict[str, Any]:
-        """A long run as the adapter comes and, where its own limit ended that, one without."""
+        """Do a long run by default settings; repeat without the runner's limit if that ended it."""
         first = await self._steps(name, lifted=False)
         if not ADAPTERS[name].limited or first.ended != "stopped":
             return {"steps": asdict(first)}
@@ -78,7 +78,7 @@ class Bench:
         return figures.steps(outcome, figures.arrivals(self.log, model))
 
     async def drift(self, name: str) -> dict[str, Any]:
-        """The drifting model's runs."""
+        """Do the drifting model's runs."""
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def one(seed: int) -> tuple[Outcome, int]:
@@ -120,7 +120,7 @@ class Bench:
         except TimeoutError:
             return Outcome("stopped", f"Hung: no end {SPARE:.0f} s after its time was up")
         finally:
-            # Its Temporal server is in the same group.
+            # The process group includes its Temporal server.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         lines = printed.decode().splitlines()
@@ -131,8 +131,8 @@ class Bench:
 
 
 async def measure(plan: Plan) -> dict[str, Any]:
-    """All figures of one run."""
-    found: dict[str, Any] = {
+    """Measure everything in the plan."""
+    results: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
         "server": "temporal server start-dev " + " ".join(FLAGS),
@@ -145,7 +145,7 @@ async def measure(plan: Plan) -> dict[str, Any]:
             bench = Bench(Path(folder), base_url, plan)
             for name in plan.names:
                 if missing := _missing(name):
-                    found["runners"][name] = {"missing": missing}
+                    results["runners"][name] = {"missing": missing}
                     print(f"{name}: {missing} is not installed", file=sys.stderr)
                     continue
                 print(f"{ADAPTERS[name].title} …", file=sys.stderr, flush=True)
@@ -153,20 +153,20 @@ async def measure(plan: Plan) -> dict[str, Any]:
                 if plan.seeds:
                     measured["drift"] = await bench.drift(name)
                 measured["versions"] = {each: version(each) for each in ADAPTERS[name].packages}
-                found["runners"][name] = measured
-    found["bare_ms"] = mean([before, await _bare()])
-    return found
+                results["runners"][name] = measured
+    results["bare_ms"] = mean([before, await _bare()])
+    return results
 
 
 async def _bare() -> float:
-    """Milliseconds of the unit: two activities of Temporal that do nothing."""
+    """Return the unit in milliseconds: two Temporal activities that do nothing."""
     async with development_server(ui=False) as running:
         await bare(running.client, 10, local=False)
         return (await bare(running.client, 60, local=False)).mean
 
 
 def _missing(name: str) -> str | None:
-    """The first of this adapter's packages that is not there."""
+    """Return the first of the adapter's packages that is not installed."""
     for package in ADAPTERS[name].packages:
         try:
             version(package)

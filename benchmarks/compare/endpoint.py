@@ -1,11 +1,11 @@
-"""The fake endpoint, in a process of its own: `python -m benchmarks.compare.endpoint LOG`.
+"""The fake endpoint, in its own process: `python -m benchmarks.compare.endpoint LOG`.
 
-It is the rehearsal server with two models, told apart by the model's name:
+It is the rehearsal server with two models, distinguished by name:
 
-- `steps-N-…` writes N files, one tool call a reply, and then says that it is done.
+- `steps-N-…` writes N files, one tool call per reply, and then says that it is done.
 - `drift-RATE-…` is `benchmarks.drifting`.
 
-The log has a line for each call: that, and not the runner, says what a step took.
+The log has one line per call; costs are measured by it and not reported by the runner.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from rehearsal.server import ModelServer
 from rehearsal.wire import Model
 
 SIZE = 500
-"""Characters of a file."""
+"""Characters per file."""
 PHASE = 80
-"""Files of one of Longhaul's phases, which has 20 todos."""
+"""Files per phase of Longhaul, which has 20 todos."""
 _PHASE = re.compile(r"Todo list · \w+ phase (\d+)")
 _TOLD = ("Updated file", "Wrote")
 
 
 @dataclass(frozen=True)
 class Stepping:
-    """Writes a file in each reply, whoever asks.
+    """Writes a file in each reply, for any runner.
 
     Args:
-        steps: Files, altogether.
+        steps: Total number of files.
     """
 
     steps: int
@@ -47,7 +47,10 @@ class Stepping:
         tools = {tool["function"]["name"] for tool in request.get("tools") or ()}
         if not tools or "todo_complete" in tools:
             return self._planned(request)
-        last = next((one for one in reversed(request["messages"]) if one.get("tool_calls")), None)
+        last = next(
+            (message for message in reversed(request["messages"]) if message.get("tool_calls")),
+            None,
+        )
         done = 0
         if last is not None:
             arguments = json.loads(last["tool_calls"][0]["function"]["arguments"])
@@ -58,18 +61,20 @@ class Stepping:
         return wire.call("write_file", path=f"output/file_{done + 1:04d}.md", content=content)
 
     def _planned(self, request: Request) -> Reply:
-        """For Longhaul: as many phases as it takes, the files of each shared out over its todos."""
+        """Reply to Longhaul: as many phases as needed, the files of each spread over its todos."""
         phases = max(1, round(self.steps / PHASE))
         files = round(self.steps / phases)
         todos = min(20, max(5, files // 4))
         reply = ZeroCost(files + todos, "write_file", SIZE, todos=todos, phases=phases)(request)
         header = _PHASE.search(str(request["messages"][-1]["content"]))
         phase = int(header.group(1)) // 2 if header else 0
-        return Reply(reply.content, [_placed(name, given, phase) for name, given in reply.calls])
+        return Reply(
+            reply.content, [_placed(name, arguments, phase) for name, arguments in reply.calls]
+        )
 
 
 def _placed(name: str, given: Any, phase: int) -> tuple[str, Any]:
-    """A call of `ZeroCost`, which writes over its files, with a folder for each phase."""
+    """Put the files of `ZeroCost`, which overwrites them, into a folder per phase."""
     if name == "write_file" and given["path"] != "plan.md":
         number = int(given["content"].partition(" ")[0])
         return name, {**given, "path": f"output/phase_{phase}/file_{number:04d}.md"}
@@ -80,7 +85,7 @@ def _placed(name: str, given: Any, phase: int) -> tuple[str, Any]:
 
 @dataclass
 class Behaviours:
-    """All models of the endpoint, by name; each name has a memory of its own."""
+    """All models of the endpoint by name; each has its own memory."""
 
     models: dict[str, Model] = field(default_factory=dict)
 
@@ -105,24 +110,25 @@ def _made(name: str) -> Model:
 
 
 def adapted(request: Request, model: Model) -> wire.Answer:
-    """The model's answer in the words of the tools it is offered.
+    """Return the model's answer, adapted to the tools it is offered.
 
-    Deep Agents bring a `write_file` of their own, whose path is called `file_path` and which
-    answers `Updated file`. A hosted model reads that from the tool's description; ours is told.
+    Deep Agents have their own `write_file`, whose path argument is `file_path` and whose result
+    begins with `Updated file`. A hosted model reads that from the tool's description; this one
+    cannot.
     """
     if not any("file_path" in _parameters(tool) for tool in request.get("tools") or ()):
         return model(request)
-    answer = model({**request, "messages": [_heard(one) for one in request["messages"]]})
+    answer = model({**request, "messages": [_heard(message) for message in request["messages"]]})
     if isinstance(answer, Reply):
         calls = [
-            (name, {**given, "file_path": "/" + given["path"].lstrip("/")})
-            if name == "write_file" and isinstance(given, dict)
-            else (name, given)
-            for name, given in answer.calls
+            (name, {**arguments, "file_path": "/" + arguments["path"].lstrip("/")})
+            if name == "write_file" and isinstance(arguments, dict)
+            else (name, arguments)
+            for name, arguments in answer.calls
         ]
-        for _, given in calls:
-            if isinstance(given, dict):
-                given.pop("path", None)
+        for _, arguments in calls:
+            if isinstance(arguments, dict):
+                arguments.pop("path", None)
         return Reply(answer.content, calls, answer.finish)
     return answer
 
@@ -143,7 +149,7 @@ def _heard(message: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Endpoint(ModelServer):
-    """Writes when each call came, from whom and how long it was."""
+    """Logs the time, model and size of each call."""
 
     calls_log: Path = field(kw_only=True)
     _lock: threading.Lock = field(default_factory=threading.Lock)

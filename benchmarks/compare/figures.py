@@ -1,4 +1,4 @@
-"""From the endpoint's log and an adapter's outcome to the figures of the table."""
+"""Computes the table's figures from the endpoint's log and an adapter's outcome."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Steps:
     error: str
     calls: int
     files: int
-    """Files that were written."""
+    """Number of written files."""
     seconds: float
     ms: float
     first_ms: float
     """Of the first tenth."""
     last_ms: float
     bytes_first: float
-    """Recorded a step in the first tenth."""
+    """Recorded per step in the first tenth."""
     bytes_last: float
     bytes_all: int
-    """Recorded by the end, any other store included."""
+    """Recorded by the end, including any other store."""
     prompt_last: int
-    """Bytes of the largest prompt."""
+    """Size of the largest prompt in bytes."""
     runs: int
 
 
@@ -44,17 +44,17 @@ class Drifted:
 
     seeds: int
     made: float
-    """Items made, of all in the scope; the mean of the seeds."""
+    """Mean over the seeds of the number of items made."""
     least: int
     whole: int
-    """Runs in which every item was made."""
+    """Number of runs in which every item was made."""
     calls: float
     ends: dict[str, int]
     """How the runs ended, and how often."""
 
 
 def arrivals(log: Path, model: str) -> list[tuple[float, int]]:
-    """When the calls of this model came, in seconds, and how many bytes they had."""
+    """Return arrival time in seconds and size in bytes of each call of this model."""
     if not log.exists():
         return []
     lines = (json.loads(line) for line in log.read_text().splitlines())
@@ -84,7 +84,7 @@ def steps(outcome: Outcome, calls: Sequence[tuple[float, int]]) -> Steps:
 
 
 def _slopes(recorded: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """Bytes a step in the first and in the last tenth of what was recorded."""
+    """Return recorded bytes per step in the first and in the last tenth."""
     marks = sorted(dict(recorded).items())
     if len(marks) < 2:
         return 0.0, 0.0
@@ -97,20 +97,20 @@ def _slope(low: tuple[int, int], high: tuple[int, int]) -> float:
 
 
 def drifted(runs: Sequence[tuple[Outcome, int]]) -> Drifted:
-    """Of outcomes and the model calls of each."""
-    made = [_items(outcome.made or {}) for outcome, _ in runs]
+    """Summarise outcomes, each with its number of model calls."""
+    counts = [_items(outcome.made or {}) for outcome, _ in runs]
     return Drifted(
         seeds=len(runs),
-        made=mean(made),
-        least=min(made),
-        whole=made.count(ITEMS),
+        made=mean(counts),
+        least=min(counts),
+        whole=counts.count(ITEMS),
         calls=mean(calls for _, calls in runs),
         ends=dict(Counter(_end(outcome) for outcome, _ in runs)),
     )
 
 
 def _items(made: dict[str, str]) -> int:
-    """Items whose file holds what it should."""
+    """Count items whose file has the right content."""
     return sum(made.get(path(n)) == content(n) for n in range(1, ITEMS + 1))
 
 

@@ -1,4 +1,4 @@
-"""The figures as Markdown, put between two markers of a page that people wrote."""
+"""Writes the figures as Markdown between two markers of a hand-written page."""
 
 from __future__ import annotations
 
@@ -13,46 +13,47 @@ MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def write(page: Path, figures: dict[str, Any]) -> None:
-    """Replace what stands between the markers.
+    """Replace the text between the markers.
 
     Raises:
-        ValueError: the page has no markers.
+        ValueError: The page has no markers.
     """
     text = page.read_text(encoding="utf-8")
     if not MARKED.search(text):
         raise ValueError(f"{page} has no <!-- measured --> and <!-- end -->; add them")
-    made = MARKED.sub(lambda found: found.group(1) + markdown(figures) + found.group(2), text)
-    page.write_text(made, encoding="utf-8")
+    updated = MARKED.sub(lambda match: match.group(1) + markdown(figures) + match.group(2), text)
+    page.write_text(updated, encoding="utf-8")
 
 
 def markdown(figures: dict[str, Any]) -> str:
-    """Three tables: time, what is recorded and where it stops; drift; versions and notes."""
-    asked = figures["asked"]
+    """Render three tables: steps, drift, and versions with notes."""
+    plan = figures["asked"]
     lines = [
-        f"Measured {figures['date']} on {figures['machine']}: {asked['steps']} files, at most "
-        f"{asked['cap']:.0f} s a run. The unit of the ratios is a step of the bare engine (two "
+        f"Measured {figures['date']} on {figures['machine']}: {plan['steps']} files, at most "
+        f"{plan['cap']:.0f} s a run. The unit of the ratios is a step of the bare engine (two "
         f"activities of Temporal that do nothing): {figures['bare_ms']:.1f} ms. Server: "
         f"`{figures['server']}`.",
         "",
-        *_table(_STEPS, [_steps(name, one, figures) for name, one in _there(figures)]),
+        *_table(_STEPS, [_steps(name, measured, figures) for name, measured in _there(figures)]),
     ]
-    if asked["seeds"]:
-        rows = [_drift(name, one) for name, one in _there(figures)]
+    if plan["seeds"]:
+        rows = [_drift(name, measured) for name, measured in _there(figures)]
         lines += [
             "",
-            f"A model that drifts at {asked['rate']:.0%} of its calls, {ITEMS} items, "
-            f"{asked['seeds']} seeds:",
+            f"A model that drifts at {plan['rate']:.0%} of its calls, {ITEMS} items, "
+            f"{plan['seeds']} seeds:",
             "",
             *_table(_DRIFT, rows),
         ]
     rows = [
-        [ADAPTERS[name].title, _versions(one), ADAPTERS[name].note] for name, one in _there(figures)
+        [ADAPTERS[name].title, _versions(measured), ADAPTERS[name].note]
+        for name, measured in _there(figures)
     ]
     lines += ["", *_table(["", "versions", "how it is used"], rows)]
     lines += [
-        f"\nNot measured: {ADAPTERS[name].title}, for want of `{one['missing']}`."
-        for name, one in figures["runners"].items()
-        if "missing" in one
+        f"\nNot measured: {ADAPTERS[name].title}, for want of `{measured['missing']}`."
+        for name, measured in figures["runners"].items()
+        if "missing" in measured
     ]
     return "\n".join(lines) + "\n"
 
@@ -71,27 +72,31 @@ _DRIFT = ["", "items made, mean", "least", "made all", "model calls", "ended"]
 
 
 def _there(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    return [(name, one) for name, one in figures["runners"].items() if "missing" not in one]
+    return [
+        (name, measured)
+        for name, measured in figures["runners"].items()
+        if "missing" not in measured
+    ]
 
 
 def _steps(name: str, one: dict[str, Any], figures: dict[str, Any]) -> list[str]:
-    steps, unit, wanted = one["steps"], figures["bare_ms"], figures["asked"]["steps"]
-    kept = steps["bytes_all"] > 0
+    steps, unit, expected = one["steps"], figures["bare_ms"], figures["asked"]["steps"]
+    records = steps["bytes_all"] > 0
     comes = one.get("as_it_comes")
     return [
         ADAPTERS[name].title,
         f"{steps['first_ms']:.0f} · {steps['last_ms']:.0f}",
         f"{steps['first_ms'] / unit:.2f} · {steps['last_ms'] / unit:.2f}",
-        f"{_size(steps['bytes_first'])} · {_size(steps['bytes_last'])}" if kept else "nothing",
-        _size(steps["bytes_all"]) if kept else "nothing",
+        f"{_size(steps['bytes_first'])} · {_size(steps['bytes_last'])}" if records else "nothing",
+        _size(steps["bytes_all"]) if records else "nothing",
         _size(steps["prompt_last"]),
-        _far(comes, wanted) if comes else "no limit met",
-        _far(steps, wanted),
+        _far(comes, expected) if comes else "no limit met",
+        _far(steps, expected),
     ]
 
 
 def _far(steps: dict[str, Any], wanted: int) -> str:
-    """Where a run ended, and why."""
+    """Describe where a run ended, and why."""
     calls = f"{steps['calls']:,} calls"
     if steps["ended"] == "finished":
         runs = f" in {steps['runs']} runs" if steps["runs"] > 1 else ""
@@ -119,7 +124,7 @@ def _versions(one: dict[str, Any]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text of an error, made fit for a table."""
+    """Escape an error's text for a table cell."""
     short = " ".join(text.split()).replace("|", "/")
     return f"`{short[:120]}`" if short else "no reason given"
 

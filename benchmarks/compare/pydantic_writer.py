@@ -1,4 +1,4 @@
-"""The agent of Pydantic AI, which is the same on Temporal and on DBOS."""
+"""The Pydantic AI agent, shared by its runners on Temporal and on DBOS."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def agent(
 
 
 def limits(task: Task) -> UsageLimits | None:
-    """None leaves the 50 requests of a run as they are."""
+    """Return lifted limits; None keeps the default of 50 requests per run."""
     return UsageLimits(request_limit=None) if task.lifted else None

@@ -1,4 +1,4 @@
-"""What an adapter is asked for, what it gives back, and the tool that its agent has."""
+"""An adapter's task and outcome, and its agent's tool."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pathlib import Path
 SYSTEM = "You are an agent. Write the files you are asked for, one tool call at a time."
 TOOL = "Write a text file; an existing one is replaced. Folders on the way are made."
 KEY = "none"
-"""The endpoint takes any."""
+"""The endpoint accepts any."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run of an agent, until it ends by itself, is ended by a limit, or the time is up."""
+    """One run of an agent, until it ends, a limit ends it, or time is up."""
 
     base_url: str
-    """Of the endpoint."""
+    """Address of the endpoint."""
     model: str
-    """Name by which the endpoint knows which behaviour is asked for, and by whom."""
+    """Selects the endpoint's behaviour and identifies the run."""
     prompt: str
     folder: str
     """Scratch folder of this run."""
@@ -30,36 +30,36 @@ class Task:
     lifted: bool = False
     """Whether the runner's own limit of turns is raised out of the way."""
     cap: float = 60.0
-    """Seconds after which the run is given up."""
+    """Time limit of the run in seconds."""
     items: int = 0
-    """Size of the scope, where there is one: `item_01.md` and so on are to be made."""
+    """Size of the scope, if there is one: `item_01.md` and so on are to be written."""
 
     @property
     def files(self) -> Path:
-        """Where the agent's tool writes."""
+        """Folder that the agent's tool writes to."""
         return Path(self.folder) / "files"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run went. What it took is measured at the endpoint."""
+    """How a run went. Its cost is measured at the endpoint."""
 
     ended: str
     """`finished`, `stopped` or `time`."""
     error: str = ""
-    """Type and text of what stopped it."""
+    """Type and text of the error that stopped it."""
     recorded: list[tuple[int, int]] = field(default_factory=list)
-    """Bytes of history or database after so many model calls, in order."""
+    """Pairs of model calls so far and bytes of history or database, in order."""
     store: int = 0
-    """Bytes of any other store, at the end."""
+    """Bytes of any other store at the end."""
     runs: int = 1
-    """Runs of the workflow's chain."""
+    """Number of runs in the workflow's chain."""
     made: dict[str, str] | None = None
-    """Files by path, where they are not in the task's folder."""
+    """Files by path, if they are not in the task's folder."""
 
 
 def write_file(files: Path, path: str, content: str) -> str:
-    """The tool: what it does and says is the same for every runner that has none of its own."""
+    """The tool, with the same behaviour for every runner without its own file tools."""
     target = files / path.lstrip("/")
     if not target.resolve().is_relative_to(files.resolve()):
         return f"Error: {path} is outside the folder."
@@ -69,7 +69,7 @@ def write_file(files: Path, path: str, content: str) -> str:
 
 
 def failed(error: BaseException) -> Outcome:
-    """The outcome of a run that this error ended: its innermost cause names the reason."""
+    """Return the outcome of a run that the error ended, with its innermost cause."""
     while error.__cause__ is not None:
         error = error.__cause__
     kind = getattr(error, "type", None) or type(error).__name__
@@ -77,7 +77,7 @@ def failed(error: BaseException) -> Outcome:
 
 
 class Gauge:
-    """Size of a SQLite database as a run goes on, looked at now and then."""
+    """Records the size of a SQLite database at intervals during a run."""
 
     def __init__(self, database: Path, every: int) -> None:
         self._database = database
@@ -92,7 +92,7 @@ class Gauge:
             self.look()
 
     def look(self) -> None:
-        """Note the size: all pages, those in the write-ahead log included."""
+        """Record the size: all pages, including those in the write-ahead log."""
         with closing(sqlite3.connect(self._database)) as database:
             pages, size = (
                 database.execute(f"PRAGMA {name}").fetchone()[0]
@@ -102,7 +102,7 @@ class Gauge:
 
 
 def tool(task: Task, gauge: Gauge | None = None) -> Callable[[str, str], str]:
-    """`write_file` of this task's folder, with the name and words that the model is shown."""
+    """Return `write_file` for this task's folder, with its name and docstring for the model."""
 
     def bound(path: str, content: str) -> str:
         if gauge is not None:
@@ -118,7 +118,7 @@ _current: list[Task] = []
 
 
 def begin(task: Task) -> None:
-    """Make this the task of the process, for runners whose agents are made on import."""
+    """Set the task of this process, for runners whose agents are created on import."""
     _current[:] = [task]
 
 
@@ -127,7 +127,7 @@ def current() -> Task:
 
 
 def quiet() -> None:
-    """No runner reports home or traces."""
+    """Disable telemetry and tracing of all runners."""
     os.environ |= {
         "OPENAI_AGENTS_DISABLE_TRACING": "1",
         "LANGSMITH_TRACING": "false",

@@ -1,4 +1,4 @@
-"""What the runners on Temporal share: the server, the wait for the end, and the history."""
+"""Shared by the runners on Temporal: the server, the wait for the end, and the history."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from engine.development import development_server
 QUEUE = "compare"
 WORKFLOW = "run"
 FAILING = 5
-"""Seconds of failing workflow tasks after which nothing else is expected."""
+"""Seconds of failing workflow tasks after which a run is given up."""
 
 
 @asynccontextmanager
 async def connected(plugins: Sequence[Plugin]) -> AsyncIterator[Client]:
-    """A client with these plugins of the server that all runners here have."""
+    """Start a server and yield a client with these plugins."""
     async with development_server(ui=False) as running:
         yield await Client.connect(running.address, plugins=plugins)
 
@@ -29,13 +29,13 @@ async def connected(plugins: Sequence[Plugin]) -> AsyncIterator[Client]:
 async def ended(
     client: Client, handle: WorkflowHandle[Any, Any], task: Task, model: str
 ) -> Outcome:
-    """The workflow's outcome.
+    """Wait for the workflow's end and return its outcome.
 
     Args:
-        client: Of its server.
-        handle: Of its workflow.
-        task: Says how long to wait.
-        model: Type of the activity that calls the model, or the part of it that names it.
+        client: Client of its server.
+        handle: Handle of the workflow.
+        task: Has the time limit.
+        model: Type of the activity that calls the model, or a part of it.
     """
     outcome = Outcome("finished")
     try:
@@ -54,11 +54,11 @@ async def ended(
 
 
 class TaskFails(Exception):
-    """The workflow has not ended, but its task fails and is tried again for ever."""
+    """The workflow has not ended, but its task fails and is retried for ever."""
 
 
 async def _result(handle: WorkflowHandle[Any, Any]) -> None:
-    """Wait for the result, or raise TaskFails."""
+    """Wait for the result. Raises TaskFails."""
     waiting = asyncio.ensure_future(handle.result())
     failing = 0
     try:
@@ -73,7 +73,7 @@ async def _result(handle: WorkflowHandle[Any, Any]) -> None:
 
 
 async def _failure(handle: WorkflowHandle[Any, Any]) -> str:
-    """Type of the error in the last failed workflow task, with its text."""
+    """Return type and text of the error in the last failed workflow task."""
     for event in reversed((await handle.fetch_history()).events):
         failure = event.workflow_task_failed_event_attributes.failure
         if failure.message:
@@ -82,7 +82,7 @@ async def _failure(handle: WorkflowHandle[Any, Any]) -> str:
 
 
 async def history(client: Client, workflow: str, model: str) -> tuple[list[tuple[int, int]], int]:
-    """Bytes of history by model calls, over all runs of the chain, and how many runs there are."""
+    """Return bytes of history by model calls over all runs of the chain, and the number of runs."""
     runs = await chain(client, workflow)
     recorded: list[tuple[int, int]] = []
     size = 0

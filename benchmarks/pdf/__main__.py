@@ -1,8 +1,8 @@
-"""`python -m benchmarks.pdf FOLDER [--engines …] [--write FILE]`: engines that read PDFs, compared.
+"""`python -m benchmarks.pdf FOLDER [--engines …] [--write FILE]`: compares engines that read PDFs.
 
-Each engine reads each PDF of the corpus in a process of its own, and what comes is compared with
-the words that pdftotext finds. Needed are Debian's `apt-get`, its package poppler-utils, and the
-engines of `requirements.in`; one that is not there has failed in every row.
+Each engine reads each PDF of the corpus in its own process, and the text is compared with the words
+that pdftotext finds. Requires Debian's `apt-get`, its package poppler-utils, and the engines of
+`requirements.in`; a missing engine counts as failed in every row.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from benchmarks.pdf.likeness import Likeness, likeness
 _MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 REFERENCE = "pdftotext"
 SECONDS = 300
-"""That an engine has for one PDF."""
+"""Time limit of an engine per PDF."""
 OWN = "longhaul"
 MOST_SAID = 150
-"""Characters in the table of what is said of a PDF."""
+"""Characters shown of the warnings about a PDF."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What an engine made of a PDF; without pages it failed."""
+    """An engine's result for a PDF; no pages if it failed."""
 
     pages: list[str] | None
     seconds: float
@@ -52,14 +52,16 @@ def main() -> None:
     )
     options.add_argument("--only", default="", help="part of the names of the PDFs to read")
     options.add_argument("--write", type=Path, help="put the tables into this page")
-    asked = options.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    rows = [sample for sample in samples() if asked.only in sample.name]
-    figures = {engine: measure(engine, rows, asked.folder) for engine in asked.engines}
+    arguments = options.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    rows = [sample for sample in samples() if arguments.only in sample.name]
+    figures = {engine: measure(engine, rows, arguments.folder) for engine in arguments.engines}
     text = f"{_summary(figures)}\n\n{_each(rows, figures.get(OWN, []))}"
-    if asked.write:
-        page = asked.write.read_text()
-        asked.write.write_text(_MARKED.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", page))
+    if arguments.write:
+        page = arguments.write.read_text()
+        arguments.write.write_text(
+            _MARKED.sub(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", page)
+        )
     else:
         print(text)
 
@@ -67,23 +69,23 @@ def main() -> None:
 def measure(
     engine: str, rows: Iterable[Sample], folder: Path
 ) -> list[tuple[Likeness | None, Result]]:
-    """The likeness to the reference of what the engine reads, for each PDF."""
-    found = []
+    """Compare what the engine reads with the reference, for each PDF."""
+    results = []
     for sample in rows:
         path = fetch(sample, folder)
         right = _read(REFERENCE, path, folder)
         ours = _read(engine, path, folder)
         same = None if ours.pages is None else likeness(right.pages or [], ours.pages)
-        found.append((same, ours))
+        results.append((same, ours))
         print(f"{engine:24} {sample.name:50} {same or ours.why}", file=sys.stderr, flush=True)
-    return found
+    return results
 
 
 def _read(engine: str, path: Path, folder: Path) -> Result:
-    """By a process of its own; kept, but for what changes here."""
-    kept = folder / "texts" / f"{engine}+{path.parent.name}+{path.name}.json"
-    if kept.exists() and engine != OWN:
-        return Result(**json.loads(kept.read_text()))
+    """Read in a separate process; cached, except for our own engine."""
+    cached = folder / "texts" / f"{engine}+{path.parent.name}+{path.name}.json"
+    if cached.exists() and engine != OWN:
+        return Result(**json.loads(cached.read_text()))
     begun = _processor_seconds()
     command = [sys.executable, "-m", "benchmarks.pdf.engines", engine, str(path)]
     try:
@@ -93,13 +95,13 @@ def _read(engine: str, path: Path, folder: Path) -> Result:
     except subprocess.TimeoutExpired:
         pages, failed = None, f"more than {SECONDS} s"
     result = Result(pages, _processor_seconds() - begun, "" if pages is not None else failed)
-    kept.parent.mkdir(exist_ok=True)
-    kept.write_text(json.dumps(result.__dict__))
+    cached.parent.mkdir(exist_ok=True)
+    cached.write_text(json.dumps(result.__dict__))
     return result
 
 
 def _processor_seconds() -> float:
-    """That ended children have used so far: other work on the machine makes no difference."""
+    """Return CPU seconds of ended children, which other load on the machine does not affect."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -110,14 +112,14 @@ def _summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) -> str:
         "| failed | seconds, all |",
         "|---|---|---|---|---|---|---|",
     ]
-    for engine, found in figures.items():
-        same = [likeness for likeness, _ in found if likeness is not None]
-        shares = [likeness.share for likeness in same] + [0.0] * (len(found) - len(same))
+    for engine, results in figures.items():
+        same = [likeness for likeness, _ in results if likeness is not None]
+        shares = [likeness.share for likeness in same] + [0.0] * (len(results) - len(same))
         lines.append(
             f"| {engine} | {100 * fmean(shares):.1f} % | {sum(share < 0.98 for share in shares)} "
             f"| {100 * fmean(likeness.order for likeness in same):.1f} % "
             f"| {fmean(likeness.run_together for likeness in same):.1f} "
-            f"| {len(found) - len(same)} | {sum(result.seconds for _, result in found):.0f} |"
+            f"| {len(results) - len(same)} | {sum(result.seconds for _, result in results):.0f} |"
         )
     return "\n".join(lines)
 

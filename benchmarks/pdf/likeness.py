@@ -1,4 +1,4 @@
-"""How much of one text is in another, by words: all of them, in order, and run together."""
+"""Compares two texts by words: shared ones, their order, and words run together."""
 
 import re
 import unicodedata
@@ -6,20 +6,19 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
-# Scripts that put no space between words are compared letter by letter.
+# Scripts without spaces between words are compared letter by letter.
 _UNSPACED = (
     r"\u0590-\u08ff\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af"
     r"\uf900-\ufaff"
 )
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _LINE_END = re.compile(r"(?<=\w)[-\u00ad\u2010\ufffe\x02][ \t]*\r?\n\s*(?=\w)")
-# Marks of direction and points of Arabic and Hebrew, which one engine puts before a letter and
-# another behind it.
+# Direction marks, and Arabic and Hebrew points, which engines put before or after a letter.
 _SIGNS = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe]")
 
 
 def words(pages: list[str]) -> list[str]:
-    """Without what is layout: case, ligatures, hyphens, points."""
+    """Split into words, ignoring layout: case, ligatures, hyphens, points."""
     text = "\n".join(pages)
     text = _SIGNS.sub("", _LINE_END.sub("", text))
     text = unicodedata.normalize("NFKD", text)
@@ -31,11 +30,11 @@ def words(pages: list[str]) -> list[str]:
 class Likeness:
     words: int
     share: float
-    """Of the reference's words, those that are there, each as often."""
+    """Fraction of the reference's words that are found, counted with repetitions."""
     order: float
-    """Of the reference's pairs of neighbours, those that are neighbours here."""
+    """Fraction of the reference's neighbouring pairs that are neighbours here."""
     run_together: float
-    """In 1,000 words, those that are several words of the reference without a space."""
+    """Words per 1,000 that are several words of the reference without a space."""
 
 
 def likeness(reference: list[str], pages: list[str]) -> Likeness:
@@ -55,8 +54,7 @@ def _share(right: Counter, ours: Counter) -> float:  # type: ignore[type-arg]
 
 
 def _is_glued(word: str, known: set[str]) -> bool:
-    """Whether it is made of two or more known words of at least three letters, or of at least
-    four of any length."""
+    """Return whether the word is a sequence of known words, each of at least two letters."""
     best: list[int | None] = [0] + [None] * len(word)
     for end in range(1, len(word) + 1):
         counts = [

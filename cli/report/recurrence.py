@@ -24,15 +24,15 @@ def find_habits(
     *,
     job: str = "",
 ) -> list[Habit]:
-    """What was refused or corrected again and again, the most frequent first.
+    """Return what was refused or corrected repeatedly, most frequent first.
 
     Args:
-        rows: Traces of the jobs that are compared.
-        learned: The newest revisions of guards: what one refuses, or would, counts for the pattern
-            that led to it.
-        ended: When other jobs of the same kind ended, in which there may be no trace; epoch
-            seconds by job.
-        job: Whose report it is; with it only patterns of several jobs, or of this one, are told.
+        rows: Traces of the compared jobs.
+        learned: Newest revisions of guards; what a guard refuses, or would, counts for the pattern
+            it came from.
+        ended: End times of jobs of the same kind, which may have no traces; epoch seconds by job.
+        job: The job the report is about; if set, only patterns of several jobs or of this one are
+            returned.
     """
     newest = {row.job: row.at for row in sorted(rows, key=lambda row: row.at)}
     order = sorted({**newest, **ended}.items(), key=lambda item: (item[1], item[0]))

@@ -1,4 +1,4 @@
-"""The runners, each used as its documentation says, and what it does otherwise than the others.
+"""The runners, each used as documented, and how they differ.
 
 Each has a module of its name with `async def run(task: Task) -> Outcome`.
 """
@@ -14,10 +14,10 @@ class Adapter:
 
     title: str
     packages: tuple[str, ...]
-    """Distributions it needs; their versions are told."""
+    """Required distributions, shown with their versions."""
     note: str
     limited: bool = False
-    """Whether it has a limit of its own on the length of a run, which `Task.lifted` raises."""
+    """Whether it limits the length of a run, unless `Task.lifted` raises the limit."""
 
 
 ADAPTERS = {
@@ -76,4 +76,4 @@ ADAPTERS = {
         "`run_deep_agent` continues as new between turns; this is one long turn.",
     ),
 }
-"""In the order in which they are run and shown."""
+"""In the order of running and showing."""

@@ -34,5 +34,5 @@ async def run(task: Task) -> Outcome:
         except Exception as error:
             outcome = failed(error)
         gauge.look()
-    # Checkpoints are written behind the run, so sizes on the way tell nothing.
+    # Checkpoints are written behind the run, so intermediate sizes mean nothing.
     return Outcome(outcome.ended, outcome.error, [(0, 0), gauge.recorded[-1]])

@@ -50,6 +50,6 @@ async def run(task: Task) -> Outcome:
     store = open_checkpoints(root, WORKFLOW)
     store.pack()
     files = Snapshot.load(store, checkpoint).files
-    made = {one.path: files.read_entry(one).decode() for one in files.walk("output")}
+    outputs = {entry.path: files.read_entry(entry).decode() for entry in files.walk("output")}
     size = sum(file.stat().st_size for file in store.path.rglob("*") if file.is_file())
-    return Outcome(ended, error, recorded, size, runs, made)
+    return Outcome(ended, error, recorded, size, runs, outputs)

@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
 
 PATIENCE = timedelta(seconds=60)
 MANY = 1_000_000
-"""Turns, where the limit is lifted."""
+"""Maximum of turns when the limit is lifted."""
 
 
 @activity.defn(name="write_file")

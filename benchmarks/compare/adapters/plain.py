@@ -53,8 +53,8 @@ async def _loop(client: AsyncOpenAI, task: Task) -> None:
             return
         for call in reply.tool_calls:
             if call.type == "function":
-                told = _called(write, call.function.name, call.function.arguments)
-                messages.append({"role": "tool", "tool_call_id": call.id, "content": told})
+                result = _called(write, call.function.name, call.function.arguments)
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
 
 def _called(write: Any, name: str, arguments: str) -> str:
