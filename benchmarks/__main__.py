@@ -1,5 +1,5 @@
-"""`python -m benchmarks [--long] [--json FILE]`: a step of a job against the bare engine, and how
-many model calls the rhythm takes."""
+"""`python -m benchmarks [--long] [--json FILE]`: compares a step of a job with the bare engine,
+and counts the model calls of a job."""
 
 from __future__ import annotations
 

@@ -47,13 +47,13 @@ class JobRun:
     cpu: list[float]
     """CPU milliseconds of this process between requests."""
     megabytes: float
-    """Peak memory of this process, which is client and worker in one."""
+    """Peak memory of this process, which is both Temporal client and worker."""
     replay_seconds: float
     """Replay time of the longest run, which is the delay of a resume."""
 
     @property
     def first_tenth_cpu(self) -> float:
-        """Median over the first steps; steps between runs of the chain do not affect it."""
+        """Median of the first steps, unaffected by starts and ends of runs."""
         return median(self.cpu[: max(1, len(self.cpu) // 10)])
 
     @property

@@ -103,7 +103,7 @@ def _unbegun_reason(status: dict[str, Any]) -> str:
     if error:
         how = "failed" if status.get("status") == "failed" else "ended"
         return f"job {job} {how} before its first checkpoint: {error}"
-    return f"job {job} has not begun yet; `starter.py show {job}` tells how it stands"
+    return f"job {job} has not begun yet; `starter.py show {job}` shows its state"
 
 
 def parse_moment(text: str) -> int | None:

@@ -91,7 +91,7 @@ def tools(
     try:
         equipment = tool_listing.agent_tools(agent)
     except ConfigError as problem:
-        raise UserError(f"{problem} (`starter.py config check` tells all that is wrong)") from None
+        raise UserError(f"{problem} (`starter.py config check` shows all that is wrong)") from None
     if json:
         print_json(asdict(equipment))
         return OK

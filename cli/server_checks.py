@@ -47,7 +47,7 @@ async def check_attributes(client: Client) -> Check:
             request, timeout=CHECK_TIMEOUT
         )
     except RPCError as error:
-        return Check(name, True, f"not checked, the server does not tell ({error.message})")
+        return Check(name, True, f"not checked, the server does not list them ({error.message})")
     known = registered.custom_attributes
     missing = [attribute for attribute in NAMES if attribute not in known]
     keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
@@ -143,7 +143,7 @@ async def check_pinned_jobs(client: Client) -> Check:
             version = job.typed_search_attributes.get(PINNED_TO) or ""
             jobs.setdefault((job.task_queue, version), []).append(job.id)
     except RPCError as error:
-        return Check(name, True, f"not checked, the server does not tell ({error.message})")
+        return Check(name, True, f"not checked, the server does not list them ({error.message})")
     polled = set()
     for queue in {queue for queue, _ in jobs}:
         pollers = (await _describe_queue(client, queue)).pollers

@@ -1,4 +1,4 @@
-"""What a phase changed in the files, as text of a bounded size."""
+"""Renders a phase's changes to files as text of bounded size."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _INLINE = {
     **dict.fromkeys(("python", "sh", "bash", "dash", "zsh"), _CODE),
     **dict.fromkeys(("node", "perl", "ruby", "php", "deno"), _CODE_OF_OTHERS),
 }
-"""Options by which a program takes code from its command line."""
+"""Options that pass code on a program's command line."""
 MODULES = frozenset({"pytest", "unittest", "coverage", "nose2", "tox", "nox"})
 """Runners that are started with `python -m`."""
 MAX_XML = 50_000_000

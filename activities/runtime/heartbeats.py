@@ -103,7 +103,7 @@ async def check_still_wanted() -> None:
     """Stop if this attempt was given up long ago; call it just before anything that costs money.
 
     A worker that was frozen wakes with several attempts that others have long finished, since the
-    server filled its open polls. Only an attempt that starts late asks the server.
+    server filled its open polls. Only an attempt that gets here late asks the server.
 
     Raises:
         AttemptSuperseded: Nobody waits for the result of this attempt.

@@ -70,7 +70,7 @@ class ForkOrigin:
 
 
 async def no_such_job(client: Client, root: Root, job: str) -> ConfigError:
-    """Return the error for a missing job, listing jobs here. Raises RPCError."""
+    """Return why the job cannot be forked, with known jobs. Raises RPCError if it stays unknown."""
     if record := find_forgotten(root, job):
         return ConfigError(f"fork: {record.message}")
     try:

@@ -153,7 +153,6 @@ class RelationalStore:
         with _opening:
             # An open engine still writes to a file that was removed or replaced, where nobody would
             # see the data.
-            # its place, and nobody else would ever see them.
             opened = _engines.get(self.address)
             if opened and opened[1] != self._file_identity():
                 self._dispose_engine()

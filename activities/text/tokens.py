@@ -34,7 +34,6 @@ def encoding_name(model: str) -> str:
 def _load_encoding(name: str) -> bpe_openai.Encoding:
     # Loaded on first use: it loads all vocabularies, a fifth of the whole start-up time, and most
     # commands count no tokens.
-    # most commands count nothing.
     return importlib.import_module("bpe_openai").get_encoding(name)
 
 

@@ -8,7 +8,7 @@ from config.schema.agent import AgentConfig, ConfigError
 
 
 def tools_by_name(config: AgentConfig) -> dict[str, Tool]:
-    """Map names to the tools a configuration may name; MCP tools win over the registry's."""
+    """Return all tools a configuration may name, by name; those of the registry come first."""
     return REGISTRY | {tool.name: tool for tool in _server_tools(config)}
 
 

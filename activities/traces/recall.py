@@ -47,9 +47,7 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             is_wanted=lambda row: row.job != reader.job and _is_lesson(row),
             seconds=STORE_SECONDS,
         )
-        # Show repeated refusals once. A refusal that occurred only once is no lesson for other
-        # jobs.
-        # no lesson to another job.
+        # Show repeated refusals once; one that occurred only once is no lesson for other jobs.
         alike = Counter(map(_trace_texts, traces))
         once: dict[tuple[str, ...], Row[Any]] = {}
         for row in traces:

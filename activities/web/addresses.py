@@ -22,7 +22,6 @@ _PORTS = (80, 443)
 _FREE_PORTS = 1024
 # Python counts these as public: protocol assignments, including one cloud's metadata service,
 # another cloud's host, and documentation addresses.
-# another cloud's host, documentation.
 _SPECIAL4 = (IPv4Network("192.0.0.0/24"), IPv4Network("168.63.129.16/32"))
 _SPECIAL6 = IPv6Network("3fff::/20")
 _GLOBAL = IPv6Network("2000::/3")

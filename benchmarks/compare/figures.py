@@ -26,7 +26,7 @@ class Steps:
     seconds: float
     ms: float
     first_ms: float
-    """Of the first tenth."""
+    """Milliseconds per step in the first tenth."""
     last_ms: float
     bytes_first: float
     """Recorded per step in the first tenth."""
@@ -40,7 +40,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Drifted:
-    """The runs of a drifting model."""
+    """Results of the drifting model's runs."""
 
     seeds: int
     made: float

@@ -28,7 +28,7 @@ class Task:
     """Scratch folder of this run."""
     steps: int
     lifted: bool = False
-    """Whether the runner's own limit of turns is raised out of the way."""
+    """Whether to disable the runner's own limit of turns."""
     cap: float = 60.0
     """Time limit of the run in seconds."""
     items: int = 0

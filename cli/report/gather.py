@@ -63,7 +63,7 @@ class StoreReader:
             return work(Root.open(workspaces_root(), create=False))
         except (StoreUnavailableError, RootError, ConfigError) as error:
             self.remarks.append(
-                f"Not all traces, and what is told by them, could be read: {safe_line(error)}"
+                f"Not all traces, and mistakes found from them, could be read: {safe_line(error)}"
             )
             return []
 

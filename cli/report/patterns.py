@@ -84,7 +84,7 @@ def repeated_refusals(rows: Sequence[RefusalLine]) -> Pattern:
         figure=f"{len(often)} kinds came {OFTEN} times or more",
         found=bool(often),
         meaning=(
-            "A refusal is a lesson once; the same one again means that the message does not tell "
+            "A refusal is a lesson once; the same one again means that the message does not show "
             "the agent what to do instead, or that its prompt asks for what is refused."
         ),
         details=[

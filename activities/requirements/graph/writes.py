@@ -77,7 +77,7 @@ def _put_requirement(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
         raise StoreRefusedError(
             f"Requirement {values['id']} is in the graph already, made by the job "
             f"{other.get(JOB)}, and says something else: {str(other.get('text'))[:300]!r}. Give "
-            "the id and the text as take_requirement tells them, or yours an id of its own."
+            "the id and the text as take_requirement shows them, or another id to yours."
         )
     return []
 

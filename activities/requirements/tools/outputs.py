@@ -151,7 +151,7 @@ def collect_decisions(context: ToolContext) -> str:
                 context.root, context.config.graph_schema, every, context.heartbeat
             )
     except (StoreUnavailableError, GraphUnavailableError) as error:
-        remarks.append(f"What is in the graph is not told, since it does not answer: {error}")
+        remarks.append(f"The graph does not answer, so what it has is not shown: {error}")
     except GraphQueryError as error:
         raise ToolError(f"The graph refused it: {error}") from None
     content = [_decision_entry(each, known) for each in decisions]
