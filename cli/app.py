@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typer.exceptions import Abort, TyperException
 from cli import (
     commands_config,
     commands_forget,
+    commands_init,
     commands_inspect,
     commands_learn,
     commands_report,
@@ -20,7 +22,16 @@ from cli import (
     commands_run,
     commands_steer,
 )
-from cli.output import FAILED, MISTAKE, OK, UserError, print_note, show_anything, write_error
+from cli.output import (
+    FAILED,
+    MISTAKE,
+    OK,
+    UserError,
+    name_program,
+    print_note,
+    show_anything,
+    write_error,
+)
 from config.schema.agent import ConfigError
 from engine import logs
 from engine.errors import SetupError
@@ -59,6 +70,7 @@ for module in (
     commands_learn,
     commands_requirements,
     commands_config,
+    commands_init,
     commands_forget,
 ):
     module.add_to(app)
@@ -71,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Command line without the program's name; None for the process's own.
     """
     show_anything()
+    _name_commands(app)
     try:
         code = _run_reporting_errors(arguments)
     except BrokenPipeError:
@@ -90,6 +103,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with suppress(OSError):  # this message may be unwritable too
         print_note(f"error: the output cannot be written: {error.strerror}")
     return MISTAKE
+
+
+def _name_commands(group: typer.Typer) -> None:
+    """Let the help name commands as this process was called."""
+    info = group.info
+    for attribute in ("name", "help"):
+        if isinstance(text := getattr(info, attribute), str):
+            setattr(info, attribute, name_program(text))
+    for command in group.registered_commands:
+        text = command.help or inspect.getdoc(command.callback) or ""
+        command.help = name_program(text)
+    for inner in group.registered_groups:
+        if inner.typer_instance:
+            _name_commands(inner.typer_instance)
 
 
 def _run_reporting_errors(arguments: Sequence[str] | None) -> int:

@@ -9,7 +9,7 @@ import typer
 
 from cli import view
 from cli.options import Json
-from cli.output import FAILED, OK, UserError, print_json, print_note, print_result
+from cli.output import FAILED, OK, UserError, print_advice, print_json, print_note, print_result
 from config.editor_schemas import Kind, file_schema
 from config.loader import agent_names
 from config.schema.agent import ConfigError
@@ -45,7 +45,7 @@ def check(
     for finding in config_checks.check_configuration(agents or (), root=workspaces_root()):
         findings.append(finding)
         if not json:
-            print_result(finding.as_line())
+            print_advice(finding.as_line())
     if json:
         print_json([finding.as_json() for finding in findings])
     return OK if all(finding.ok for finding in findings) else FAILED
@@ -100,6 +100,9 @@ def tools(
         for line in view.table_lines([entry.as_row() for entry in offered], tool_listing.OFFERED):
             print_result(f"  {line}")
         print_result("")
+    print_note(f"the agent {agent} is {equipment.file}")
+    for guard, path in equipment.guard_files.items():
+        print_note(f"the guard {guard} is in {path}")
     for server in equipment.servers:
         print_note(
             f"the tools of the MCP server {server} are known when a job starts, which asks it"

@@ -16,7 +16,16 @@ from cli.check import Check
 from cli.forgotten import forgotten_notice
 from cli.jobs import JobView, list_jobs, view_job
 from cli.options import Job, Json
-from cli.output import FAILED, OK, UserError, print_json, print_note, print_result, run_async
+from cli.output import (
+    FAILED,
+    OK,
+    UserError,
+    print_advice,
+    print_json,
+    print_note,
+    print_result,
+    run_async,
+)
 from engine.connection import connect_client
 
 if TYPE_CHECKING:
@@ -265,7 +274,7 @@ def doctor(
         async for check in examined:
             results.append(check)
             if not json:
-                print_result(check.as_line())
+                print_advice(check.as_line())
         return results
 
     results = run_async(run_checks())

@@ -18,8 +18,9 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import check_servers
 from activities.toolkit.registry import Tool
 from config.guard_files import read_guards
+from config.layers import SHIPPED, configuration_layers
 from config.learned_guards import LearnedGuards
-from config.loader import SHIPPED, agent_names, extended_by, load_agent
+from config.loader import agent_file, agent_names, extended_by, load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.guards import Guard
 from config.templates import read_prompt
@@ -82,12 +83,13 @@ def check_configuration(
         yield (finding := _check_agent(name, folder))
         reported.add(finding.problem)
     if not names:
-        for path, read in _shared_files(folder):
-            try:
-                read(path)
-            except ConfigError as problem:
-                if str(problem) not in reported:
-                    yield Finding(str(path.relative_to(folder)), problem=str(problem))
+        for layer in configuration_layers(folder).folders:
+            for path, read in _shared_files(layer):
+                try:
+                    read(path)
+                except ConfigError as problem:
+                    if str(problem) not in reported:
+                        yield Finding(str(path.relative_to(layer)), problem=str(problem))
     if root is not None:
         yield from _check_learned_guards(root)
 
@@ -99,7 +101,7 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
         ConfigError: Something is wrong; the message says what and where.
     """
     config = load_agent(name, folder=folder)
-    agent_file = folder / "agents" / name / "agent.yaml"
+    source = agent_file(name, folder)
     try:
         check_servers(config)
         check_prices(config)
@@ -107,11 +109,11 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
         _check_folders(config)
         _check_guards(config)
         if config.reviewer:
-            _check_reviewer(config.reviewer, agent_file)
+            _check_reviewer(config.reviewer, source)
         tools, reviews = _agent_tools(config)
         return ResolvedAgent(config, tools, _tool_routes(config, tools), reviews)
     except ConfigError as problem:
-        raise ConfigError(str(problem).replace(f"agent {name}: ", f"{agent_file}: ", 1)) from None
+        raise ConfigError(str(problem).replace(f"agent {name}: ", f"{source}: ", 1)) from None
 
 
 def check_start(config: AgentConfig) -> None:
@@ -166,11 +168,11 @@ def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
         )
 
 
-def _check_reviewer(reviewer: AgentConfig, agent_file: Path) -> None:
+def _check_reviewer(reviewer: AgentConfig, source: Path) -> None:
     try:
         reviewer_tools(reviewer)
     except ConfigError as problem:
-        raise ConfigError(f"{agent_file}: review.agent: {problem}") from None
+        raise ConfigError(f"{source}: review.agent: {problem}") from None
 
 
 def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
@@ -198,7 +200,9 @@ def _check_agent(name: str, folder: Path) -> Finding:
         resolved, above = resolve_agent(name, folder), extended_by(name, folder)
     except ConfigError as problem:
         return Finding(name, problem=str(problem))
+    source = agent_file(name, folder)
     data = {
+        "file": str(source),
         "extends": above[0] if above else None,
         "model": resolved.config.model.name,
         "tools": len(resolved.tools),
@@ -210,6 +214,8 @@ def _check_agent(name: str, folder: Path) -> Finding:
         f"{len(resolved.tools)} tools"
         + (" and those of its servers" if resolved.config.mcp else ""),
     ]
+    if configuration_layers(folder).is_own(source):
+        parts.append(str(source))
     return Finding(name, ", ".join(parts), data=data)
 
 

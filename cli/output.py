@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
+import re
 import sys
 from collections.abc import Coroutine
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -22,6 +24,9 @@ FAILED = 1
 MISTAKE = 2
 """The user's mistake, or no server."""
 
+INSTALLED = "longhaul"
+"""The command that an installed package has; in a checkout it is `starter.py`."""
+_CHECKOUT = re.compile(r"(?:python )?\b(?P<name>starter|worker)\.py\b")
 T = TypeVar("T")
 
 
@@ -57,14 +62,28 @@ def write_error(more: str = "") -> OSError | None:
     return None
 
 
+def name_program(text: str) -> str:
+    """The text with our commands by the names that this process was called by."""
+    if Path(sys.argv[0]).stem != INSTALLED:
+        return text
+    return _CHECKOUT.sub(
+        lambda found: INSTALLED if found["name"] == "starter" else f"{INSTALLED}-worker", text
+    )
+
+
 def print_result(text: str) -> None:
     """Print a line of the result unformatted: no markup, no wrapping."""
     print(escape_controls(text))
 
 
+def print_advice(text: str) -> None:
+    """A line of a result in which commands of ours may be named."""
+    print_result(name_program(text))
+
+
 def print_note(text: str) -> None:
-    """Print a line that is not part of the result."""
-    print(escape_controls(text), file=sys.stderr)
+    """A line that is not part of the result."""
+    print(escape_controls(name_program(text)), file=sys.stderr)
 
 
 def escape_controls(text: str) -> str:

@@ -14,6 +14,7 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
 from cli.config_checks import resolve_agent
+from config.loader import agent_file, guard_sources
 from config.schema.agent import AgentConfig
 from config.schema.guards import Guard, HookEvent
 from protocol.tools import ToolRoute
@@ -64,7 +65,11 @@ class AgentTools:
     kinds: dict[str, list[ToolListing]]
     """Tools per kind of phase; for a reviewer, those of a review."""
     servers: list[str]
-    """MCP servers, whose tools are added in tactical phases."""
+    """MCP servers, whose tools come on top in tactical phases."""
+    file: str
+    """Where the agent comes from."""
+    guard_files: dict[str, str]
+    """Where each of its guards comes from."""
 
 
 def all_tools() -> list[ToolListing]:
@@ -95,7 +100,13 @@ def agent_tools(name: str) -> AgentTools:
             ]
             for kind, kind_offer in offers.items()
         }
-    return AgentTools(name, kinds, sorted(resolved.config.mcp))
+    return AgentTools(
+        name,
+        kinds,
+        sorted(resolved.config.mcp),
+        str(agent_file(name)),
+        {guard: str(path) for guard, path in guard_sources(name).items()},
+    )
 
 
 def _tool_listing(entry: Tool, route: ToolRoute, **of_agent: Any) -> ToolListing:

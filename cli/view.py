@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import project_view
-from cli.output import escape_controls
+from cli.output import escape_controls, name_program
 from protocol.requests import Usage
 
 BOXES = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"}
@@ -110,7 +110,7 @@ def waiting_line(waiting: dict[str, str] | None) -> str:
     if message and remedy and not message.endswith((".", "!", "?")):
         # What an endpoint said often ends without one.
         message += "."
-    text = f"{message} {remedy}".strip()
+    text = name_program(f"{message} {remedy}".strip())
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 

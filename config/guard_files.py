@@ -43,6 +43,11 @@ def load_guards(names: list[str], folders: list[Path]) -> list[Guard]:
     Raises:
         ConfigError: with file and line.
     """
+    return [guard for _, guard in locate_guards(names, folders)]
+
+
+def locate_guards(names: list[str], folders: list[Path]) -> list[tuple[Path, Guard]]:
+    """The same, each with its file. Raises ConfigError."""
     guards: dict[str, tuple[Path, Guard]] = {}
     for name in names:
         path = next((p for f in folders if (p := f / f"{name}.yaml").is_file()), None)
@@ -59,7 +64,7 @@ def load_guards(names: list[str], folders: list[Path]) -> list[Guard]:
                     "expected a name of its own"
                 )
             guards[guard.name] = (path, guard)
-    return [guard for _, guard in guards.values()]
+    return [*guards.values()]
 
 
 def read_guards(path: Path) -> list[tuple[int, Guard]]:

@@ -3,6 +3,10 @@
 An agent file is merged over the one it `extends` (another agent's name; without the key, the
 defaults): mappings key by key, lists and plain values replaced whole. Instructions of its own take
 the place of that agent's. Every error is a `ConfigError` that names the file and the key.
+
+What ships is the base. The folders of LONGHAUL_CONFIG lie above it (`config.layers`): a file of the
+same name takes the place of a weaker one; `defaults.yaml` and the graph's schema are merged, and an
+agent that extends its own name is merged over the weaker agent of that name.
 """
 
 from __future__ import annotations
@@ -16,15 +20,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from config.graph_files import extend_schema, load_graph_schema
-from config.guard_files import load_guards
+from config.guard_files import load_guards, locate_guards
+from config.layers import DEFAULTS, SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
+from config.schema.graph import GraphSchema
 from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_wordings
 from config.templates import read_instructions, read_prompt
 from config.yaml_files import explain_error, read_mapping, read_model
 from protocol.validation_errors import error_key, short_repr
 
-SHIPPED = Path(__file__).parent
 ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
     "LONGHAUL_MAX_MODEL_CALLS": "limits.phase.model_calls",
@@ -51,7 +56,20 @@ class _MergedFile:
 
 def agent_names(folder: Path = SHIPPED) -> list[str]:
     """Names of the agents that can be started, sorted."""
-    return sorted(path.parent.name for path in (folder / "agents").glob("*/agent.yaml"))
+    return _layer_agents(configuration_layers(folder))
+
+
+def _layer_agents(layers: Layers) -> list[str]:
+    return sorted(path.parent.name for path in layers.list_files("agents/*/agent.yaml"))
+
+
+def agent_file(name: str, folder: Path = SHIPPED) -> Path:
+    """The file that an agent is read from."""
+    return configuration_layers(folder).find_file(_agent_path(name))
+
+
+def _agent_path(name: str) -> str:
+    return f"agents/{name}/agent.yaml"
 
 
 def extended_by(name: str, folder: Path) -> list[str]:
@@ -60,7 +78,8 @@ def extended_by(name: str, folder: Path) -> list[str]:
     Raises:
         ConfigError: unknown agent, a file that cannot be read, a circle.
     """
-    return _merge_agent(name, folder, []).agents[1:]
+    merged = _merge_agent(name, configuration_layers(folder), [])
+    return [each for each in dict.fromkeys(merged.agents) if each != name]
 
 
 def load_agent(
@@ -75,13 +94,14 @@ def load_agent(
     Args:
         name: The agent.
         overrides: Dotted keys to values, from `--set`; merged last.
-        folder: Where `defaults.yaml`, `agents/` and `prompts/` are.
+        folder: Where `defaults.yaml`, `agents/` and `prompts/` are that all others lie above.
         reviews: Whether it is to review another agent's work; its own is then not reviewed.
 
     Raises:
         ConfigError: unknown agent, broken YAML, wrong key or value, missing or outdated template.
     """
-    merged = _merge_agent(name, folder, [])
+    layers = configuration_layers(folder)
+    merged = _merge_agent(name, layers, [])
     source = merged.files[0][0]
     settings = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
@@ -97,25 +117,28 @@ def load_agent(
             f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers"
         )
     if checked.review and checked.review.agent not in agent_names(folder):
-        raise ConfigError(f"{source}: review.agent: {_no_agent(checked.review.agent, folder)}")
+        raise ConfigError(
+            f"{source}: review.agent: {_no_agent(checked.review.agent, agent_names(folder))}"
+        )
     roles = checked.prompt_files
-    guards = [*(folder / "agents" / agent / "guards" for agent in merged.agents), folder / "guards"]
     return AgentConfig(
         **checked.model_dump(),
         name=name,
-        rules=_load_rules(checked.guards, guards, source),
+        rules=_load_rules(checked.guards, _guard_folders(merged, layers), source),
         templates={
-            role: read_prompt(folder / "prompts" / file, role) for role, file in roles.items()
+            role: read_prompt(layers.find_file(f"prompts/{file}"), role)
+            for role, file in roles.items()
         },
         instructions_template=read_instructions(
-            [folder / "agents" / agent / "instructions.md" for agent in merged.agents]
+            [
+                layers.find_file(f"agents/{agent}/instructions.md")
+                for agent in dict.fromkeys(merged.agents)
+            ]
         ),
         wording=merge_wordings(
-            [read_model(path, WordingFile) for path in sorted((folder / "phrases").glob("*.yaml"))]
+            [read_model(path, WordingFile) for path in layers.list_files("phrases/*.yaml")]
         ),
-        graph_schema=extend_schema(
-            load_graph_schema(folder / "graph" / "schema.yaml"), checked.graph, source
-        ),
+        graph_schema=extend_schema(load_layered_schema(layers), checked.graph, source),
         reviewer=_load_reviewer(checked, folder),
     )
 
@@ -127,6 +150,20 @@ def _reviewer_name(agent: AgentFile) -> str:
 def _load_reviewer(agent: AgentFile, folder: Path) -> AgentConfig | None:
     name = _reviewer_name(agent)
     return load_agent(name, folder=folder, reviews=True) if name else None
+
+
+def _guard_folders(merged: _MergedFile, layers: Layers) -> list[Path]:
+    """Where the guards of an agent are looked for, the nearest folder first."""
+    places = [*(f"agents/{agent}/guards" for agent in dict.fromkeys(merged.agents)), "guards"]
+    return [layer / place for place in places for layer in layers.folders]
+
+
+def guard_sources(name: str, folder: Path = SHIPPED) -> dict[str, Path]:
+    """The file of each guard that an agent has from its configuration. Raises ConfigError."""
+    layers = configuration_layers(folder)
+    merged = _merge_agent(name, layers, [])
+    located = locate_guards(_validate_file(merged, {}).guards, _guard_folders(merged, layers))
+    return {guard.name: path for path, guard in located}
 
 
 def _load_rules(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
@@ -166,13 +203,13 @@ def amend_config(
         )
     before, roles = config.prompt_files, checked.prompt_files
     templates = {
-        role: read_prompt(folder / "prompts" / file, role)
+        role: read_prompt(configuration_layers(folder).find_file(f"prompts/{file}"), role)
         for role, file in roles.items()
         if file != before.get(role)
     }
     follows: dict[str, Any] = {"templates": config.templates | templates}
     if checked.graph != config.graph:
-        base = load_graph_schema(folder / "graph" / "schema.yaml")
+        base = load_layered_schema(configuration_layers(folder))
         follows["graph_schema"] = extend_schema(base, checked.graph, Path(config.name))
     if _reviewer_name(checked) != _reviewer_name(config):
         follows["reviewer"] = _load_reviewer(checked, folder)
@@ -227,12 +264,26 @@ def _is_above(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
 
 
-def _merge_agent(name: str, folder: Path, extending: list[str]) -> _MergedFile:
-    path = folder / "agents" / name / "agent.yaml"
-    if name not in (known := agent_names(folder)):
+def load_layered_schema(layers: Layers) -> GraphSchema:
+    """The graph's schema that ships, with what each folder above adds to it.
+
+    Raises:
+        ConfigError: names the file and the key.
+    """
+    shipped, *own = reversed([folder / "graph" / "schema.yaml" for folder in layers.folders])
+    schema = load_graph_schema(shipped)
+    for path in own:
+        if path.is_file():
+            schema = extend_schema(schema, read_model(path, GraphSchema), path)
+    return schema
+
+
+def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile:
+    if name not in (known := _layer_agents(layers)):
         raise ConfigError(
             f"agent {short_repr(name)} is not known; the agents are {', '.join(known)}"
         )
+    path = layers.find_file(_agent_path(name))
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
         raise ConfigError(
             f"{path.parent}: cannot be the name of an agent; expected small letters, digits, _ "
@@ -243,20 +294,33 @@ def _merge_agent(name: str, folder: Path, extending: list[str]) -> _MergedFile:
     agent_content = read_mapping(path)
     parent = agent_content.pop("extends", None)
     if parent is None:
-        defaults = folder / "defaults.yaml"
-        base = read_mapping(defaults)
-        above = _MergedFile(base, [(defaults, base)], [])
-    elif parent in agent_names(folder):
-        above = _merge_agent(parent, folder, [*extending, name])
+        above = _merge_defaults(layers)
+    elif parent == name and name in _layer_agents(weaker := layers.below(path)):
+        # One's own over the one that ships.
+        above = _merge_agent(name, weaker, extending)
+    elif parent in known:
+        above = _merge_agent(parent, layers, [*extending, name])
     else:
-        raise ConfigError(f"{path}: extends: {_no_agent(parent, folder)}")
+        raise ConfigError(f"{path}: extends: {_no_agent(parent, known)}")
     content = _merge_mappings(above.content, agent_content)
     return _MergedFile(content, [(path, agent_content), *above.files], [name, *above.agents])
 
 
-def _no_agent(value: object, folder: Path) -> str:
-    known = ", ".join(agent_names(folder))
-    return f"expected the name of an agent, found {short_repr(value)}; the agents are {known}"
+def _merge_defaults(layers: Layers) -> _MergedFile:
+    shipped = layers.folders[-1] / DEFAULTS
+    own = [path for path in layers.list_all(DEFAULTS) if path != shipped]
+    files = [(path, read_mapping(path)) for path in (*own, shipped)]
+    content: dict[str, Any] = {}
+    for _, more in reversed(files):
+        content = _merge_mappings(content, more)
+    return _MergedFile(content, files, [])
+
+
+def _no_agent(value: object, known: list[str]) -> str:
+    return (
+        f"expected the name of an agent, found {short_repr(value)}; the agents are "
+        f"{', '.join(known)}"
+    )
 
 
 def _merge_mappings(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from temporalio.common import MetricMeter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
+from config.layers import configuration_layers
 from config.schema.agent import ConfigError
 from engine import health, logs, telemetry, waiting_jobs
 from engine.connection import (
@@ -82,10 +83,12 @@ async def serve_jobs() -> None:
     Raises:
         SetupError: the workspaces root, the worker's version, Temporal's server or namespace, or an
             address to serve at.
-        ConfigError: the address of a store or graph that is none, a tool that cannot be registered.
+        ConfigError: a folder of LONGHAUL_CONFIG, the address of a store or graph that is none, a
+            tool that cannot be registered.
     """
     version = worker_deployment()
     _allow_files()
+    configuration_layers()
     check_writable(workspaces_root())
     _check_addresses()
     async with telemetry.metrics_runtime() as runtime:

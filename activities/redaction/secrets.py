@@ -12,7 +12,7 @@ from typing import Any
 from activities.redaction.credentials import HIDDEN, hide_credentials
 from activities.text.plain import replace_surrogates
 from config.guard_files import read_guards
-from config.loader import SHIPPED
+from config.layers import SHIPPED
 from config.patterns import candidate_patterns, compile_cached
 from config.schema.guards import Match
 

@@ -13,7 +13,8 @@ from pydantic_core import PydanticUndefined
 
 from activities.tool_catalogue import REGISTRY
 from config.editor_schemas import EXTENDS
-from config.loader import SHIPPED, agent_names, load_agent
+from config.layers import SHIPPED
+from config.loader import agent_names, load_agent
 from config.schema.agent import AgentFile
 from config.schema.agent_sections import ModelConfig
 from config.schema.guards import FieldMatch, Guard, Match

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 TOP = (
     "starter",
     "worker",
+    "longhaul_agents",
     "cli",
     "engine",
     "workflows",
@@ -21,6 +22,7 @@ TOP = (
 SAID = {
     "starter": "starter.py",
     "worker": "worker.py",
+    "longhaul_agents": "longhaul_agents<br/>commands as installed",
     "cli": "cli<br/>the commands",
     "engine": "engine<br/>connection, server, worker",
     "workflows": "workflows<br/>when: deterministic",

@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from config.editor_schemas import FILES, Kind, file_schema
-from config.loader import SHIPPED
+from config.layers import SHIPPED
 
 EXAMPLES = SHIPPED.parent / "examples" / "projects"
 SHIPPING: dict[Kind, list[Path]] = {

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from config.graph_files import extend_schema, load_graph_schema
-from config.loader import SHIPPED, amend_config, load_agent
+from config.layers import SHIPPED
+from config.loader import amend_config, load_agent
 from config.schema.agent import ConfigError
 from config.schema.graph import GraphSchema
 

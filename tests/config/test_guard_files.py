@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from config.guard_files import read_guards
-from config.loader import SHIPPED, load_agent
+from config.layers import SHIPPED
+from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 
 WHOLE = """\

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from config.loader import SHIPPED, agent_names, amend_config, load_agent, overridden_value
+from config.layers import SHIPPED
+from config.loader import agent_names, amend_config, load_agent, overridden_value
 from config.schema.agent import ConfigError
 from config.templates import render_template
 from config.yaml_files import parse_yaml

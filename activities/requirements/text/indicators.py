@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import re2
 from pydantic import ConfigDict, Field
 
-from config.loader import SHIPPED
+from config.layers import configuration_layers
 from config.yaml_files import read_model
 from protocol.state import Data
 
@@ -126,8 +126,10 @@ class PhraseMatcher:
 
 @cache
 def shipped_phrases() -> PhraseMatcher:
-    """Return the phrases of the shipped file. Raises ConfigError if it is malformed."""
-    return PhraseMatcher(read_model(SHIPPED / "requirements" / "indicators.yaml", Indicators))
+    """The phrases of the file that ships, or of one's own in its place. Raises ConfigError if it is
+    malformed."""
+    path = configuration_layers().find_file("requirements/indicators.yaml")
+    return PhraseMatcher(read_model(path, Indicators))
 
 
 def _list_phrases(data: Indicators) -> list[_Phrase]:

@@ -1,0 +1,71 @@
+"""The command that begins a configuration of one's own: init."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.options import Json
+from cli.output import OK, UserError, name_program, print_json, print_note, print_result
+from config.layers import VARIABLE
+
+FOLDER = Path(__file__).with_name("first_folder")
+TEXTS = (".md", ".yaml")
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder to make; it may be there and empty.", metavar="FOLDER")
+    ] = Path("longhaul"),
+    json: Json = False,
+) -> int:
+    """Write a folder for agents, guards and projects of your own, commented, and say what is next.
+
+    LONGHAUL_CONFIG names such folders. Nothing that is there is overwritten.
+    """
+    target = folder.expanduser().absolute()
+    try:
+        present = sorted(path.name for path in target.iterdir()) if target.exists() else []
+        if present:
+            raise UserError(
+                f"{target}: the folder is not empty ({', '.join(present[:5])}); nothing was "
+                "written. Name another one"
+            )
+        written = _write_files(target)
+    except OSError as error:
+        where = error.filename or target
+        raise UserError(f"{where}: cannot be written ({error.strerror or error})") from None
+    if json:
+        print_json({"folder": str(target), "files": [str(path) for path in written]})
+        return OK
+    for path in written:
+        print_result(str(path))
+    print_note(
+        "next:\n"
+        f"  export {VARIABLE}={shlex.quote(str(target))}\n"
+        "  starter.py config check editor\n"
+        "  starter.py demo --agent editor --keep\n"
+        'or, with a server and a worker: starter.py start editor --instructions "…"'
+    )
+    return OK
+
+
+def _write_files(target: Path) -> list[Path]:
+    written = []
+    for source in sorted(path for path in FOLDER.rglob("*") if path.suffix in TEXTS):
+        place = target / source.relative_to(FOLDER)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # Not read-only as a package's files may be.
+        shutil.copyfile(source, place)
+        place.write_text(name_program(place.read_text(encoding="utf-8")), encoding="utf-8")
+        written.append(place)
+    return written
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    app.command()(init)
