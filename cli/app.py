@@ -20,6 +20,7 @@ from cli import (
     commands_report,
     commands_requirements,
     commands_run,
+    commands_schedules,
     commands_steer,
 )
 from cli.output import (
@@ -64,6 +65,7 @@ app = typer.Typer(
 )
 for module in (
     commands_run,
+    commands_schedules,
     commands_steer,
     commands_inspect,
     commands_report,

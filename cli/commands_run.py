@@ -20,6 +20,7 @@ from cli.job_input import (
     new_id,
     parse_settings,
     read_text,
+    schema_setting,
 )
 from cli.job_input import start_workflow as start_job
 from cli.jobs import JOB, PROJECT, JobView
@@ -30,13 +31,23 @@ from cli.output import (
     UserError,
     err_console,
     print_json,
+    print_note,
     print_result,
     result_console,
     run_async,
 )
 from cli.project_input import project_input
+from cli.scheduling import start_recurring
 from cli.watch import JsonScreen, follow_job, follow_on_console
 from engine.connection import answering_link, connect_client
+
+Every = Annotated[
+    str,
+    typer.Option(
+        help="Start it again and again, as often as this, such as 6h or 1d; never two at a time. "
+        "`schedules` lists, pauses and removes it."
+    ),
+]
 
 
 def demo(
@@ -74,6 +85,13 @@ def start(
         str | None, typer.Option(help="Id of the job; made from the agent's name if left out.")
     ] = None,
     set: Set = None,
+    result_schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON Schema, as JSON or YAML, that the job's result has to fit before it ends."
+        ),
+    ] = None,
+    every: Every = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
     ] = False,
@@ -88,9 +106,29 @@ def start(
     """
     if id is not None:
         check_id(id)
-    data = job_input(agent, instructions, document or [], item or [], set or [])
+    settings = [*(set or []), *(schema_setting(result_schema) if result_schema else [])]
+    data = job_input(agent, instructions, document or [], item or [], settings)
     job_id = new_id(agent) if id is None else id
+    if every:
+        return _schedule_starts(job_id, JOB, data, every, wait=wait, json=json)
     return run_async(_start_workflow(job_id, data, wait=wait, json=json))
+
+
+def _schedule_starts(
+    name: str, kind: str, data: dict[str, Any], every: str, *, wait: bool, json: bool
+) -> int:
+    if wait:
+        raise UserError("--wait: goes without --every, which starts nothing at once")
+    due = f"{run_async(start_recurring(name, kind, data, every)):%Y-%m-%dT%H:%M:%SZ}"
+    if json:
+        print_json({"schedule": name, "every": every, "next": due})
+        return OK
+    print_result(name)
+    print_note(
+        f"every {every}, first at {due}; `starter.py schedules list` shows it, `starter.py "
+        f"schedules trigger {name}` starts a job now"
+    )
+    return OK
 
 
 async def _start_workflow(
@@ -115,6 +153,7 @@ def project(
     id: Annotated[
         str | None, typer.Option(help="Id of the project; made from the file's name if left out.")
     ] = None,
+    every: Every = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the project and print how it ended.")
     ] = False,
@@ -129,6 +168,9 @@ def project(
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project"
     project_id = new_id(stem) if id is None else id
     check_id(project_id)
+    if every:
+        data = project_input(file)
+        return _schedule_starts(project_id, PROJECT, data, every, wait=wait, json=json)
     return run_async(
         _start_workflow(project_id, project_input(file), wait=wait, json=json, kind=PROJECT)
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.checkpoints import PathRefused, parse_path
+from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices
 from activities.requirements.text.indicators import Indicators
 from activities.starting.agent_resolution import check_windows, tool_routes, tools_named
@@ -104,6 +105,7 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
     source = agent_file(name, folder)
     try:
         check_servers(config)
+        check_result_schema(config)
         check_prices(config)
         check_windows(config)
         _check_folders(config)
@@ -125,6 +127,7 @@ def check_start(config: AgentConfig) -> None:
         ConfigError: Something is wrong.
     """
     check_servers(config)
+    check_result_schema(config)
     _check_folders(config)
     if config.reviewer:
         reviewer_tools(config.reviewer)

@@ -138,6 +138,21 @@ def parse_settings(settings: list[str]) -> dict[str, object]:
     return overrides
 
 
+def schema_setting(path: Path) -> list[str]:
+    """The setting that has a job's result fit the schema of a file. Raises Mistake."""
+    try:
+        text = path.expanduser().read_text(encoding="utf-8")
+        schema = yaml.safe_load(text)
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"--result-schema {path}: {reason.lower()}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise UserError(f"--result-schema {path}: neither JSON nor YAML") from None
+    if not isinstance(schema, dict):
+        raise UserError(f"--result-schema {path}: expected a JSON Schema, which is a mapping")
+    return [f"result_schema={json.dumps(schema, ensure_ascii=False, default=str)}"]
+
+
 def new_id(agent: str) -> str:
     """`<agent>-<6 random characters>`."""
     return f"{agent}-{secrets.token_hex(3)}"

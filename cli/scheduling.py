@@ -1,20 +1,28 @@
-"""Temporal schedules that start our own workflows."""
+"""Schedules of Temporal's that start our own workflows, and jobs again and again."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from temporalio.client import (
     Client,
     Schedule,
+    ScheduleActionExecutionStartWorkflow,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
     ScheduleIntervalSpec,
+    ScheduleListActionStartWorkflow,
+    ScheduleListDescription,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
     ScheduleSpec,
     ScheduleUpdate,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from cli.jobs import JOB, PROJECT
 from cli.output import UserError
 from engine.connection import connect_client, task_queue
 
@@ -24,12 +32,16 @@ DIGITS = 5
 """Maximum digits of a number: a longer one may exceed what a schedule or timedelta can hold."""
 
 
-def parse_interval(text: str) -> timedelta:
-    """Parse an interval such as 6h. Raises UserError."""
+def parse_interval(text: str, option: str = "--schedule", also: str = f", or {OFF}") -> timedelta:
+    """How often, as a person says it. Raises Mistake, which names the option.
+
+    Args:
+        also: What else the option takes.
+    """
     number, unit = text[:-1], text[-1:]
     known = number.isdecimal() and len(number) <= DIGITS and unit in UNITS
     if not known or int(number) == 0:
-        raise UserError(f"--schedule: found {text!r}, expected such as 30m, 6h or 1d, or {OFF}")
+        raise UserError(f"{option}: found {text!r}, expected such as 30m, 6h or 1d{also}")
     return timedelta(seconds=int(number) * UNITS[unit])
 
 
@@ -68,3 +80,124 @@ async def upsert_schedule(
     except ScheduleAlreadyRunningError:
         handle = client.get_schedule_handle(name)
         await handle.update(lambda _: ScheduleUpdate(schedule=schedule_spec))
+
+
+Change = Literal["pause", "unpause", "trigger", "delete"]
+
+
+@dataclass(frozen=True)
+class RecurringStart:
+    """A schedule that starts jobs or projects."""
+
+    schedule: str
+    starts: str
+    """`Job` or `Project`."""
+    every: str
+    state: str
+    """`active` or `paused`."""
+    next: str
+    """When it is due, ISO 8601 in UTC; empty when it is paused."""
+    last: str
+    """Id of the newest job that it started."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`, and for a table."""
+        return asdict(self)
+
+
+async def start_recurring(name: str, kind: str, data: dict[str, Any], every: str) -> datetime:
+    """Start a job with this input again and again; each has an id of its own, made from the name.
+
+    While one runs no other is started.
+
+    Returns:
+        When the first is due.
+
+    Raises:
+        Mistake: no interval, or there is a schedule of this name.
+    """
+    interval = parse_interval(every, "--every", "")
+    client = await connect_client()
+    schedule = Schedule(
+        # The server adds the time to the id.
+        action=ScheduleActionStartWorkflow(kind, data, id=name, task_queue=task_queue()),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=interval)]),
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
+    )
+    try:
+        handle = await client.create_schedule(name, schedule)
+    except ScheduleAlreadyRunningError:
+        raise UserError(
+            f"there is a schedule {name} already; `starter.py schedules remove {name}` removes it, "
+            "or choose another --id"
+        ) from None
+    return (await handle.describe()).info.next_action_times[0]
+
+
+async def list_recurring() -> list[RecurringStart]:
+    """The schedules that start jobs and projects, by name."""
+    client = await connect_client()
+    entries = [
+        _recurring_start(entry, starts)
+        async for entry in await client.list_schedules()
+        if (starts := _started_workflow(entry)) in (JOB, PROJECT)
+    ]
+    return sorted(entries, key=lambda entry: entry.schedule)
+
+
+def _started_workflow(entry: ScheduleListDescription) -> str:
+    action = entry.schedule.action if entry.schedule else None
+    return action.workflow if isinstance(action, ScheduleListActionStartWorkflow) else ""
+
+
+def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringStart:
+    schedule, info = entry.schedule, entry.info
+    paused = bool(schedule and schedule.state.paused)
+    intervals = schedule.spec.intervals if schedule else []
+    due = info.next_action_times if info and not paused else []
+    actions = [
+        result.action.workflow_id
+        for result in (info.recent_actions if info else [])
+        if isinstance(result.action, ScheduleActionExecutionStartWorkflow)
+    ]
+    return RecurringStart(
+        schedule=entry.id,
+        starts=starts,
+        every=", ".join(interval_text(interval.every) for interval in intervals),
+        state="paused" if paused else "active",
+        next=f"{due[0]:%Y-%m-%dT%H:%M:%SZ}" if due else "",
+        last=actions[-1] if actions else "",
+    )
+
+
+def interval_text(every: timedelta) -> str:
+    """`1d`, `90m`: as it would be typed."""
+    seconds = int(every.total_seconds())
+    for unit, length in reversed(UNITS.items()):
+        if seconds % length == 0:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
+async def change_recurring(name: str, change: Change) -> None:
+    """Pause, resume, trigger or delete a schedule of jobs.
+
+    Raises:
+        Mistake: there is none of this name.
+    """
+    client = await connect_client()
+    handle = client.get_schedule_handle(name)
+    unknown = UserError(f"there is no schedule {name!r}; `starter.py schedules list` shows them")
+    try:
+        action = (await handle.describe()).schedule.action
+        if not isinstance(action, ScheduleActionStartWorkflow) or action.workflow not in (
+            JOB,
+            PROJECT,
+        ):
+            # Ours for learning and forgetting have commands of their own.
+            raise unknown
+        await getattr(handle, change)()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        raise unknown from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -58,6 +58,8 @@ class GateFacts(Data):
     """Fingerprint of the content of the deliverables that the call names."""
     handoff: list[str] = Field(default_factory=list)
     """For a job of a project: why its work cannot be taken over yet."""
+    result_problem: str = ""
+    """Why the job's typed result cannot be accepted; empty when it can, or when there is none."""
     arguments_error: str | None = None
     unstored: list[str] = Field(default_factory=list)
     """Why shared stores lack something that this job wrote or decided; the first few reasons."""
@@ -146,6 +148,15 @@ class CloseRequest(JobPosition):
     """Ask the server to cancel the workflow once everything is written."""
 
 
+class TypedResult(Data):
+    """What a job that has a `result_schema` came to."""
+
+    path: str
+    bytes: int
+    content: Any = None
+    """What the file holds; left out where it is large, and then the file has it."""
+
+
 class JobResult(Data):
     """The result of a job; but for ids and `cached_tokens` it is `output/completion.json`."""
 
@@ -161,6 +172,8 @@ class JobResult(Data):
     rewinds: int = 0
     usage: Usage = Field(default_factory=Usage)
     checkpoint: str = ""
+    result: TypedResult | None = None
+    """Only of a job that has a `result_schema`."""
     tree: str = ""
     """Of the checkpoint, without the paths that are declared volatile (`shell.volatile`)."""
 

@@ -39,6 +39,16 @@ class Match(Data):
     pattern: str = Field(min_length=1, max_length=500, description="RE2 syntax.")
 
 
+class ValidFile(Data):
+    """A file that must fit a schema."""
+
+    # `schema` is a method of every Pydantic model.
+    model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
+
+    path: str = Field(min_length=1, max_length=300, description="A JSON or YAML file.")
+    schema_: dict[str, Any] = Field(alias="schema", description="JSON Schema, 2020-12.")
+
+
 class DoneWhen(Data):
     """What must hold before a todo counts as done; the system looks for itself."""
 
@@ -46,14 +56,19 @@ class DoneWhen(Data):
         None, min_length=1, max_length=300, description="A path, or a pattern like output/*.md."
     )
     matches: Match | None = None
+    valid: ValidFile | None = None
     command: str | None = Field(
         None, min_length=1, max_length=2000, description="A shell command that exits with 0."
     )
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
-        if sum(each is not None for each in (self.file_exists, self.matches, self.command)) != 1:
-            raise ValueError("give one of file_exists, matches: {path, pattern} and command")
+        conditions = (self.file_exists, self.matches, self.valid, self.command)
+        if sum(each is not None for each in conditions) != 1:
+            raise ValueError(
+                "give one of file_exists, matches: {path, pattern}, valid: {path, schema} and "
+                "command"
+            )
         if self.command and "\0" in self.command:
             raise ValueError("command holds a NUL character, which no shell takes")
         return self
@@ -63,6 +78,8 @@ class DoneWhen(Data):
         """`output/a.md exists`."""
         if self.matches:
             return f"{self.matches.path} has a match for {self.matches.pattern}"
+        if self.valid:
+            return f"{self.valid.path} fits its schema"
         if self.command:
             return f"this command succeeds: {self.command}"
         return f"{self.file_exists} exists"

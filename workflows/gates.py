@@ -166,6 +166,11 @@ def _delivery_problems(facts: GateFacts) -> list[str]:
         problems.append(
             f"These deliverables cannot be accepted: {listed}. Make them or leave them out."
         )
+    if facts.result_problem:
+        problems.append(
+            f"The result cannot be accepted yet: {facts.result_problem} Mend this, then call "
+            "job_complete again."
+        )
     if facts.unstored and not facts.store_unavailable:
         # For one that does not answer the job waits: the model cannot bring it back.
         problems.append(

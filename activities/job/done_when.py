@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import re2
+import yaml
 from pydantic import ValidationError
 
 from activities.checkpoints import Files, FilesError, PathRefused, parse_path
+from activities.text.json_schema import list_violations, schema_problem
 from activities.text.plain import replace_surrogates
 from config.patterns import compile_cached, why_not
-from protocol.state import DoneWhen
+from config.yaml_files import YAML
+from protocol.state import DoneWhen, ValidFile
 from protocol.validation_errors import all_errors
 
 if TYPE_CHECKING:
@@ -19,7 +23,10 @@ if TYPE_CHECKING:
 
 SHOWN_CHARACTERS = 300
 """Characters of a file that a refusal shows."""
-NO_COMMANDS = "no command can be run here; use file_exists or matches"
+MAX_SCHEMA_CHARACTERS = 20_000
+MAX_FILE_BYTES = 5_000_000
+"""Of a file that is held against a schema."""
+NO_COMMANDS = "no command can be run here; use file_exists, matches or valid"
 
 
 def read_done_when(value: Any) -> DoneWhen:
@@ -35,11 +42,14 @@ def read_done_when(value: Any) -> DoneWhen:
 
 
 def check_condition(condition: DoneWhen) -> DoneWhen:
-    """The condition, if its path and its pattern can be used; else a ValueError."""
+    """The condition, if its path and its pattern or schema can be used; else a ValueError."""
     try:
         if condition.matches:
             parse_path(condition.matches.path)
             compile_cached(condition.matches.pattern)
+        elif condition.valid:
+            parse_path(condition.valid.path)
+            check_schema(condition.valid.schema_)
         elif condition.file_exists:
             parse_path(condition.file_exists)
     except PathRefused as refused:
@@ -47,6 +57,16 @@ def check_condition(condition: DoneWhen) -> DoneWhen:
     except re2.error as error:
         raise ValueError(f"pattern is not valid RE2: {why_not(error)}") from None
     return condition
+
+
+def check_schema(schema: dict[str, Any]) -> None:
+    """Raises ValueError for a JSON Schema that cannot be used."""
+    if (size := len(json.dumps(schema, ensure_ascii=False, default=str))) > MAX_SCHEMA_CHARACTERS:
+        raise ValueError(
+            f"schema has {size:,} characters as JSON, expected at most {MAX_SCHEMA_CHARACTERS:,}"
+        )
+    if problem := schema_problem(schema):
+        raise ValueError(f"schema is not a JSON Schema: {problem}")
 
 
 def unmet_reason(
@@ -72,6 +92,8 @@ def unmet_reason(
 
 def _content_problem(files: Files, condition: DoneWhen) -> str | None:
     try:
+        if condition.valid:
+            return validity_problem(files, condition.valid)
         if condition.matches is None:
             return _missing_file(files, condition.file_exists or "")
         path = condition.matches.path
@@ -87,6 +109,53 @@ def _content_problem(files: Files, condition: DoneWhen) -> str | None:
     return f"Nothing in {path} matches; it has {len(text):,} characters" + (
         f" and begins:\n{shown}" if shown.strip() else "."
     )
+
+
+def validity_problem(files: Files, condition: ValidFile) -> str | None:
+    """Why the file does not fit its schema, the first violations named; None when it does.
+
+    Raises:
+        FilesError, PathRefused: it cannot be read.
+    """
+    path = condition.path
+    entry = files.entry(path)
+    if entry is None or entry.kind == "folder":
+        return f"There is no file {path}."
+    if (entry.size or 0) > MAX_FILE_BYTES:
+        return f"{path} has {entry.size:,} bytes; at most {MAX_FILE_BYTES:,} are checked."
+    try:
+        value = read_value(path, files.read(path))
+        wrong = list_violations(condition.schema_, value)
+    except ValueError as problem:
+        return f"{path}: {problem}."
+    return f"{path} does not fit: {'; '.join(wrong)}." if wrong else None
+
+
+def read_value(path: str, content: bytes) -> Any:
+    """What a JSON or YAML file holds, as JSON has it. Raises ValueError."""
+    try:
+        text = content.decode()
+        if path.lower().endswith((".yaml", ".yml")):
+            if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=YAML)):
+                # A few lines of them can stand for more than any memory holds.
+                raise ValueError("aliases (*name) are not read; write each value out")
+            # A date is a text in JSON.
+            return json.loads(json.dumps(yaml.load(text, YAML), default=str))
+        return json.loads(text, parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"not valid JSON in line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
+    except (yaml.YAMLError, TypeError) as error:
+        raise ValueError(f"not valid YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no value in JSON")
 
 
 def _missing_file(files: Files, pattern: str) -> str | None:

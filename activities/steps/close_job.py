@@ -13,6 +13,7 @@ from activities.documents.inputs import reading_warnings
 from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.job.folder import publish_checkpoint
 from activities.job.snapshot import Snapshot
+from activities.job.typed_result import read_result
 from activities.job.workspace_summary import with_summary
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import completed_by_job_end
@@ -60,7 +61,7 @@ class CloseJobActivity:
         page = archive_page(snapshot, "closed", request.reason, result.summary)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_summary(snapshot)
-        text = result.model_dump_json(indent=2, exclude=NOT_IN_FILE) + "\n"
+        text = result.model_dump_json(indent=2, exclude=_left_out(result)) + "\n"
         snapshot.write_system_file("output/completion.json", text.encode())
         snapshot.record_changes(before)
         timestamp = scheduled_at()
@@ -77,6 +78,10 @@ class CloseJobActivity:
         )
 
 
+def _left_out(result: JobResult) -> Any:
+    return NOT_IN_FILE if result.result else {**NOT_IN_FILE, "result": True}
+
+
 def _job_result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
     arguments: dict[str, Any] = {"summary": request.reason}
     if request.call is not None:
@@ -87,6 +92,7 @@ def _job_result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
         arguments["unresolved"] = [item.line for item in open_items[:MAX_LISTED]]
     return JobResult(
         status=request.status,
+        result=read_result(snapshot) if request.status == "completed" else None,
         dropped=[
             f"{item.id}: {as_sentence(item.text)} Reason: {item.reason}"
             for item in snapshot.state.scope

@@ -16,6 +16,7 @@ from activities.job.activity_context import job_id, open_snapshot
 from activities.job.done_when import NO_COMMANDS, unmet_reason
 from activities.job.plan_file import MAX_FOUND, parse_plan, parse_todos, plan_boxes, unread_headings
 from activities.job.snapshot import Snapshot
+from activities.job.typed_result import result_problem
 from activities.phases.predefined_todos import updated_files
 from activities.projects.handoff import handoff_problems
 from activities.requirements.store_lifecycle import before_completion
@@ -132,6 +133,7 @@ def read_facts(
         handoff=[why[:MAX_REASON_CHARACTERS] for why in handoff_problems(snapshot)][:MAX_NAMED]
         if called["name"] == "job_complete"
         else [],
+        result_problem=result_problem(snapshot) if called["name"] == "job_complete" else "",
         arguments_error=error,
     )
 

@@ -23,6 +23,12 @@ from activities.job.folder import publish_checkpoint
 from activities.job.plan_file import listed_under
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
+from activities.job.typed_result import (
+    SCHEMA_FILE,
+    check_result_schema,
+    schema_page,
+    with_result_told,
+)
 from activities.job.workspace_summary import with_summary
 from activities.model.prompt import context_tokens
 from activities.phases.orientation import first_messages
@@ -166,6 +172,7 @@ class PrepareActivity:
         config = load_agent(request.agent, request.set)
         add_learned(self._root, config, request.project.id if request.project else "")
         choose_models(config)
+        check_result_schema(config)
         notices = declare_tools(config) + check_remote(config, request)
         tools = tools_for(config)
         if config.reviewer:
@@ -178,6 +185,7 @@ class PrepareActivity:
             raise ConfigError(
                 f"agent {config.name} has no instructions of its own: give some in `instructions`"
             )
+        instructions = with_result_told(instructions, config)
         documents = read_documents(
             self._root,
             request.documents,
@@ -221,6 +229,7 @@ class PrepareActivity:
                 "leave `agent` out"
             )
         config = amend_config(pinned, request.set)
+        check_result_schema(config)
         choose_models(config)
         # What a server declared stays as it was pinned, like all that is not overridden.
         notices = declare_tools(config) if config.mcp != pinned.mcp else []
@@ -313,6 +322,8 @@ def _with_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
         files = files.delete("tools")
     for entry in tools:
         files = files.write(f"tools/{entry.name}.md", entry.page.encode())
+    if config.result_schema is not None:
+        files = files.write(SCHEMA_FILE, schema_page(config))
     return files
 
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-import re2
 from jsonschema import ValidationError as SchemaViolation
-from jsonschema import validators
 from jsonschema.protocols import Validator
 from pydantic import BaseModel, ValidationError
-from referencing import Registry
 
+from activities.text.json_schema import MAX_VIOLATIONS, schema_validator
 from activities.toolkit.json_schemas import argument_facts, brief_schema, offerable_schema
-from config.patterns import compile_cached
 from protocol.errors import Refusal
 from protocol.validation_errors import error_message
-
-MAX_VIOLATIONS = 5
-"""Violations shown in one message."""
 
 
 class InvalidArguments(Refusal):
@@ -129,22 +122,7 @@ class SchemaArguments:
 
     @cached_property
     def _validator(self) -> Validator:
-        kind = validators.validator_for(self._declared, default=validators.Draft202012Validator)
-        # Check patterns in a linear-time engine; the empty registry prevents fetching references.
-        safe = validators.extend(kind, {"pattern": _check_pattern})
-        validator: Validator = safe(self._declared, registry=Registry())
-        return validator
-
-
-def _check_pattern(
-    _: Validator, pattern: str, instance: object, schema: object
-) -> Iterator[SchemaViolation]:
-    try:
-        expression = compile_cached(pattern)
-    except re2.error:  # unsupported syntax such as lookarounds: left to the server
-        return
-    if isinstance(instance, str) and not expression.search(instance):
-        yield SchemaViolation(f"{instance[:100]!r} does not match {pattern!r}")
+        return schema_validator(self._declared)
 
 
 def _violation_text(error: SchemaViolation) -> str:

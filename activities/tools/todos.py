@@ -40,8 +40,8 @@ from activities.toolkit.registry import tool
 from protocol.state import DoneWhen, fewest_todos
 
 DONE_WHEN = (
-    '{"file_exists": "output/a*.md"}, {"matches": {"path": "output/a.md", "pattern": "RE2"}} or '
-    '{"command": "make test"}'
+    '{"file_exists": "output/a*.md"}, {"matches": {"path": "output/a.md", "pattern": "RE2"}}, '
+    '{"valid": {"path": "output/a.json", "schema": {}}} or {"command": "make test"}'
 )
 
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from config.schema.agent_sections import (
@@ -83,6 +85,17 @@ class AgentFile(Data):
     )
     review: Review | None = Field(
         None, description="Who verifies a completion, in a fresh context; null: nobody."
+    )
+    result_schema: dict[str, Any] | None = Field(
+        None,
+        description="JSON Schema (2020-12) that `result_path` must fit before a job is complete; "
+        "what it holds is then part of the job's result. null: jobs have no such result.",
+    )
+    result_path: str = Field(
+        "output/result.json",
+        min_length=1,
+        max_length=300,
+        description="The JSON or YAML file that holds the result.",
     )
     guards: list[str] = Field(
         default_factory=list,

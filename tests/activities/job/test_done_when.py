@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,59 @@ def test_a_todo_that_is_not_done_is_refused_with_what_was_found(
     for words in told:
         assert words in answer
     assert job.open().state.phase.todos[0].done is False
+
+
+SCHEMA = {"type": "array", "items": {"type": "integer"}, "maxItems": 3}
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "told"),
+    [
+        ("output/a.json", "[1, 2]", None),
+        ("output/a.yml", "- 1\n- 2\n", None),
+        ("output/a.json", '[1, "b", true, 4]', "$[1]: 'b' is not of type 'integer'; $[2]: True"),
+        ("output/a.json", "[1, 2, 3, 4]", "too long"),
+        ("output/a.json", "[1,\n2", "not valid JSON in line 2"),
+        ("output/a.json", "[NaN]", "NaN is no value in JSON"),
+        ("output/a.yaml", "[1, 2", "not valid YAML"),
+        ("output/a.yaml", "- &a 1\n- *a\n", "aliases (*name) are not read"),
+        ("output/a.json", "[" * 100_000, "nested too deeply"),
+        ("output/b.json", "", "There is no file output/a.json"),
+    ],
+)
+def test_a_file_is_held_against_its_schema(
+    job: Standing, path: str, content: str, told: str | None
+) -> None:
+    job.write(path, content)
+    where = "output/a.json" if path == "output/b.json" else path
+    condition(job, {"valid": {"path": where, "schema": SCHEMA}})
+    answer = job.call("todo_complete")
+    if told is None:
+        assert not answer.startswith("Error")
+    else:
+        assert answer.startswith(f"Error: Not done yet: it is done when {where} fits its schema.")
+        assert told in answer
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"type": "numbr"}, "schema is not a JSON Schema: $.type"),
+        ({"enum": ["x" * 30_000]}, "at most 20,000"),
+        ({"$ref": "https://example.com/schema.json"}, None),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_refused(
+    job: Standing, schema: dict[str, Any], told: str | None
+) -> None:
+    value = {"valid": {"path": "output/a.json", "schema": schema}}
+    if told:
+        with pytest.raises(ValueError, match=re.escape(told)):
+            read_done_when(value)
+        return
+    job.write("output/a.json", "1")
+    condition(job, value)
+    assert "refers to what it does not hold" in job.call("todo_complete")
 
 
 def test_what_lies_beside_is_told_whatever_its_name_holds(job: Standing) -> None:

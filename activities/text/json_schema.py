@@ -1,0 +1,72 @@
+"""JSON Schemas that other people and models write; nothing that they refer to is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import re2
+from jsonschema import ValidationError as SchemaViolation
+from jsonschema import validators
+from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from config.patterns import compile_cached
+
+MAX_VIOLATIONS = 5
+"""Violations that one message names."""
+MAX_TEXT = 300
+"""Characters of one of them."""
+
+
+def schema_validator(schema: dict[str, Any]) -> Validator:
+    """A validator of this schema, of 2020-12 where it names no dialect."""
+    kind = validators.validator_for(schema, default=validators.Draft202012Validator)
+    # Patterns in a linear-time engine; a registry of its own, so that nothing is fetched.
+    safe = validators.extend(kind, {"pattern": _check_pattern})
+    validator: Validator = safe(schema, registry=Registry())
+    return validator
+
+
+def schema_problem(schema: dict[str, Any]) -> str | None:
+    """What is wrong with the schema itself; None for one that can be used."""
+    try:
+        type(schema_validator(schema)).check_schema(schema)
+    except SchemaError as error:
+        return f"{error.json_path}: {error.message[:MAX_TEXT]}"
+    except RecursionError:
+        return "it is nested too deeply"
+    return None
+
+
+def list_violations(schema: dict[str, Any], value: object) -> list[str]:
+    """What does not fit, the first few, each with its place.
+
+    Raises:
+        ValueError: the schema cannot be applied: it refers to nowhere, or in a circle.
+    """
+    try:
+        errors = sorted(
+            schema_validator(schema).iter_errors(value), key=lambda error: error.json_path
+        )
+    except Unresolvable as error:
+        raise ValueError(f"the schema refers to what it does not hold: {error.ref}") from None
+    except RecursionError:
+        raise ValueError("the schema refers to itself without an end") from None
+    named = [f"{error.json_path}: {error.message[:MAX_TEXT]}" for error in errors[:MAX_VIOLATIONS]]
+    if more := len(errors) - len(named):
+        named.append(f"and {more:,} more")
+    return named
+
+
+def _check_pattern(
+    _: Validator, pattern: str, instance: object, schema: object
+) -> Iterator[SchemaViolation]:
+    try:
+        expression = compile_cached(pattern)
+    except re2.error:  # lookarounds and the like
+        return
+    if isinstance(instance, str) and not expression.search(instance):
+        yield SchemaViolation(f"{instance[:100]!r} does not match {pattern!r}")

@@ -1,0 +1,70 @@
+"""Commands on what is started again and again: schedules."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli import scheduling, view
+from cli.options import Json
+from cli.output import OK, print_json, print_note, print_result, run_async
+
+schedules = typer.Typer(
+    help="List, pause, resume and remove what `--every` starts again and again.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+COLUMNS = ("schedule", "starts", "every", "state", "next", "last")
+ScheduleId = Annotated[str, typer.Argument(help="Id of the schedule.", metavar="SCHEDULE")]
+
+
+@schedules.command("list")
+def list_(json: Json = False) -> int:
+    """List the schedules: what each starts, how often, when next, and the newest job of it."""
+    entries = run_async(scheduling.list_recurring())
+    if json:
+        print_json([entry.as_json() for entry in entries])
+        return OK
+    for line in view.table_lines([entry.as_json() for entry in entries], COLUMNS):
+        print_result(line)
+    if not entries:
+        print_note("no schedules; `starter.py start AGENT … --every 1d` makes one")
+    return OK
+
+
+@schedules.command()
+def pause(schedule: ScheduleId, json: Json = False) -> int:
+    """Start no more jobs until `resume`; one that runs goes on."""
+    return _change_schedule("pause", schedule, "paused", json=json)
+
+
+@schedules.command()
+def resume(schedule: ScheduleId, json: Json = False) -> int:
+    """Start jobs again, at the next time that is due."""
+    return _change_schedule("unpause", schedule, "active", json=json)
+
+
+@schedules.command()
+def trigger(schedule: ScheduleId, json: Json = False) -> int:
+    """Start a job now, unless the one before still runs."""
+    return _change_schedule("trigger", schedule, "triggered", json=json)
+
+
+@schedules.command()
+def remove(schedule: ScheduleId, json: Json = False) -> int:
+    """Remove the schedule; its jobs stay, and one that runs goes on."""
+    return _change_schedule("delete", schedule, "removed", json=json)
+
+
+def _change_schedule(action: scheduling.Change, schedule: str, state: str, *, json: bool) -> int:
+    run_async(scheduling.change_recurring(schedule, action))
+    print_json({"schedule": schedule, "state": state}) if json else print_result(
+        f"{schedule}: {state}"
+    )
+    return OK
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    app.add_typer(schedules, name="schedules")
