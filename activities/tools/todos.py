@@ -41,8 +41,13 @@ from protocol.state import DoneWhen, fewest_todos
 
 DONE_WHEN = (
     '{"file_exists": "output/a*.md"}, {"matches": {"path": "output/a.md", "pattern": "RE2"}}, '
-    '{"valid": {"path": "output/a.json", "schema": {}}} or {"command": "make test"}'
+    '{"valid": {"path": "a.json", "schema": {}}}, {"command": "make test"}'
 )
+FORMS = (
+    '{"file_exists": "output/a*.md"}, {"matches": {path, pattern in RE2}}, '
+    '{"valid": {path, JSON schema}} or {"command": "make test"}'
+)
+"""The same for the model's tools, in fewer tokens."""
 
 
 def _checked_condition(condition: DoneWhen | None) -> DoneWhen | None:
@@ -83,7 +88,7 @@ class NewTodo(BaseModel):
         AfterValidator(_checked_condition),
         BeforeValidator(_check_form),
         WithJsonSchema({"type": "object"}),
-    ] = Field(None, description=f"What the system checks before it counts: {DONE_WHEN}.")
+    ] = Field(None, description=f"What the system checks before it counts: {FORMS}.")
 
 
 @tool("todos", effect="writes", owns=("plan.md",))

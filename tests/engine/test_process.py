@@ -75,6 +75,11 @@ async def test_with_a_namespace_that_is_not_there_one_line_and_code_2(running, w
     [
         ({"LONGHAUL_BUILD_ID": "7"}, "LONGHAUL_BUILD_ID is set and LONGHAUL_DEPLOYMENT is not"),
         ({"LONGHAUL_DEPLOYMENT": "a.b", "LONGHAUL_BUILD_ID": "7"}, "found 'a.b', expected letters"),
+        (
+            {"TEMPORAL_WORKER_BUILD_ID": "7"},
+            "TEMPORAL_WORKER_BUILD_ID is set and TEMPORAL_DEPLOYMENT_NAME is not",
+        ),
+        ({"LONGHAUL_CONFIG": "/nowhere/tea"}, "LONGHAUL_CONFIG: /nowhere/tea: there is no such"),
         ({"LONGHAUL_STORE_URL": "mysql://host/db"}, "LONGHAUL_STORE_URL names mysql"),
         ({"LONGHAUL_STORE_URL": "postgresql://me:secret@host:x/db"}, "LONGHAUL_STORE_URL is no"),
         ({"LONGHAUL_GRAPH_URL": "http://me:secret@host"}, "LONGHAUL_GRAPH_URL begins with 'http'"),
