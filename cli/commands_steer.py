@@ -269,12 +269,10 @@ async def _send_signal(
         )
         if undone := _undone(job, payload, view_after.status) if signal == "rewind" else "":
             print_result(undone)
-        if (
-            signal == "pause"
-            and view_after.notices
-            and view_after.notices[-1].startswith(signal_effects.LACKS)
-        ):
-            print_result(view_after.notices[-1])
+        if signal == "pause":
+            newest = view_after.notices[-2:]
+            for notice in (text for text in newest if text.startswith(signal_effects.LACKS)):
+                print_result(notice)
     elif not view_after.live and not view_after.closed:
         print_result(
             f"{job}: {signal} sent; {view_after.silence}; the job takes it when it goes on"

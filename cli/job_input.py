@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from cli.jobs import JOB, view_job
+from cli.jobs import JOB, never_began, view_job
 from cli.output import UserError
 from cli.staging import stage_documents
 from config.loader import amend_config, load_agent
@@ -175,18 +175,26 @@ async def start_workflow(
     Raises:
         Mistake: the id is in use, or was used before.
     """
-    try:
+
+    async def begin(reuse: WorkflowIDReusePolicy) -> None:
         with exports.trace_start(kind, job_id):
             await client.start_workflow(
                 kind,
                 data,
                 id=job_id,
                 task_queue=task_queue(),
-                # A closed job's id stays taken: its workspace and checkpoints carry it.
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_reuse_policy=reuse,
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
             )
+
+    try:
+        # A closed job's id stays taken: its workspace and checkpoints carry it.
+        await begin(WorkflowIDReusePolicy.REJECT_DUPLICATE)
     except WorkflowAlreadyStartedError:
+        with suppress(WorkflowAlreadyStartedError):  # somebody else was quicker
+            if await never_began(client, job_id):
+                await begin(WorkflowIDReusePolicy.ALLOW_DUPLICATE)
+                return
         job_view = await view_job(client, job_id, seconds=1)
         if job_view.closed:
             raise UserError(

@@ -24,12 +24,15 @@ from cli.output import UserError
 from engine.converter import why_sealed
 from engine.errors import TOO_EARLY
 from protocol.payloads import EncryptedPayloadError, check_decrypted
+from protocol.start import NEVER_BEGAN
 from protocol.text import one_line
 
 JOB = "Job"
 PROJECT = "Project"
 QUERY_SECONDS = 5.0
 PAGE = 200
+MOST_STATE = 60
+"""Characters of how a job stands that a list shows: a start that waits says all that it lacks."""
 
 _CLOSED = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -134,6 +137,9 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
     if closed:
         status = await _with_outcome(client, description, status)
     status.setdefault("status", "running")
+    if description.workflow_type == PROJECT:
+        # A memo does not say so.
+        status["project"] = True
     return JobView(
         id=job_id,
         status=status,
@@ -233,6 +239,15 @@ def describe_failure(error: BaseException) -> str:
     return f"what it says cannot be read here: {why}" if why else error.message
 
 
+async def never_began(client: Client, job_id: str) -> bool:
+    """Whether it was cancelled while its start waited, so that nothing has its id but Temporal."""
+    description = await describe_workflow(client, job_id)
+    if description.status != WorkflowExecutionStatus.CANCELED:
+        return False
+    memo = await readable_memo(description)
+    return str(memo.get("state") or "").startswith(NEVER_BEGAN)
+
+
 def _start_time(execution: WorkflowExecution, memo: dict[str, Any]) -> datetime:
     """Return when the job began; Temporal knows only when its latest run did."""
     # The memo may be invalid, since anyone who starts a job can set it.
@@ -276,11 +291,12 @@ async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
             # For Temporal, a failed project completes with a result.
             outcome = "failed"
         started = _start_time(execution, memo)
+        state = str(memo.get("phase") or memo.get("state") or "")
         row = {
             "job_id": execution.id,
             "agent": memo.get("agent"),
             "status": outcome or memo.get("status") or "running",
-            "phase": memo.get("phase") or memo.get("state") or None,
+            "phase": one_line(state, MOST_STATE) or None,
             "title": memo.get("title"),
             "started": f"{started.astimezone():%Y-%m-%d %H:%M:%S}",
         }

@@ -13,7 +13,8 @@ MAX_SAID = 200
 MOST_LINES = 5
 """Lines shown of the end of a run's output."""
 MOST_REASONS = 500
-"""Characters shown of the reasons for a unit's status."""
+"""Characters."""
+DISPROVED = "it said that it was done, and proof refused: "
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
 
 
@@ -60,7 +61,8 @@ def _attempt_lines(attempt: dict[str, Any]) -> list[str]:
     if cost := attempt.get("cost"):
         spent.append(f"cost {cost:.4f}")
     heading = f"{attempt['job']}: {attempt['outcome']} · {' · '.join(spent)}"
-    reasons = [both_ends(text.strip(), 2 * MAX_SAID) for text in attempt.get("why") or []]
+    reasons = [f"{DISPROVED}{text}" for text in attempt.get("disproved") or []]
+    reasons += [both_ends(text.strip(), 2 * MAX_SAID) for text in attempt.get("why") or []]
     return [
         heading,
         *(f"  {line}" for text in reasons for line in f"- {as_entry(text)}".splitlines()),
@@ -99,12 +101,17 @@ def job_lines(status: dict[str, Any]) -> list[str]:
         + (f" · {one_line(job['summary'], MAX_SAID)}" if job.get("summary") else "")
         for job in status.get("jobs") or []
     ]
-    work = [
-        f"  {each['job']}: {'waiting: ' + each['waiting'] if each.get('waiting') else 'at work'}"
-        f" · {each['phase'] or 'starting'}{_deadline(each)}"
-        for each in status.get("running") or []
-    ]
+    work = [line for each in status.get("running") or [] for line in _running_lines(each)]
     return [*ended, *work]
+
+
+def _running_lines(job: dict[str, Any]) -> list[str]:
+    """A job at work, and below it what proof refused of what it said."""
+    state = f"waiting: {job['waiting']}" if job.get("waiting") else "at work"
+    return [
+        f"  {job['job']}: {state} · {job['phase'] or 'starting'}{_deadline(job)}",
+        *(f"    {DISPROVED}{text}" for text in job.get("disproved") or []),
+    ]
 
 
 def _deadline(job: dict[str, Any]) -> str:

@@ -107,6 +107,9 @@ def was_resumed(before: JobView, after: JobView) -> bool:
     refused = any(
         text.startswith(f"{REFUSED}signal resume: ") for text in fresh_notices(before, after)
     )
+    if after.live and before.status.get("pausing") and not after.status.get("pausing"):
+        # Its pause was called off before it took effect.
+        return not refused and not is_paused(after, after)
     # What a paused job waits for next, such as an approval, it came to by going on.
     going = (is_paused(before, before) and not is_paused(after, after)) or not after.waiting
     was_waiting = after.live and bool(before.waiting)
@@ -135,8 +138,8 @@ def bypass_taken(guard: str) -> Effect:
     """Whether the job says that it took the bypass; it may be used up by then."""
 
     def is_answered(before: JobView, after: JobView) -> bool:
-        notices = fresh_notices(before, after)
-        return after.live and f"bypass of {guard} once" in notices
+        said = f" let through once what {guard} refused at "
+        return after.live and any(said in text for text in fresh_notices(before, after))
 
     return is_answered
 

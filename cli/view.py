@@ -25,6 +25,7 @@ _COLOURS = {
     "cancelled": "red",
     "terminated": "red",
 }
+PAUSING = "the job pauses once the calls of its last reply are carried out"
 Status = dict[str, Any]
 _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refused)")
 
@@ -34,14 +35,18 @@ def todo_lines(status: Status) -> list[tuple[str, str]]:
     if status.get("project"):
         return project_view.unit_lines(status)
     return [
-        (BOXES[todo["status"]], f"{todo['id']}. {todo['content']}")
+        (
+            BOXES[todo["status"]],
+            f"{todo['id']}. {todo['content']}"
+            + (" (not needed)" if todo["status"] == "not needed" else ""),
+        )
         for todo in status.get("todos") or []
     ]
 
 
 def todo_progress(status: Status) -> tuple[int, int]:
-    """Todos done and in all."""
-    boxes = [box for box, _ in todo_lines(status)]
+    """Todos done, and in all without those that are not needed."""
+    boxes = [box for box, _ in todo_lines(status) if box != BOXES["not needed"]]
     return boxes.count(BOXES["completed"]), len(boxes)
 
 
@@ -217,7 +222,7 @@ def outcome_lines(status: Status) -> list[str]:
     if not spent:
         return lines
     if status.get("project"):
-        count = result.get("jobs") or 0
+        count = result.get("jobs") or len(status.get("jobs") or [])
         return [*lines, f"{count} job{'' if count == 1 else 's'} · {spent}"]
     phases = result.get("phases") or (status.get("phase") or {}).get("number") or 0
     rewinds = result.get("rewinds") or status.get("rewinds") or 0
@@ -237,6 +242,7 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
             else [f"  {box} {text}" for box, text in todo_lines(status)]
         ),
         waiting_line(waiting),
+        PAUSING if status.get("pausing") else "",
         timer_line(status),
         *(f"  {name}: {value}" for name, value in question_fields(status).items()),
         *project_view.job_lines(status),

@@ -50,11 +50,17 @@ async def counted(client: Client, meter: MetricMeter | None) -> AsyncIterator[No
 
 
 async def count_waiting(client: Client) -> Counter[tuple[str, str]]:
-    """How many wait, by type of workflow and reason. Raises RPCError."""
+    """How many wait, by type of workflow and reason. Raises RPCError.
+
+    A project that shows as waiting since a job of it waits is not counted beside that job.
+    """
+    waiting = [each async for each in client.list_workflows(QUERY, limit=MOST)]
+    parents = {each.parent_id for each in waiting}
     found: Counter[tuple[str, str]] = Counter()
-    async for each in client.list_workflows(QUERY, limit=MOST):
-        status = each.typed_search_attributes.get(_STATUS) or ""
-        found[each.workflow_type, status.removeprefix(PREFIX)] += 1
+    for each in waiting:
+        if each.id not in parents:
+            status = each.typed_search_attributes.get(_STATUS) or ""
+            found[each.workflow_type, status.removeprefix(PREFIX)] += 1
     return found
 
 

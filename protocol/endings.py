@@ -114,6 +114,8 @@ class TransitionRequest(JobPosition):
     issue: str = ""
     by: str = ""
     """Who asked for a rewind, where a person did."""
+    acts: list[str] = Field(default_factory=list)
+    """What people did in the phase that ends, a line each."""
     restore: str | None = None
     """Start of the phase to go back to, for a rewind by phase number."""
     restore_files: bool = True
@@ -140,6 +142,8 @@ class TransitionReply(CheckpointReply):
 class CloseRequest(JobPosition):
     status: Outcome
     reason: str = ""
+    acts: list[str] = Field(default_factory=list)
+    """What people did in the last phase, a line each."""
     call: int | None = None
     phases: int = 0
     rewinds: int = 0

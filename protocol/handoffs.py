@@ -47,6 +47,8 @@ class HandoffInputs(Data):
     """What the jobs before it said of their work, a text each."""
     findings: list[str] = Field(default_factory=list)
     """What was found wrong with this very work, word for word."""
+    written_tests: list[str] = Field(default_factory=list)
+    """Paths in the project of tests that a tester wrote to show it; they are run."""
     state: str = ""
     """The commit of the project's own files (its brief), beside the product."""
 

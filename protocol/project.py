@@ -49,6 +49,8 @@ class Attempt(Data):
     """`accepted`, `sent back`, or how the job ended."""
     why: list[str] = Field(default_factory=list)
     """Why it was not accepted; the first of it."""
+    disproved: list[str] = Field(default_factory=list)
+    """What proof found where the job said that it was done; it went on then."""
     commit: str = ""
     model_calls: int = 0
     tokens: int = 0
@@ -92,6 +94,8 @@ class Feature(Unit):
     """What its last coder said of it."""
     test_findings: list[str] = Field(default_factory=list)
     """What its last tester found wrong."""
+    written_tests: list[str] = Field(default_factory=list)
+    """Paths of the tests that it wrote to show that."""
     test_minimums: list[AcceptedRun] = Field(default_factory=list)
     """What its commands ran at most so far: they may not come to run less."""
     turn: Literal["coder", "tester"] = "coder"
@@ -126,6 +130,8 @@ class ChildReport(Data):
     number: int = 0
     checkpoint: str = Field("", max_length=100)
     """The phase after the first that it is in, and where that began: where a fork can go on."""
+    disproved: list[str] = Field(default_factory=list, max_length=10)
+    """What proof found where the job said that it was done; the newest."""
     usage: Usage = Field(default_factory=Usage)
     seconds: float = 0.0
 

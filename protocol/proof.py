@@ -15,6 +15,10 @@ Check = Literal["unit", "api", "browser", "db"]
 """How a feature is tested; `browser` is a test through a user interface."""
 
 
+PROOF_GUARD = "proof"
+"""The name under which the system's own runs refuse a job's end."""
+
+
 class CheckCommand(Data):
     """A command that tests what a check is about. It is run at the top of the repository."""
 

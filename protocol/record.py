@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from pydantic import Field
@@ -64,6 +65,48 @@ class ReceivedSignal(Data):
 
     signal: str
     payload: dict[str, Any] = Field(default_factory=dict)
+    at: int = 0
+    """When it came in, epoch seconds."""
+
+    @property
+    def by(self) -> str:
+        """Who sent it; empty where the payload does not say."""
+        return str(self.payload.get("by") or "")
+
+
+class PersonAct(Data):
+    """What a person did to a job by a signal."""
+
+    at: int
+    """When the signal came in, epoch seconds."""
+    by: str = ""
+    """Who sent it; empty where the payload did not say."""
+    phase: int = 0
+    signal: str
+    did: str
+    """What they did, as the rest of a sentence: `paused the job`."""
+    id: str = ""
+    """Of the request that they answered."""
+    detail: str = ""
+    """Their own words, or what it concerns."""
+    refused: str = ""
+    """Why the job did not take it; empty where it did."""
+
+    @property
+    def line(self) -> str:
+        """`ada@host told the agent at 2026-11-25 11:20:03 UTC: Use metric units.`"""
+        when = datetime.fromtimestamp(self.at, UTC)
+        id_ = f" ({self.id})" if self.id else ""
+        return self._sentence(f"{id_} at {when:%Y-%m-%d %H:%M:%S} UTC")
+
+    @property
+    def timeless_line(self) -> str:
+        """The same for a file of a checkpoint, in which nothing depends on a clock."""
+        return self._sentence("")
+
+    def _sentence(self, when: str) -> str:
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.by or 'A person'} {self.did}{when}{detail}"
 
 
 class Question(Data):
@@ -169,6 +212,8 @@ class JobRecord(Data):
     """Noes of the judge in this phase, since a person last said to go on."""
     guard_refusals: dict[str, int] = Field(default_factory=dict)
     """How often each guard refused."""
+    disproved: list[str] = Field(default_factory=list)
+    """What the system's own runs found where the job said that it was done; the newest."""
     undecided: dict[str, int] = Field(default_factory=dict)
     """Refusals in a row of a tool by a guard, hook or verifier that failed itself."""
     bypasses: dict[str, str] = Field(default_factory=dict)
@@ -232,6 +277,8 @@ class JobRecord(Data):
     approval: Approval | None = None
     approvals: list[Approval] = Field(default_factory=list)
     """Those that were decided, the newest, with arguments cut."""
+    acts: list[PersonAct] = Field(default_factory=list)
+    """What people did, the newest last."""
     context: int = 0
     """Tokens of the next request."""
     compacted_context: int = 0
@@ -249,6 +296,8 @@ class JobRecord(Data):
     deferred_traces: int = 0
     """How many of them the store did not take when they were handed to it."""
     waiting: WaitState | None = None
+    pausing: ReceivedSignal | None = None
+    """A pause that takes effect when the calls of the reply at hand are carried out."""
     paused_from: WaitReason | None = None
     """What the job waited for when a person paused it."""
     inbox: list[ReceivedSignal] = Field(default_factory=list)

@@ -260,6 +260,11 @@ class ToolReply(CheckpointReply, GuardOutcome):
     """Scope items that the call added or changed."""
 
 
+class TakeFolderRequest(JobPosition):
+    by: str = ""
+    """Who edited it, as far as is known: who lets the job go on."""
+
+
 class RemarksRequest(JobPosition):
     """What people say to the agent, to be kept with its instructions."""
 
@@ -328,5 +333,7 @@ class ImportReply(CheckpointReply):
     notes: list[str] = Field(default_factory=list)
     edits: str = ""
     """What the person changed, as the model reads it: paths and a bounded diff."""
+    paths: str = ""
+    """The paths alone, the first few."""
     scope: list[ScopeItem] = Field(default_factory=list)
     """Scope items that the edits completed."""

@@ -53,17 +53,27 @@ def plan_items(boxes: Sequence[Box]) -> list[ScopeItem]:
 
 
 def follow_boxes(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
-    """Complete the items from the plan whose box is ticked now.
+    """Complete the items whose box is ticked now.
 
+    An item from the plan has the box with its text, an added one the box that begins with its id.
     A box that is gone, or says something else, leaves its item open. Of boxes with the same text
     each counts for one item.
     """
     ticked = Counter(one_line(text, STEP_CHARACTERS) for done, text in boxes if done)
+    named = {id_ for done, text in boxes if done and (id_ := id_of_box(text))}
     for item in items:
         if item.source == "plan" and ticked[item.text] > 0:
             ticked[item.text] -= 1
             if item.status == "open":
                 item.status = "completed"
+        elif item.source == "added" and item.id in named and item.status == "open":
+            item.status = "completed"
+
+
+def id_of_box(text: str) -> str:
+    """The id of an added item that the text of a box begins with, such as `A1`; else nothing."""
+    word = text.lstrip("`*_[( ").partition(" ")[0].rstrip("`*_])(:.,;")
+    return word if word[:1] == "A" and word[1:].isdecimal() else ""
 
 
 def only_unticked(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> bool:

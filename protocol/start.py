@@ -15,6 +15,9 @@ from protocol.requests import CheckpointReply, JobPosition
 from protocol.state import Data, JobState, PhaseKind
 from protocol.tools import ToolRoute
 
+NEVER_BEGAN = "cancelled before it began"
+"""How the state of a start begins in the memo that was cancelled with nothing made."""
+
 
 class CancelStartRequest(Data):
     """Asks for the cancellation of a job that has not begun; also what comes back."""

@@ -132,6 +132,13 @@ class Phase(Data):
     def open_count(self) -> int:
         return len(self.open_todos)
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many todos are done, and how many there are to do: none that is not needed."""
+        return sum(todo.done for todo in self.todos), sum(
+            todo.done or todo.needed for todo in self.todos
+        )
+
     def close(self, completed: Sequence[int]) -> None:
         """End the list with the job: these todos are done, the other open ones are not needed."""
         for todo in self.open_todos:

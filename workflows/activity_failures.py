@@ -43,6 +43,21 @@ PAUSED = WaitState(
     message="Paused by a person.",
     remedy="Edit files if you like, then send the signal resume.",
 )
+
+
+def paused_wait(by: str, calls_left: str = "") -> WaitState:
+    """The wait of a pause.
+
+    Args:
+        by: Who paused; empty where nobody said.
+        calls_left: What of the last reply is not in the folder yet.
+    """
+    message = f"Paused by {by}." if by else PAUSED.message
+    if calls_left:
+        message += f" {calls_left}."
+    return PAUSED.model_copy(update={"message": message})
+
+
 REWINDS = WaitState(
     reason="rewinds",
     message="The agent wants to rewind once more and has used up its rewinds.",

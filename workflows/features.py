@@ -15,7 +15,7 @@ from protocol.handoffs import SETUP, FeatureEntry
 from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
 from protocol.project_requests import ChildWork
 from protocol.proof import AcceptedRun, Proof, in_repository
-from protocol.text import first_few, one_line
+from protocol.text import one_line
 from workflows.moves import (
     AssignJob,
     EndProject,
@@ -58,9 +58,6 @@ Write output/verdict.json: {{"health": "…", "checks": [{{"check": "unit", "pas
 "…"}}], "passed": true, "findings": []}}. `passed` is true only if every check passed; each finding
 says what is wrong, where, and how to see it."""
 ONCE_MORE = " See first whether what the test before this one found still holds."
-SHOWN_BY = (
-    "The tests that the tester wrote are in {folder}/{paths}. Leave them there: they are run."
-)
 RUN = "What the system ran itself on it: {run}."
 MOST_TITLE = 80
 MOST_PROOFS = 8
@@ -160,14 +157,10 @@ def _settle_test(
             c.detail for c in verdict.checks if not c.passed and c.detail
         ]
         feature.test_findings = findings or ["The tester did not pass it and gave no finding."]
-        shown_by = SHOWN_BY.format(
-            folder=project.start.product, paths=first_few(work.tests, MOST_LINES)
-        )
-        _retry_or_block(
-            project, feature, [*feature.test_findings, *([shown_by] if work.tests else [])]
-        )
+        feature.written_tests = work.tests[:MOST_LINES]
+        _retry_or_block(project, feature, feature.test_findings)
         return ""
-    feature.tested = True
+    feature.tested, feature.written_tests = True, []
     return feature.commit
 
 
@@ -250,6 +243,7 @@ def _assign_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
         # A fork has been told that already.
         results=[] if feature.job else _earlier_features(project),
         findings=feature.reasons,
+        written_tests=feature.written_tests,
         again=feature,
         tests=feature.tests,
         accepted=proved_before(project, feature),

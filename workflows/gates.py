@@ -26,6 +26,11 @@ NAME_ITEM = (
     'todo_write(phase, description, todos=[{{"content": "…", "items": ["{id}"]}}]); or leave it '
     "out with drop_item(id, reason). Then call job_complete again."
 )
+TICK_ADDED = (
+    "Do the work, and tick a box for each that is done, in a phase of plan.md and beginning with "
+    "its id, as `- [x] {id}: …`; or leave it out with drop_item(id, reason). Then call "
+    "job_complete again."
+)
 TICK = (
     "The work of each of its open boxes is done, as completed items: "
     'edit_file("plan.md", old="[ ]", new="[x]", replace_all=true) ticks them all.'
@@ -281,6 +286,8 @@ def _way_out(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     """What closes the open work: boxes close phases, and items that the plan has brought."""
     if facts.plan_open or facts.refused_writes or any(item.source == "plan" for item in items):
         return TICK_OR_NAME
+    if all(item.source == "added" for item in items):
+        return TICK_ADDED.format(id=items[0].id)
     return NAME_ITEM.format(id=items[0].id)
 
 

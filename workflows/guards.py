@@ -10,13 +10,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from protocol.proof import PROOF_GUARD
 from protocol.record import JobRecord, WaitState
 from protocol.requests import GuardOutcome
+from protocol.text import one_line
 from protocol.traces import Source
 from workflows import activity_failures, traces
 
 MOST_UNDECIDED = 3
 """Refusals in a row of a tool by who gives no verdict, before the job waits for a person."""
+MOST_DISPROVED = 3
+MOST_FOUND = 300
+"""Characters."""
 REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
@@ -28,6 +33,9 @@ def note_refusal(
     The caller counts the refusal as one of the job's where the call is recorded.
     """
     job.guard_refusals = {**job.guard_refusals, guard: job.guard_refusals.get(guard, 0) + 1}
+    if guard == PROOF_GUARD:
+        found = one_line(why.removeprefix(f"Refused by {guard}: "), MOST_FOUND)
+        job.disproved = [*job.disproved, found][-MOST_DISPROVED:]
     source: Source = "hook" if hook else "guard"
     happened = f"{what} was refused"
     traces.note_trace(job, "violation", source, guard, happened, why=why, tool=what, path=path)
@@ -104,7 +112,7 @@ def grant_bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:
         known = ", ".join(sorted(job.guard_refusals)) or "none"
         return f"guard {guard} has refused nothing; those that have are: {known}"
     job.bypasses = {**job.bypasses, guard: payload.get("reason") or "no reason given"}
-    job.correction = (
+    job.add_correction(
         f"A person lets through once what {guard} refused. If you still need it, do it again now."
     )
     return None

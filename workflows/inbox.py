@@ -8,9 +8,11 @@ from typing import Any
 
 from protocol.payloads import InvalidPayload, read_signal
 from protocol.record import ReceivedSignal
+from protocol.text import one_line
 
 MAX_NOTICES = 20
 MAX_SIGNALS = 1000
+MOST_SENDER = 100
 MAX_BYTES = 500_000
 """Of all unhandled signals together: they must fit into one payload when carried over."""
 
@@ -33,15 +35,21 @@ class Inbox:
     notices: list[str] = field(default_factory=list)
     """What was refused or went otherwise than asked, newest last, for people."""
     refused: int = 0
+    sender: str = ""
+    """Who sent the signal that is being applied, for what is said of it."""
 
-    def put(self, signal: str, values: tuple[Any, ...]) -> None:
-        """Take a signal in. One that cannot be used becomes a visible refusal."""
+    def put(self, signal: str, values: tuple[Any, ...], at: int = 0) -> None:
+        """Take a signal in. One that cannot be used becomes a visible refusal.
+
+        Args:
+            at: When it came in, epoch seconds.
+        """
         try:
             payload = self.read(signal, values)
         except InvalidPayload as refusal:
-            self.refuse(str(refusal))
+            self.refuse(f"{refusal}{_sender_note(values)}")
             return
-        received = ReceivedSignal(signal=signal, payload=payload)
+        received = ReceivedSignal(signal=signal, payload=payload, at=at)
         payloads = "".join(str(other.payload) for other in (*self.signals, received)).encode()
         if len(self.signals) >= MAX_SIGNALS or len(payloads) > MAX_BYTES:
             self.refuse(f"signal {signal}: too many signals are waiting; send it again later")
@@ -50,7 +58,8 @@ class Inbox:
 
     def refuse(self, why: str) -> None:
         self.refused += 1
-        self.notice(f"refused: {why}")
+        sender = f" (sent by {self.sender})" if self.sender else ""
+        self.notice(f"refused: {why}{sender}")
 
     def refuse_late_signals(self) -> bool:
         """Refuse what came after the result was written; whether there was any."""
@@ -80,3 +89,9 @@ class Inbox:
             if received.signal == "rewind" and (phase is None or phase in phases):
                 return True
         return self.has_cancel()
+
+
+def _sender_note(values: tuple[Any, ...]) -> str:
+    """` (sent by ada@host)`, where a payload that cannot be used says so."""
+    by = values[0].get("by") if len(values) == 1 and isinstance(values[0], dict) else None
+    return f" (sent by {one_line(by, MOST_SENDER)})" if isinstance(by, str) and by else ""

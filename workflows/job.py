@@ -37,6 +37,7 @@ from protocol.state import Phase, Purpose
 from protocol.tools import ToolRoute
 from workflows import (
     activity_failures,
+    acts,
     budget,
     course,
     gates,
@@ -187,6 +188,11 @@ class Job(SignalReceiver):
                         self._signals.handle(received), self.inbox.has_cancel
                     )
                 self.inbox.signals.remove(received)
+            if job.pausing and acts.pause_is_due(job):
+                with suppress(StepInterrupted):
+                    await self._steps.run_interruptible(
+                        self._signals.pause_job(job.pausing), self.inbox.has_cancel
+                    )
             if is_cancelled():
                 # It arrived while an activity was under way that finished all the same.
                 raise asyncio.CancelledError
@@ -488,6 +494,7 @@ class PhaseLoop:
             rewinds=rewinds,
             **details,
         )
+        request.acts = acts.acts_in_phase(job)
         request.may_ask = job.clarification.used < job.limits.clarifications
         is_long = job.phase_usage.model_calls > job.limits.summary_calls
         request.summary = request.outcome == "completed" and ended.kind == "tactical" and is_long

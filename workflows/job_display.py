@@ -6,6 +6,7 @@ import asyncio
 
 from temporalio import workflow
 
+from protocol.proof import PROOF_GUARD
 from protocol.record import JobRecord
 from workflows import notifications, status
 from workflows.continuation import Continuation
@@ -52,6 +53,8 @@ class JobDisplay:
         job = self._job
         report = status.child_report(job, workflow.info().workflow_id)
         change = f"{report.status} {report.waiting} {report.asks} {report.message} {report.phase}"
+        if disproved := job.guard_refusals.get(PROOF_GUARD):
+            change += f" {disproved}"
         if not job.project or change == self.last_report:
             return
         self.last_report = change

@@ -10,7 +10,7 @@ from temporalio import workflow
 from protocol.course import Course
 from protocol.record import JobRecord, ReceivedSignal, WaitState
 from protocol.state import Purpose, Remark
-from workflows import activity_failures, budget, guards, questions, traces
+from workflows import activity_failures, acts, budget, guards, questions, traces
 from workflows.activity_failures import StepFailed
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
@@ -19,6 +19,10 @@ from workflows.steps import JobSteps
 
 MAX_EDIT_CHARACTERS = 20_000
 """Of what people edited in pauses and the model has not read."""
+ADDED_ITEM = (
+    "It is item {id} of the scope: a todo that names it completes it, or a ticked box in a phase "
+    "of plan.md that begins with {id}."
+)
 MAX_REMARK_CHARACTERS = 100_000
 """Of all that people say to a job, which is carried from run to run."""
 
@@ -50,7 +54,7 @@ class JobSignals:
         self._inbox = inbox
         self._phases = phases
         self._recovery = recovery
-        self._handlers: dict[str, Callable[[ReceivedSignal], Awaitable[None]]] = {
+        self._handlers: dict[str, Callable[[ReceivedSignal], Awaitable[str]]] = {
             "rewind": self._rewind,
             "cancel": self._cancel,
             "pause": self._pause,
@@ -64,13 +68,45 @@ class JobSignals:
         }
 
     async def handle(self, received: ReceivedSignal) -> None:
-        """Do what a signal says; one whose step fails is refused."""
+        """Do what a signal says, and record who did what by it and when.
+
+        A signal whose step fails is refused.
+        """
+        phase, refused = self._job.state.phase.number, self._inbox.refused
+        self._inbox.sender, detail = received.by, ""
         try:
-            await self._handlers[received.signal](received)
+            detail = await self._handlers[received.signal](received)
         except StepFailed as failed:
             self._refuse(received, failed.message)
             if failed.kind == "CheckpointMissing":
                 await self._recovery.recover_checkpoint()
+        finally:
+            self._inbox.sender = ""
+        act = acts.describe_act(received, phase, detail)
+        if self._inbox.refused > refused:
+            act.refused = self._inbox.notices[-1].removeprefix("refused: ")
+        else:
+            if received.signal in ("approve", "deny"):
+                decided = self._job.approvals[-1]
+                act.did, act.detail = questions.decision_words(decided)
+                act.id = decided.id
+            self._inbox.notice(act.line)
+        acts.keep_act(self._job, act)
+
+    async def pause_job(self, received: ReceivedSignal) -> None:
+        """Stand still from here on, with the folder complete."""
+        job = self._job
+        try:
+            # Before the job shows as paused: edits are imported from then on.
+            await self.show_folder()
+        except StepFailed as failed:
+            self._inbox.notice(f"the folder may lack the last steps: {failed.message}")
+            if failed.kind == "CheckpointMissing":
+                await self._recovery.recover_checkpoint()
+        finally:
+            job.pausing = None
+            job.paused_from = job.waiting.reason if job.waiting else None
+            job.waiting = activity_failures.paused_wait(received.by, acts.calls_left_text(job))
 
     async def show_folder(self) -> None:
         """Bring the folder up to date, since a person is about to look at it.
@@ -95,21 +131,23 @@ class JobSignals:
         waiting = self._job.waiting
         return waiting is not None and waiting.reason == "paused"
 
-    # One handler for each signal
+    # One handler for each signal. Each returns what to record beside the payload.
 
-    async def _cancel(self, received: ReceivedSignal) -> None:
+    async def _cancel(self, received: ReceivedSignal) -> str:
+        act = acts.describe_act(received, self._job.state.phase.number)
+        acts.keep_act(self._job, act)
+        self._inbox.notice(act.line)
         raise CancelRequested(received.payload.get("reason") or "cancelled by a person")
 
-    async def _rewind(self, received: ReceivedSignal) -> None:
+    async def _rewind(self, received: ReceivedSignal) -> str:
         job, payload = self._job, received.payload
         phase = payload.get("phase")
         if phase is not None and phase not in job.phases:
             why = f"there is no phase {phase}; the phases are {min(job.phases)} to {job.last_phase}"
             self._refuse(received, why)
-            return
-        if self._is_paused:
-            await self._import_folder()
-        who = payload.get("by") or ""
+            return ""
+        edited = await self._import_folder(received.by) if self._is_paused else ""
+        who = received.by
         details = {"outcome": "rewound", "issue": payload["issue"], "by": who or "a person"}
         if phase is not None:
             details["restore"] = job.phases[phase]
@@ -122,38 +160,43 @@ class JobSignals:
             job, "correction", "person", "rewind", happened, what_was_correct=payload["issue"]
         )
         await self._phases.change_phase("rewind", **details)
-        job.waiting = None
+        job.waiting = job.pausing = None
+        return f"{edited}. {payload['issue']}" if edited else ""
 
-    async def _pause(self, received: ReceivedSignal) -> None:
+    async def _pause(self, received: ReceivedSignal) -> str:
+        """Stand still once the calls of the reply at hand have run."""
         job = self._job
-        if self._is_paused:
+        if self._is_paused or job.pausing:
             # Showing the folder again would overwrite what people edited.
-            self._refuse(received, "the job is paused already")
-            return
-        try:
-            # Before the job shows as paused: edits are imported from then on.
-            await self.show_folder()
-        finally:
-            job.paused_from = job.waiting.reason if job.waiting else None
-            job.waiting = activity_failures.PAUSED
+            state = "paused" if self._is_paused else "about to pause"
+            self._refuse(received, f"the job is {state} already")
+            return ""
+        if acts.pause_is_due(job):
+            await self.pause_job(received)
+            return ""
+        job.pausing = received
+        return f"it takes effect after the calls under way. {acts.calls_left_text(job)}"
 
-    async def _resume(self, received: ReceivedSignal) -> None:
+    async def _resume(self, received: ReceivedSignal) -> str:
         job, settings = self._job, received.payload.get("set")
-        waiting = job.waiting
+        waiting, edited = job.waiting, ""
+        if waiting is None and job.pausing:
+            job.pausing = None
+            return "the pause had not taken effect"
         if waiting is None:
             self._refuse(received, "the job is not waiting")
-            return
+            return ""
         if waiting.reason in ("clarification", "approval"):
             self._refuse(received, f"the job waits for a person. {waiting.remedy}")
-            return
+            return ""
         if waiting.reason == "budget" and (still := self._phases.next_call_wait()):
             self._refuse(received, f"{still.message} {still.remedy}")
-            return
+            return ""
         if settings and not await self._set_model(received, settings):
-            return
+            return ""
         reason = waiting.reason
         if reason == "paused":
-            await self._import_folder()
+            edited = await self._import_folder(received.by)
             # The person has seen what the job waited for before the pause.
             reason = job.paused_from or reason
         if reason == "rewinds":
@@ -163,37 +206,34 @@ class JobSignals:
             job.course = Course()
             job.review_rejections = job.judge_refusals = 0
         job.waiting = None
+        return edited
 
-    async def _set_limits(self, received: ReceivedSignal) -> None:
+    async def _set_limits(self, received: ReceivedSignal) -> str:
         job = self._job
         payload = {key: value for key, value in received.payload.items() if key != "by"}
         limits = budget.changed_limits(job.limits, job.model, payload)
         if isinstance(limits, str):
             self._refuse(received, limits)
-            return
+            return ""
         job.limits = limits
         if job.waiting and job.waiting.reason == "budget":
             job.waiting = self._phases.next_call_wait()
             if still := job.waiting:
                 notice = f"signal limit: taken, and there is still no room. {still.message}"
                 self._inbox.notice(notice)
+        return ""
 
-    async def _take_answer(self, received: ReceivedSignal) -> None:
-        job = self._job
-        if why := questions.take_answer(job, received, workflow.time()):
+    async def _take_answer(self, received: ReceivedSignal) -> str:
+        if why := questions.take_answer(self._job, received, workflow.time()):
             self._inbox.refuse(why)
-        elif received.signal != "answer":
-            self._inbox.notice(questions.decision(job.approvals[-1]))
-        elif by := received.payload.get("by"):
-            self._inbox.notice(f"signal {received.signal}: taken, from {by}")
+        return ""
 
-    async def _grant_bypass(self, received: ReceivedSignal) -> None:
+    async def _grant_bypass(self, received: ReceivedSignal) -> str:
         if refusal := guards.grant_bypass(self._job, received.payload):
             self._refuse(received, refusal)
-        else:
-            self._inbox.notice(f"bypass of {received.payload['guard']} once")
+        return ""
 
-    async def _take_remark(self, received: ReceivedSignal) -> None:
+    async def _take_remark(self, received: ReceivedSignal) -> str:
         """Put what a person says into the agent's next turn."""
         job, payload = self._job, received.payload
         remark = Remark(
@@ -205,17 +245,20 @@ class JobSignals:
                 f"more than {MAX_REMARK_CHARACTERS:,} characters were said to this job; pause it "
                 "and edit instructions.md",
             )
-            return
+            return ""
         items = [remark.text] if payload.get("item") else []
+        known = {item.id for item in job.state.scope}
         await self._recovery.keep_remarks([remark], items)
         job.add_correction(f"A person says: {remark.text}")
+        if added := [item.id for item in job.state.scope if item.id not in known]:
+            job.add_correction(ADDED_ITEM.format(id=added[0]))
         # The remark may change what has to be delivered.
         job.drop_review()
-        self._inbox.notice(f"{remark.by or 'a person'} told the agent: {remark.text[:200]}")
         happened = f"{remark.by or 'A person'} told the agent something"
         traces.note_trace(
             job, "correction", "person", "tell", happened, what_was_correct=remark.text
         )
+        return ""
 
     # What several of them need
 
@@ -239,10 +282,10 @@ class JobSignals:
         )
         return True
 
-    async def _import_folder(self) -> None:
-        """Import what a person edited while the job was paused."""
+    async def _import_folder(self, by: str) -> str:
+        """Import what a person edited while the job was paused; return which files."""
         job = self._job
-        imported = await self._steps.take_folder(job)
+        imported = await self._steps.take_folder(job, by)
         job.advance_to(imported.commit, imported.at)
         job.state.take_items(imported.scope)
         # The files may have changed: a call of job_complete goes through its gate again.
@@ -253,3 +296,4 @@ class JobSignals:
             # The model may not have read those of an earlier pause yet.
             edits = f"{job.person_edits}\n{imported.edits}".strip()
             job.person_edits = edits[-MAX_EDIT_CHARACTERS:]
+        return f"{acts.EDITED}{imported.paths}" if imported.paths else ""

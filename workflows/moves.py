@@ -92,6 +92,7 @@ def assign_job(
             base=project.head,
             results=[*results, *(remark.line for remark in project.remarks)],
             findings=list(findings),
+            written_tests=details.pop("written_tests", []),
             state=project.state,
         ),
         **details,
@@ -168,7 +169,7 @@ def shorten_settled(units: Sequence[Unit]) -> None:
         unit.reasons = [both_ends(reason, MOST_REASON) for reason in unit.reasons[:5]]
         if isinstance(unit, Feature):
             unit.coder_report = start_of(unit.coder_report, MOST_REASON)
-            unit.test_findings, unit.test_minimums = [], []
+            unit.test_findings, unit.written_tests, unit.test_minimums = [], [], []
             for run in unit.evidence:
                 end = end_of(run.end, MOST_REASON)
                 run.cut, run.end = run.cut or end != run.end, end
@@ -195,6 +196,7 @@ def note_attempt(
         role=run.role,
         outcome=outcome,
         why=[both_ends(reason, MOST_REASON) for reason in why[:3]],
+        disproved=run.last_report.disproved,
         commit=work.commit if work else "",
         model_calls=ended.usage.model_calls,
         tokens=ended.usage.prompt_tokens + ended.usage.completion_tokens,

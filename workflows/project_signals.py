@@ -8,7 +8,7 @@ from typing import Any
 from protocol.project import ProjectRecord
 from protocol.record import ReceivedSignal
 from protocol.state import Remark
-from workflows import activity_failures, shares
+from workflows import activity_failures, acts, shares
 from workflows.activity_calls import GONE
 from workflows.cancellation import CancelRequested
 from workflows.inbox import Inbox
@@ -38,7 +38,23 @@ class ProjectSignals:
         }
 
     async def handle(self, received: ReceivedSignal) -> None:
-        """Do what a signal says, or hand it on to the job that it is for."""
+        """Do what a signal says, and note who did what by it and when."""
+        refused = self._inbox.refused
+        self._inbox.sender = received.by
+        act = acts.describe_act(received, 0)
+        act.did = act.did.replace("the job", "the project")
+        own = "job" not in received.payload
+        if received.signal == "cancel" and own:
+            self._inbox.notice(act.line)
+        try:
+            await self._dispatch(received)
+        finally:
+            self._inbox.sender = ""
+        if own and received.signal in self._handlers and self._inbox.refused == refused:
+            self._inbox.notice(act.line)
+
+    async def _dispatch(self, received: ReceivedSignal) -> None:
+        """Handle a signal, or hand it on to the job that it is for."""
         signal = received.signal
         payload = {key: value for key, value in received.payload.items() if key != "job"}
         job = received.payload.get("job")
@@ -79,7 +95,7 @@ class ProjectSignals:
         await self.distribute_shares()
 
     async def _pause(self, payload: dict[str, Any]) -> None:
-        self._project.waiting = activity_failures.PAUSED
+        self._project.waiting = activity_failures.paused_wait(str(payload.get("by") or ""))
         await self._forward_signal(self._jobs_at_work, "pause", payload)
 
     async def _take_remark(self, payload: dict[str, Any]) -> None:

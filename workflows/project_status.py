@@ -351,6 +351,7 @@ def _running_data(run: RunningJob) -> dict[str, Any]:
         "status": run.last_report.status,
         "waiting": run.last_report.waiting,
         "phase": run.last_report.phase,
+        "disproved": run.last_report.disproved,
         "waits_since": _moment(run.person_wait.since) if run.person_wait else None,
         "deadline": _moment(deadline) if deadline is not None else None,
     }

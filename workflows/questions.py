@@ -213,7 +213,7 @@ def take_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | N
             path=approval.arguments.get("path"),
         )
         if approval.approved and approval.reason:
-            job.correction = f"A person approved {approval.tool}: {approval.reason[:1500]}"
+            job.add_correction(f"A person approved {approval.tool}: {approval.reason[:1500]}")
     if job.waiting and job.waiting.reason in ("clarification", "approval"):
         job.waiting = None
     return None
@@ -222,14 +222,19 @@ def take_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | N
 def decision(approval: Approval) -> str:
     """`ada@host approved move_file (1a2b3c4d) at 2026-11-25 11:20:03 UTC: old=a.md, new=b.md`."""
     when = datetime.fromtimestamp(approval.decided or 0, UTC)
-    named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
+    did, detail = decision_words(approval)
+    who = f"{approval.by or 'a person'} {did} ({approval.id})"
     if approval.expired:
         who = f"nobody approved {approval.tool} ({approval.id}) in time, it was denied"
-    else:
-        said = "approved" if approval.approved else "denied"
-        who = f"{approval.by or 'a person'} {said} {approval.tool} ({approval.id})"
-    reason = f". Reason: {approval.reason}" if approval.reason and not approval.expired else ""
-    return f"{who} at {when:%Y-%m-%d %H:%M:%S} UTC: {named}{reason}"
+    return f"{who} at {when:%Y-%m-%d %H:%M:%S} UTC: {detail}"
+
+
+def decision_words(approval: Approval) -> tuple[str, str]:
+    """`approved move_file` and `old=a.md, new=b.md. Reason: fine`."""
+    named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
+    reason = "" if approval.expired else approval.reason
+    did = f"{'approved' if approval.approved else 'denied'} {approval.tool}"
+    return did, f"{named}. Reason: {reason}" if reason else named
 
 
 def _keep_decision(job: JobRecord, approval: Approval, now: float) -> None:

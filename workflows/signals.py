@@ -26,7 +26,7 @@ class SignalReceiver:
 
 def _signal_handler(name: str, spec: SignalSpec) -> Callable[..., None]:
     def handle(self: SignalReceiver, *payload: Any) -> None:
-        self.inbox.put(name, payload)
+        self.inbox.put(name, payload, int(workflow.time()))
 
     handle.__name__, handle.__doc__ = name, spec.effect
     return workflow.signal(name=name, description=spec.example)(handle)

@@ -11,6 +11,7 @@ from temporalio import workflow
 
 from protocol.payloads import InvalidPayload
 from protocol.record import ReceivedSignal, WaitState
+from protocol.start import NEVER_BEGAN
 from workflows import activity_failures, status
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
@@ -117,14 +118,15 @@ class StartProcedure:
 
     async def _cancel_start(self, received: ReceivedSignal) -> NoReturn:
         """There is nothing to close, and only the server can end it as cancelled."""
-        reason = received.payload.get("reason") or "by a person"
-        message = f"cancelled before it began: {reason}"
+        reason, who = received.payload.get("reason"), f"by {received.by or 'a person'}"
+        named = f" ({who})" if received.by else ""
+        message = f"{NEVER_BEGAN}: {f'{reason}{named}' if reason else who}"
         self.waiting = None
         self._inbox.notice(message)
         workflow.set_current_details(message)
         workflow.upsert_memo(status.preparing_memo(self._memo, "cancelled", message))
         try:
-            await self._steps.cancel_start(reason)
+            await self._steps.cancel_start(reason or who)
         except StepFailed:
             raise InvalidPayload(message) from None
         await workflow.wait_condition(is_cancelled)

@@ -59,6 +59,8 @@ def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "clarification": job.clarification.model_dump(),
         "approval": approval.model_dump() if approval else None,
         "approvals": [each.model_dump() for each in job.approvals],
+        "pausing": bool(job.pausing),
+        "people": [act.model_dump() for act in job.acts],
         "correction": job.next_correction,
         "remarks": [remark.line[:300] for remark in job.state.remarks[-20:]],
         # A signal may be refused while a step goes on that takes long.
@@ -136,15 +138,16 @@ def _todo_lines(job: JobRecord) -> list[str]:
     """The running phase and its list."""
     phase = job.state.phase
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
-    done = len(phase.todos) - phase.open_count
+    done, total = phase.progress
     lines = [f"### Phase {phase.number} ({phase.kind}): {phase.name}", ""]
-    lines += [f"Progress {done} of {len(phase.todos)}{place}", ""]
+    lines += [f"Progress {done} of {total}{place}", ""]
     # A table, since the UI gives list items bullets of its own and no hanging indent; cells have
     # no padding there, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
         word, text = _todo_status(job, todo), markdown.table_cell(todo.content)
         shown = f"**{text}**" if word == "current" else text
+        shown += " (not needed)" if word == "not needed" else ""
         lines.append(
             f"| {MARKS[word]}\N{NO-BREAK SPACE} | {todo.id}.\N{NO-BREAK SPACE} | {shown} |"
         )
@@ -179,6 +182,7 @@ def child_report(job: JobRecord, job_id: str) -> ChildReport:
         message=waits.message[:2000] if waits else "",
         remedy=waits.remedy[:2000] if waits else "",
         phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],
+        disproved=job.disproved,
         number=phase.number if phase_start else 0,
         checkpoint=phase_start or "",
         usage=job.usage,
@@ -200,8 +204,8 @@ def report_of_start(waiting: WaitState, job_id: str) -> ChildReport:
 def memo_fields(job: JobRecord) -> dict[str, str]:
     """The last state in a line, for when no worker can be asked."""
     phase = job.state.phase
-    done = len(phase.todos) - phase.open_count
-    state = f"phase {phase.number} ({phase.kind}) {phase.name}, {done}/{len(phase.todos)} todos"
+    done, total = phase.progress
+    state = f"phase {phase.number} ({phase.kind}) {phase.name}, {done}/{total} todos"
     return {
         "title": job.title,
         "agent": job.agent,

@@ -41,6 +41,7 @@ from protocol.requests import (
     RemarksRequest,
     ShowCallReply,
     ShowCallRequest,
+    TakeFolderRequest,
     ToolReply,
     ToolRequest,
     WriteErrorRequest,
@@ -50,7 +51,7 @@ from protocol.state import Remark
 from protocol.tools import ToolRoute
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import activity_table as table
-from workflows import budget, replies
+from workflows import acts, budget, replies
 from workflows.activity_calls import ActivityCalls, checkpoint_fields, position_fields, step_summary
 from workflows.activity_failures import StepFailed
 
@@ -212,10 +213,9 @@ class JobSteps(ActivityCalls):
             table.SHOW_FOLDER, JobPosition(**position_fields(job)), "show the folder"
         )
 
-    async def take_folder(self, job: JobRecord) -> ImportReply:
-        return await self.run_activity(
-            table.TAKE_FOLDER, JobPosition(**position_fields(job)), "take the folder"
-        )
+    async def take_folder(self, job: JobRecord, by: str) -> ImportReply:
+        request = TakeFolderRequest(**position_fields(job), by=by)
+        return await self.run_activity(table.TAKE_FOLDER, request, "take the folder")
 
     async def set_model(self, job: JobRecord, settings: dict[str, Any]) -> SetModelReply:
         return await self.run_activity(
@@ -294,6 +294,7 @@ class JobSteps(ActivityCalls):
         request = CloseRequest(
             **position_fields(job),
             status=outcome,
+            acts=acts.acts_in_phase(job),
             phases=job.last_phase,
             rewinds=job.rewinds,
             usage=used,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from activities.checkpoints import Change, Files, diff_lines
 from activities.text.plain import replace_surrogates
+from protocol.text import first_few
 
 MAX_PATHS = 20
 MAX_CHARACTERS = 6000
@@ -20,11 +21,8 @@ def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
     """
     if not changes:
         return ""
-    first = sorted(changes, key=lambda change: (change.path != INSTRUCTIONS, change.path))
-    paths = ", ".join(_path_label(change) for change in first[:MAX_PATHS])
-    if (more := len(first) - MAX_PATHS) > 0:
-        paths += f" and {more} more"
-    text = f"A person edited the files while the job was paused: {paths}."
+    first = _sorted_changes(changes)
+    text = f"A person edited the files while the job was paused: {name_paths(changes)}."
     if first[0].path == INSTRUCTIONS:
         text += " The instructions are in force as they are now."
     remaining, lines = MAX_CHARACTERS, [text]
@@ -35,6 +33,15 @@ def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
                 return "\n".join([*lines, "… and more; read the files."])
             lines.append(replace_surrogates(line.rstrip("\n")))
     return "\n".join(lines)
+
+
+def name_paths(changes: Sequence[Change], most: int = MAX_PATHS) -> str:
+    """`instructions.md, notes/a.md (new) and 3 more`, the instructions first."""
+    return first_few([_path_label(change) for change in _sorted_changes(changes)], most)
+
+
+def _sorted_changes(changes: Sequence[Change]) -> list[Change]:
+    return sorted(changes, key=lambda change: (change.path != INSTRUCTIONS, change.path))
 
 
 def _path_label(change: Change) -> str:

@@ -15,7 +15,7 @@ from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.done_when import read_done_when
 from activities.text.plain import replace_surrogates
 from protocol.endings import TodoEntry
-from protocol.scope import STEP_CHARACTERS, Box
+from protocol.scope import STEP_CHARACTERS, Box, id_of_box
 from protocol.state import DoneWhen, ScopeItem
 from protocol.text import one_line
 
@@ -112,15 +112,19 @@ def plan_boxes(phases: Iterable[PlanPhase]) -> list[Box]:
 
 
 def tick_boxes(text: str, items: Iterable[ScopeItem]) -> str:
-    """The plan with the open boxes ticked that completed items came from; of boxes with the same
-    text one for each item."""
+    """The plan with the open boxes of completed items ticked; of boxes with the same text one for
+    each item that came from them."""
+    items = list(items)
+    added = {i.id for i in items if i.source == "added" and i.status == "completed"}
     due = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
     phases = parse_plan(text)
     due -= Counter(one_line(box, STEP_CHARACTERS) for ticked, box in plan_boxes(phases) if ticked)
     lines = text.splitlines(keepends=True)
     for phase in phases:
         for (ticked, box), number in zip(phase.boxes, phase.lines, strict=True):
-            if not ticked and due[one_line(box, STEP_CHARACTERS)] > 0:
+            if not ticked and id_of_box(box) in added:
+                lines[number] = _EMPTY_BOX.sub("[x]", lines[number], count=1)
+            elif not ticked and due[one_line(box, STEP_CHARACTERS)] > 0:
                 due[one_line(box, STEP_CHARACTERS)] -= 1
                 lines[number] = _EMPTY_BOX.sub("[x]", lines[number], count=1)
     return "".join(lines)

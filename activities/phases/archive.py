@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ import yaml
 from activities.checkpoints import Files
 from activities.job.context_summary import transcript_line
 from activities.job.snapshot import Snapshot
-from activities.text.plain import cut_middle
+from activities.text.plain import cut_middle, replace_surrogates
 from activities.text.tokens import count_tokens
 from protocol.state import Phase, Todo
 
@@ -35,12 +36,19 @@ class ArchivePage:
 
 
 def archive_page(
-    snapshot: Snapshot, outcome: Outcome, issue: str, summary: str, *, by: str = ""
+    snapshot: Snapshot,
+    outcome: Outcome,
+    issue: str,
+    summary: str,
+    *,
+    by: str = "",
+    acts: Sequence[str] = (),
 ) -> ArchivePage:
     """The page of the running phase.
 
     Args:
         by: Who took it back, where a person did.
+        acts: What people did in it, a line each.
     """
     phase, by = snapshot.state.phase, " ".join(by.split())
     data: dict[str, Any] = {
@@ -58,6 +66,9 @@ def archive_page(
     said = [remark for remark in snapshot.state.remarks if remark.phase == phase.number]
     if said:
         data["remarks"] = [{"by": each.by or "a person", "text": each.text} for each in said]
+    acts = [replace_surrogates(" ".join(act.split())) for act in acts]
+    if acts:
+        data["people"] = acts
     data["todos"] = [
         {
             "id": todo.id,
@@ -77,6 +88,8 @@ def archive_page(
         lines += ["## What people said", ""]
         lines += [f"- {each.by or 'a person'}: {' '.join(each.text.split())}" for each in said]
         lines += [""]
+    if acts:
+        lines += ["## What people did", "", *(f"- {act}" for act in acts), ""]
     lines += ["## Todos", ""]
     for todo in phase.todos:
         status = _todo_status(todo, phase, outcome)

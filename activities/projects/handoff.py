@@ -74,6 +74,10 @@ ON_VERDICT = (
     "When you call job_complete with a verdict that says `passed`, it runs each at the top of "
     "{folder}/ in a fresh copy, also with the tests that you wrote; if one fails, it cannot pass."
 )
+WRITTEN_TESTS = (
+    "The tests that the tester wrote to show it are {paths}. Leave them there: they are run."
+)
+MOST_TESTS = 40
 STARTING_SECONDS = 600
 """In which the commands of a feature list can be tried."""
 _MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
@@ -88,6 +92,9 @@ def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str
         if len(text) > FINDINGS_CHARACTERS:
             text = f"{start_of(text, FINDINGS_CHARACTERS)}\nAll of it is in {FINDINGS}."
         lines += ["", "## What was found wrong with this very work", "", text]
+    if handoff.inputs.written_tests:
+        paths = [f"{link.folder}/{path}" for path in handoff.inputs.written_tests]
+        lines += ["", WRITTEN_TESTS.format(paths=first_few(paths, MOST_TESTS))]
     if handoff.inputs.results:
         lines += ["", "## What came before", ""]
         lines += [f"- {start_of(as_entry(text), 4000)}" for text in handoff.inputs.results]

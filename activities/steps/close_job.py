@@ -58,7 +58,7 @@ class CloseJobActivity:
             phase.close(completed)
         result.unresolved += at_end(self._root, snapshot, request.status)
         result.notes = "\n".join(filter(None, [result.notes, *reading_warnings(snapshot.files)]))
-        page = archive_page(snapshot, "closed", request.reason, result.summary)
+        page = archive_page(snapshot, "closed", request.reason, result.summary, acts=request.acts)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_summary(snapshot)
         text = result.model_dump_json(indent=2, exclude=_left_out(result)) + "\n"

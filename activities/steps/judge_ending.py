@@ -25,10 +25,10 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.errors import ToolError
 from config.schema.agent_sections import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
+from protocol.proof import PROOF_GUARD
 from protocol.text import both_ends
 
-PROOF = "proof"
-"""Guard name under which the system's own runs refuse."""
+"""By which name the system's own runs refuse."""
 
 
 def endings_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
@@ -113,4 +113,4 @@ def _proof_voters(
         why = proof_problems(root, job_id(), snapshot)
         return Vote("deny", why) if why else ALLOW
 
-    return [Voter(PROOF, check_proof, costly=True)]
+    return [Voter(PROOF_GUARD, check_proof, costly=True)]

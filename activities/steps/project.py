@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,11 @@ from protocol.text import SUBJECT, one_line
 MAX_ID = 150
 OF_EVERY_JOB = ("notes", "output")
 """Folders that jobs write to whatever they are asked for."""
+
+OTHER_NEEDS = (
+    "If the need itself is wrong, mend it in the project's file and begin anew: "
+    "`starter.py cancel {id}`, then `starter.py project FILE --id {id}`."
+)
 
 
 def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]:
@@ -140,7 +146,7 @@ def _prepare_project(
         )
     notifying = notifying_of(agents, start.notify)
     if why := failing_need(start, agents):
-        raise typed_failure("Dependency", why)
+        raise typed_failure("Dependency", f"{why} {OTHER_NEEDS.format(id=shlex.quote(job_id()))}")
     path = repository_path(root, job_id())
     repository = ProjectRepository.create(path)
     claim_repository(root, path, chain, keep_days=project_keep_days(agents))

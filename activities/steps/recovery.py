@@ -19,7 +19,7 @@ from activities.job.activity_context import (
     scheduled_ms,
 )
 from activities.job.conversation import ERROR_PREFIX
-from activities.job.edit_description import describe_edits
+from activities.job.edit_description import describe_edits, name_paths
 from activities.job.fetch import fetch_job
 from activities.job.folder import pack_if_full, project_folder
 from activities.job.plan_file import parse_plan, plan_boxes
@@ -41,9 +41,13 @@ from protocol.requests import (
     JobPosition,
     RecoverReply,
     RecoverRequest,
+    TakeFolderRequest,
     WriteErrorRequest,
 )
 from protocol.scope import follow_boxes
+
+NAMED_PATHS = 8
+"""Edited paths that the log and the notices name."""
 
 
 class Recovery:
@@ -75,7 +79,7 @@ class Recovery:
             )
 
     @activity.defn(name="take_folder")
-    def take_folder(self, request: JobPosition) -> ImportReply:
+    def take_folder(self, request: TakeFolderRequest) -> ImportReply:
         """Take what a person changed in the folder of a paused job into a checkpoint."""
         with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
@@ -115,17 +119,21 @@ class Recovery:
                     )
             snapshot.files = edited
             amend_instructions(snapshot)
-            edits = describe_edits(before, snapshot.files, list(diff_files(before, snapshot.files)))
+            changes = list(diff_files(before, snapshot.files))
             if snapshot.files == before:
                 return ImportReply(commit=request.commit, at=scheduled_at(), notes=notes[:20])
-            changed = snapshot.record_changes(before)
+            snapshot.record_changes(before)
+            paths = name_paths(changes, NAMED_PATHS)
             ledger = snapshot.state.model_copy(deep=True)
             follow_boxes(
                 snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
             )
             timestamp = scheduled_at()
             commit = snapshot.save(
-                snapshot.commit_message(f"taken from the folder: {len(changed)} paths"), timestamp
+                snapshot.commit_message(
+                    f"{replace_surrogates(request.by) or 'a person'} edited {paths}"
+                ),
+                timestamp,
             )
             # Here, where a person waits for the job, and not beside its steps.
             pack_if_full(snapshot.checkpoints, job_id())
@@ -133,7 +141,8 @@ class Recovery:
                 commit=commit,
                 at=timestamp,
                 notes=notes[:20],
-                edits=edits,
+                edits=describe_edits(before, snapshot.files, changes),
+                paths=paths,
                 scope=snapshot.state.items_changed_since(ledger.scope),
             )
 

@@ -15,6 +15,7 @@ from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.text.plain import replace_surrogates
 from protocol.requests import RemarksReply, RemarksRequest
 from protocol.state import Remark
+from protocol.text import one_line
 
 AMENDED = "## Amended"
 
@@ -43,7 +44,9 @@ def remarks_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
             snapshot.record_changes(before)
             timestamp = scheduled_at()
             return RemarksReply(
-                commit=snapshot.save(snapshot.commit_message("a person said something"), timestamp),
+                commit=snapshot.save(
+                    snapshot.commit_message(f"{_speakers(remarks)} told the agent"), timestamp
+                ),
                 at=timestamp,
                 remarks=snapshot.state.remarks,
                 scope=snapshot.state.items_changed_since(ledger),
@@ -52,6 +55,13 @@ def remarks_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
             )
 
     return add_remarks
+
+
+def _speakers(remarks: Sequence[Remark]) -> str:
+    """`ada@host, a person`: who said something, once each."""
+    return ", ".join(
+        dict.fromkeys(one_line(replace_surrogates(each.by), 100) or "a person" for each in remarks)
+    )
 
 
 def amend_instructions(snapshot: Snapshot) -> None:

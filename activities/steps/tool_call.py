@@ -142,8 +142,9 @@ def run_tool(
         if instead := _rewrite_note(guards):
             # An error of arguments that it never sent says nothing to the model by itself.
             why = f"{why}\n{instead}"
+        failed = snapshot.commit_message(f"{entry.name} failed")
         return _record_result(
-            snapshot, request, time_ms, refused, why, guards.report_outcome(), failed=True
+            snapshot, request, time_ms, failed, why, guards.report_outcome(), failed=True
         )
     changed = snapshot.record_changes(before)
     story += f" {changed[0]}" if changed else ""

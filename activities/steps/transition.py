@@ -95,7 +95,12 @@ class TransitionActivity:
         story = f"phase {snapshot.state.phase.number} {request.outcome}"
 
         page = archive_page(
-            snapshot, request.outcome, issue, summary.text if summary else "", by=request.by
+            snapshot,
+            request.outcome,
+            issue,
+            summary.text if summary else "",
+            by=request.by,
+            acts=request.acts,
         )
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
         last_page = page.text

@@ -16,6 +16,7 @@ from activities.tools.shell import LOG
 from cli.checkpoint_reader import read_steps
 from cli.report.command_runs import failing_commands
 from cli.report.data import MOST_LISTED, MOST_PHASES, Deliverable
+from config.schema.agent_sections import Verifier
 from config.yaml_files import YAML
 from protocol.endings import JobResult
 from protocol.state import JobState, Phase
@@ -35,7 +36,11 @@ class ArchivePage:
     issue: str = ""
     by: str = ""
     todos: int = 0
+    """Without those that were not needed."""
     done: int = 0
+    not_needed: int = 0
+    completed: frozenset[int] = frozenset()
+    """Ids of the todos that are done."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ class CheckpointFacts:
     result: JobResult | None
     files: Files
     plan: frozenset[str] = frozenset()
-    """Plan lines of the newest checkpoint."""
+    """Of the newest checkpoint."""
+    verifiers: list[Verifier] = field(default_factory=list)
     failing: list[str] = field(default_factory=list)
     """Commands whose last run failed."""
     open_plan_phases: list[tuple[str, str]] = field(default_factory=list)
@@ -110,6 +116,7 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
         pages=_archive_pages(newest.files),
         result=_read_result(newest),
         files=newest.files,
+        verifiers=newest.config.verifiers,
         failing=failing_commands(newest.read_text(LOG)),
         plan=_plan_lines(newest.read_text("plan.md")),
         open_plan_phases=[(f"Phase {phase.number}", phase.name) for phase in plan if phase.is_open],
@@ -192,13 +199,20 @@ def _archive_pages(files: Files) -> dict[int, ArchivePage]:
             continue
         if isinstance(data, dict) and isinstance(data.get("outcome"), str):
             todos = [todo for todo in data.get("todos") or [] if isinstance(todo, dict)]
+            unneeded = sum(todo.get("status") == "not needed" for todo in todos)
             pages[int(number)] = ArchivePage(
                 data["outcome"],
                 undone=data.get("undone") is True,
                 issue=str(data.get("issue") or ""),
                 by=str(data.get("by") or ""),
-                todos=len(todos),
+                todos=len(todos) - unneeded,
                 done=sum(todo.get("status") == "completed" for todo in todos),
+                not_needed=unneeded,
+                completed=frozenset(
+                    todo["id"]
+                    for todo in todos
+                    if todo.get("status") == "completed" and isinstance(todo.get("id"), int)
+                ),
             )
     return pages
 

@@ -12,6 +12,7 @@ from cli.report.checkpoints import CheckpointFacts, PhaseStart
 from cli.report.data import (
     BARS,
     MOST_LISTED,
+    Act,
     Decision,
     Figures,
     Head,
@@ -22,6 +23,7 @@ from cli.report.data import (
     Report,
     Scope,
 )
+from cli.report.evidence import list_proofs
 from cli.report.sanitize import safe_data, safe_line, safe_text
 from cli.report.tally import Tally, fold_steps, group_refusals
 from protocol import scope as ledger
@@ -82,6 +84,7 @@ def compose_report(
         steps=_shift_steps(fold_steps(tally.steps, BARS), shift) if tally else [],
         refusals=_shift_steps(group_refusals(refusals), shift),
         scope=_scope_table(facts.state.scope),
+        evidence=list_proofs(facts, tally if complete else None, head.status)[-MOST_LISTED:],
         deliverables=[
             deliverable.model_copy(
                 update={
@@ -92,6 +95,7 @@ def compose_report(
             for deliverable in checkpoints.list_deliverables(facts, result)
         ],
         unresolved=[safe_line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
+        people=[_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
         decisions=[_decision(each) for each in status.get("approvals") or []][-MOST_LISTED:],
         remarks_of_people=[safe_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
         notices=[
@@ -151,8 +155,9 @@ def _phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally | None) 
         undone=page.undone if page else False,
         issue=safe_line(page.issue) if page else "",
         by=safe_line(page.by, 100) if page else "",
-        todos=page.todos if page else len(phase.todos),
-        todos_done=page.done if page else len(phase.todos) - phase.open_count,
+        todos=page.todos if page else phase.progress[1],
+        todos_done=page.done if page else phase.progress[0],
+        todos_not_needed=page.not_needed if page else 0,
         started=spent.started if spent else datetime.fromtimestamp(start.timestamp, UTC),
         ended=spent.ended if spent else None,
         model_calls=used.model_calls,
@@ -273,6 +278,18 @@ def _decision(approval: dict[str, Any]) -> Decision:
         by=safe_line(who, 100),
         at=datetime.fromtimestamp(decided, UTC) if decided else None,
         reason=safe_line(approval.get("reason")),
+    )
+
+
+def _person_act(act: dict[str, Any]) -> Act:
+    did = f"{act.get('did')} ({act['id']})" if act.get("id") else act.get("did")
+    return Act(
+        at=datetime.fromtimestamp(act["at"], UTC) if act.get("at") else None,
+        by=safe_line(act.get("by"), 100),
+        phase=int(act.get("phase") or 0),
+        did=safe_line(did),
+        detail=safe_line(act.get("detail")),
+        refused=safe_line(act.get("refused")),
     )
 
 

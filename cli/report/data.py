@@ -110,7 +110,10 @@ class PhaseLine(Data):
     by: str = ""
     """The person who took it back."""
     todos: int = 0
+    """Without those that were not needed."""
     todos_done: int = 0
+    todos_not_needed: int = 0
+    """Closed by the end of the job, and done by nobody."""
     started: datetime
     ended: datetime | None = None
     model_calls: int = 0
@@ -181,6 +184,21 @@ class Decision(Data):
     reason: str = ""
 
 
+class Act(Data):
+    """What a person did by a signal."""
+
+    at: datetime | None = None
+    """When the signal came in."""
+    by: str = ""
+    """Empty where nobody said who it was."""
+    phase: int = 0
+    did: str
+    """As the rest of a sentence: `paused the job`."""
+    detail: str = ""
+    refused: str = ""
+    """Why the job did not take it."""
+
+
 class Scope(Data):
     """The scope ledger."""
 
@@ -191,6 +209,17 @@ class Scope(Data):
     open: int = 0
     items: list[Item] = Field(default_factory=list)
     """The first; those that are open or dropped go before."""
+
+
+class Proof(Data):
+    """Something that the system looked up before it counted."""
+
+    phase: int
+    claim: str
+    """What was said to be done: a todo, the end of a phase or of the job."""
+    held: str
+    """What was found to hold."""
+    by: Literal["done_when", "verifier", "judge", "review"]
 
 
 class Deliverable(Data):
@@ -262,8 +291,12 @@ class Report(Data):
     steps: list[Bar] = Field(default_factory=list)
     refusals: list[RefusalLine] = Field(default_factory=list)
     scope: Scope = Field(default_factory=Scope)
+    evidence: list[Proof] = Field(default_factory=list)
+    """What `done_when` of todos, verifiers, a judge or a review found to hold; the newest."""
     deliverables: list[Deliverable] = Field(default_factory=list)
     unresolved: list[str] = Field(default_factory=list)
+    people: list[Act] = Field(default_factory=list)
+    """What people did, the newest, as the job itself keeps it."""
     decisions: list[Decision] = Field(default_factory=list)
     """The newest, as the job itself keeps them."""
     remarks_of_people: list[str] = Field(default_factory=list)

@@ -125,12 +125,12 @@ async def gather_report(client: Client, job_id: str) -> Report | ProjectReport:
         )
         return _with_habits(report, facts, store)
     if job_view.status.get("project"):
+        if not _project_jobs(job_view.status):
+            raise UserError(
+                f"{job_id} is a project, and nothing names its jobs but a worker; start one, or "
+                "report the jobs one by one"
+            )
         return await _project_report(client, job_view, store)
-    if not job_view.live and str(job_view.status.get("agent")).startswith("project ("):
-        raise UserError(
-            f"{job_id} is a project, and only a worker can name its jobs; start one, or report "
-            "the jobs one by one"
-        )
     facts = _read_facts(job_view.id, job_view)
     return _with_habits(await _job_report(client, job_view, facts, store), facts, store)
 
@@ -154,10 +154,11 @@ async def _job_report(
 
 
 async def _project_report(client: Client, job_view: JobView, store: StoreReader) -> ProjectReport:
-    """Report all jobs of a project; an unreadable one becomes a remark."""
-    jobs = [*(job_view.status.get("jobs") or []), *(job_view.status.get("running") or [])]
-    ids = list(dict.fromkeys(str(job["job"]) for job in jobs))
+    """Of each job what can be had; one that cannot be read is named, and holds nothing up."""
+    ids, units = _project_jobs(job_view.status), _project_units(job_view.status)
     reports, remarks = [], []
+    if not job_view.live:
+        remarks.append("No worker answered: only jobs that worked on a unit are known.")
     if len(ids) > MOST_JOBS:
         remarks.append(f"{len(ids) - MOST_JOBS:,} earlier jobs are not listed.")
     for job_id in ids[-MOST_JOBS:]:
@@ -172,12 +173,24 @@ async def _project_report(client: Client, job_view: JobView, store: StoreReader)
         id=safe_line(job_view.id),
         title=safe_line(job_view.status.get("title")),
         status=safe_line(job_view.status_word, 40),
-        units=[_unit_line(unit) for unit in job_view.status.get("units") or []],
+        units=[_unit_line(unit) for unit in units],
         waits=[safe_line(text) for text in project_view.wait_lines(job_view.status)],
         jobs=reports,
         habits=again,
         remarks=[*remarks, *store.remarks],
     )
+
+
+def _project_units(status: dict[str, Any]) -> list[dict[str, Any]]:
+    """Features, groups or stages, as the project answers, else as its result has them."""
+    return status.get("units") or (status.get("result") or {}).get("units") or []
+
+
+def _project_jobs(status: dict[str, Any]) -> list[str]:
+    """Ids of a project's jobs, in order; without a worker those that its result names."""
+    jobs = [*(status.get("jobs") or []), *(status.get("running") or [])]
+    jobs = jobs or [job for unit in _project_units(status) for job in unit.get("history") or []]
+    return list(dict.fromkeys(str(job["job"]) for job in jobs))
 
 
 def _unit_line(unit: dict[str, Any]) -> UnitLine:

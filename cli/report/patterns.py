@@ -123,7 +123,9 @@ def self_assessment(
     if under:
         details.append("unsure, and nothing is listed as unresolved")
     if confidence is not None and confidence >= SURE and refused:
-        details.append(f"completion was refused {refused} times before it was accepted")
+        details.append(
+            f"completion was refused {refused} time{'s' * (refused != 1)} before it was accepted"
+        )
     if confidence is not None and confidence >= SURE:
         details += [f"sure, though this failed when it was last run: {ran}" for ran in failing]
     return Pattern(

@@ -15,7 +15,20 @@ from protocol.requests import Usage
 MOST_REASONS = 2000
 """Distinct refusals kept; further ones are counted without their reasons."""
 MOST_WAITS = 1000
+ENDINGS = {"judge_ending": "guards", "judge_phase": "judge", "review_job": "review"}
+"""Activities that ask whether something may end, and who answers there."""
 _STORY = re.compile(r"phase (\d+)\b")
+
+
+@dataclass(frozen=True)
+class Passed:
+    """An end that was let pass."""
+
+    by: str
+    """`guards`, `judge` or `review`."""
+    phase: int
+    bypassed: str = ""
+    """The guard or verifier whose no a person passed over."""
 
 
 @dataclass
@@ -39,6 +52,8 @@ class Tally:
     waits: list[Wait] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     retries: int = 0
+    passed: list[Passed] = field(default_factory=list)
+    """Ends of phases and of the job that guards, a judge or a review let pass."""
     questions: int = 0
     """Answered clarification questions of the agent."""
     _reply_guard: str = ""
@@ -66,7 +81,8 @@ class Tally:
             self.questions += event.activity == "request_clarification" and bool(event.result["ok"])
             self._add_refusal(refusal, spent)
             self._ending_guard = ""
-        elif event.activity == "judge_ending":
+        elif event.activity in ENDINGS:
+            self._add_ending(event)
             refused = event.result.get("refusal") and not event.result.get("asks")
             self._ending_guard = str(event.result.get("guard") or "") if refused else ""
         self.usage.add(used)
@@ -77,6 +93,16 @@ class Tally:
     def refusals(self) -> list[RefusalLine]:
         """Refusals by origin, most frequent first."""
         return sorted(self.refused.values(), key=lambda row: (-row.count, row.by, row.tool))
+
+    def _add_ending(self, event: ActivityResult) -> None:
+        """Note whom an end has passed; what a person let through is none."""
+        result, match = event.result, _STORY.match(event.summary)
+        said_no = result.get("refusal") or result.get("asks") or result.get("guard")
+        if event.activity == "review_job":
+            said_no = result.get("verdict") != "accepted"
+        if match and not said_no and len(self.passed) < MOST_WAITS:
+            bypassed = str(result.get("bypassed_guard") or "")
+            self.passed.append(Passed(ENDINGS[event.activity], int(match[1]), bypassed))
 
     def _phase_totals(self, event: ActivityResult) -> PhaseTotals | None:
         match = _STORY.match(event.summary)

@@ -137,7 +137,9 @@ class StandIn:
         if payload[0]["guard"] == "nobody":
             self.notices.append("refused: signal bypass: guard nobody has refused nothing")
         else:
-            self.notices.append(f"bypass of {payload[0]['guard']} once")
+            self.notices.append(
+                f"A person let through once what {payload[0]['guard']} refused at 2026-11-25"
+            )
 
     @workflow.signal
     def cancel(self, *payload: Any) -> None:

@@ -41,6 +41,16 @@ def test_each_todo_has_the_box_of_its_status():
     assert view.todo_progress(STATUS) == (1, 3)
 
 
+def test_a_todo_that_nobody_did_reads_not_needed_and_is_no_progress():
+    todos = [
+        {"id": 1, "content": "First", "status": "completed"},
+        {"id": 2, "content": "Second", "status": "not needed"},
+    ]
+    status = {**STATUS, "todos": todos}
+    assert view.todo_lines(status)[1] == ("·", "2. Second (not needed)")
+    assert view.todo_progress(status) == (1, 1)
+
+
 def test_the_line_names_state_phase_progress_and_step():
     assert view.status_line(STATUS, None) == (
         "running · phase 3 · tactical · Extraction · plan 2 of 4 · 1/3 · 2. Second"

@@ -8,10 +8,9 @@ import sys
 
 from activities.checkpoints import Root
 from rehearsal.server import ModelServer
-from tests.activities.mcp.serving import processes, until
+from tests.activities.mcp.serving import PATIENT, processes, until
 from tests.crash.begun import Begun, Place
 from tests.workflows.short import DONE, Call, Short, job
-from tests.workflows.test_mcp_turns import PATIENT
 
 KILLS = 3
 

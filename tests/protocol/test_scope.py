@@ -100,6 +100,22 @@ def test_boxes_with_the_same_text_count_one_each() -> None:
     assert statuses(items) == {"P1": "completed", "P2": "completed"}
 
 
+def test_a_ticked_box_that_begins_with_its_id_completes_an_added_item() -> None:
+    job = state(todo(1), items=[*given_items(["Brew"]), *plan_items([(False, "Boil")])])
+    for text in ("cups", "spoons", "milk"):
+        job.add_item(text)
+    boxes = [
+        (True, "A1: cups are there"),
+        (True, "**A2** spoons"),
+        (False, "A3 milk"),
+        (True, "A33"),
+    ]
+    follow_boxes(job.scope, boxes)
+    assert statuses(job.scope) == {
+        "S1": "open", "P1": "open", "A1": "completed", "A2": "completed", "A3": "open"
+    }  # fmt: skip
+
+
 def test_boxes_do_not_complete_items_that_were_given() -> None:
     items = given_items(["Brew"])
     follow_boxes(items, [(True, "Brew")])

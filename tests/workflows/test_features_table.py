@@ -153,8 +153,8 @@ def test_findings_and_the_tests_that_show_them_go_on_word_for_word() -> None:
     play.one(sent_back)
     [coder] = play.start()
     assert coder.handoff.inputs.commit == "c1-tests"
-    assert coder.handoff.inputs.findings[0] == found
-    assert "repo/tests/test_table.py" in coder.handoff.inputs.findings[1]
+    assert coder.handoff.inputs.findings == [found]
+    assert coder.handoff.inputs.written_tests == ["tests/test_table.py"]
     # A test that shows a bug is not to be deleted.
     assert [each.tests for each in coder.handoff.accepted] == [4]
     play.end(coder.job, ChildWork(commit="c2", summary="Mended.", proofs=[proof(tests=4)]))

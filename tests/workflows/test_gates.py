@@ -313,12 +313,20 @@ def test_a_dropped_item_does_not() -> None:
     assert completion_gate(job, DONE, 0) is None
 
 
-def test_an_item_without_a_box_is_completed_by_a_todo_that_names_it() -> None:
+def test_an_added_item_is_completed_by_a_box_that_names_it() -> None:
     job = covered()
     job.add_item("Say it in a sentence.")
     reason = refused(job, DONE)
-    assert "1 scope item is open: A1 Say it in a sentence. Do the work." in reason
-    assert '"items": ["A1"]' in reason
+    assert "1 scope item is open: A1 Say it in a sentence. Do the work, and tick a box" in reason
+    assert "`- [x] A1: …`" in reason
+
+
+def test_an_item_without_a_box_is_completed_by_a_todo_that_names_it() -> None:
+    job = covered("S1")
+    job.add_item("Say it in a sentence.")
+    reason = refused(job, DONE)
+    assert "2 scope items are open: S1 tea; A1 Say it in a sentence. Do the work." in reason
+    assert '"items": ["S1"]' in reason
     assert "tick the boxes" not in reason
     job.scope[0].source, job.scope[0].status = "plan", "open"
     assert "tick the boxes" in refused(job, DONE)

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from temporalio.client import WorkflowFailureError
 
+from tests.activities.mcp.serving import PATIENT, patient_over_http
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, job
-
-PATIENT = Path(__file__).parents[1] / "activities" / "mcp" / "patient.py"
 
 
 def patient(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
@@ -129,6 +128,25 @@ async def test_a_task_is_polled_until_it_ends(temporal, root, tmp_path: Path) ->
     assert 2 <= lines.count("poll") <= 5
     timers = [e for e in history.events if e.HasField("timer_fired_event_attributes")]
     assert len(timers) >= 2
+
+
+async def test_over_http_a_task_is_polled_and_a_person_asked(
+    temporal, root, tmp_path: Path
+) -> None:
+    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=2, asks=True)
+    with patient_over_http(ledger) as server:
+        start = job(set={"mcp": {"patient": server}, "limits.tools_offered": 60})
+        async with serving(temporal, root, calling.model) as jobs:
+            handle = await jobs.start(start)
+            status = await jobs.until(handle, waiting_for="clarification")
+            assert "Which cup? Answer with cup (blue | red)" in status["waiting"]["message"]
+            await handle.signal("answer", {"text": "red"})
+            await jobs.until(handle, waits_until=bool)
+            assert (await jobs.result(handle))["status"] == "completed"
+    assert calling.told == ['tea is ready {"cup": "red"}']
+    lines = ledger.read_text().splitlines()
+    assert [line.split()[0] for line in lines].count("brew") == 1
+    assert lines.count("poll") >= 2
 
 
 async def test_a_task_asks_a_person(temporal, root, tmp_path: Path) -> None:

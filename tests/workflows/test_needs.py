@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
@@ -37,11 +37,29 @@ async def test_a_project_waits_for_what_it_needs_and_begins_once_it_is_there(
         assert "Install it where the sandbox sees it" in message
         assert "resume tries at once" in status["waiting"]["remedy"]
         assert team.asked == []
+        assert f"`starter.py project FILE --id {handle.id}`" in message
         runner = tools / "test-runner"
         runner.write_text("#!/bin/sh\necho 1.0\n")
         runner.chmod(0o755)
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for=None)
+        await handle.signal("cancel", {})
+
+
+async def test_a_start_with_other_needs_takes_the_id_of_one_that_was_cancelled(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Team({})) as jobs:
+        lacking_one = project("features", needs=["no-such-runner --version"])
+        handle = await jobs.start(lacking_one, kind="Project", job_id="mended-needs")
+        await jobs.until(handle, waiting_for="dependency")
+        await handle.signal("cancel", {})
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
+        mended = project("features", needs=["ls /"])
+        handle = await jobs.start(mended, kind="Project", job_id="mended-needs")
+        status = await jobs.until(handle, running=bool)
+        assert status["waiting"] is None
         await handle.signal("cancel", {})
 
 

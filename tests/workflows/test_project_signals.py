@@ -75,9 +75,10 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for=None)
         assert [run["waiting"] for run in status["running"]] == [None]
-        await handle.signal("pause", {})
-        await jobs.until(handle, waiting_for="paused")
-        await handle.signal("cancel", {"reason": "enough"})
+        await handle.signal("pause", {"by": "ben"})
+        status = await jobs.until(handle, waiting_for="paused")
+        assert status["waiting"]["message"] == "Paused by ben."
+        await handle.signal("cancel", {"reason": "enough", "by": "ada"})
         with pytest.raises(WorkflowFailureError):
             await jobs.result(handle)
         ended = [await temporal.get_workflow_handle(one).describe() for one in (handle.id, child)]
@@ -85,6 +86,9 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         status = await handle.query("status")
         assert status["result"]["status"] == "cancelled"
         assert status["result"]["summary"].startswith("enough: ")
+        told_all = " ".join(status["notices"])
+        assert "ben paused the project at " in told_all
+        assert "ada cancelled the project at " in told_all
         assert [(job["job"], job["status"]) for job in status["jobs"]] == [(child, "cancelled")]
         assert status["result"]["usage"]["model_calls"] > 0
 

@@ -9,6 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.repository import ProjectRepository, repository_path
+from cli import project_view
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
@@ -60,6 +61,12 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     assert (unit["status"], unit["tested"], unit["attempts"]) == ("completed", True, 1)
     assert coder["guards"]["refused"] == {"proof": 1}
     assert [each["outcome"] for each in unit["history"]] == ["accepted", "accepted"]
+    # Its first word was not true, and the project says so.
+    [disproved] = unit["history"][0]["disproved"]
+    assert "exit code 1" in disproved
+    assert "disproved" not in unit["history"][1]
+    story = project_view.unit_story(unit)
+    assert story[1].startswith("  - it said that it was done, and proof refused: ")
     [run] = unit["evidence"]
     assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)
     assert run["asked_by"] == "brew-tester-1"

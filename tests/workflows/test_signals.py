@@ -195,7 +195,7 @@ async def test_a_pause_whose_folder_cannot_be_shown_is_one_and_not_called_refuse
     with monkeypatch.context() as patch:
         patch.setattr(recovery, "project_folder", full)
         handle, status = await paused_at_gate(jobs, START)
-    [told] = status["notices"]
+    [told, _] = status["notices"]
     assert told.startswith("the folder may lack the last steps: show_folder: ")
     assert "No space left" in told
     assert status["refusals"] == 0
@@ -244,7 +244,7 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
         assert ("changed my mind" in completion) == (by == "signal")
         # What was in the folder's way at its end is told of as well.
         told = f"moved to lost+found: lost+found/{handle.id}/0001/mine.md"
-        assert (await handle.query("status"))["notices"] == [told]
+        assert (await handle.query("status"))["notices"][-1] == told
 
 
 async def test_a_cancel_whose_closing_fails_waits_until_it_can_be_closed(

@@ -52,7 +52,7 @@ async def test_it_is_in_the_next_turn_and_in_force_until_the_end(
         await handle.signal("tell", {"text": SAID, "by": "Ada", "item": True})
         status = await jobs.until(handle, remarks=[LINE])
         assert status["scope"]["added"] == 1
-        assert status["correction"] == f"A person says: {SAID}"
+        assert status["correction"].startswith(f"A person says: {SAID} It is item A1 of the scope:")
         assert any("Ada told the agent" in notice for notice in status["notices"])
         await handle.signal("rewind", {"issue": "Again.", "phase": 1})
         status = await jobs.until(handle, rewinds=1)

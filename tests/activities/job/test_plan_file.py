@@ -18,6 +18,7 @@ from activities.job.plan_file import (
     unread_headings,
 )
 from protocol.scope import plan_items
+from protocol.state import ScopeItem
 
 PLAN = """\
 # Plan
@@ -251,6 +252,12 @@ def test_boxes_of_completed_items_are_ticked_each_once() -> None:
     ticked = tick_boxes(once, items)
     assert not [text for done, text in plan_boxes(parse_plan(ticked)) if not done]
     assert tick_boxes(ticked, items) == ticked
+
+
+def test_the_box_of_an_added_item_that_is_completed_is_ticked() -> None:
+    item = ScopeItem(id="A1", text="Cups", source="added", status="completed")
+    plan = TWICE.replace("- [ ] Bake", "- [ ] A1: Cups\n- [ ] A2: Cups")
+    assert tick_boxes(plan, [item]) == plan.replace("[ ] A1", "[x] A1")
 
 
 def test_a_phase_is_shown_as_it_is_written() -> None:

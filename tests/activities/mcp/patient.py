@@ -1,6 +1,9 @@
 """A server made with the SDK that asks people and works on tasks.
 
-    patient.py <ledger> [http <port>]
+    patient.py <ledger> [older] [http <port>] [<seconds that it remembers its questions>.0]
+
+`older`, over HTTP alone, speaks no protocol after 2025-11-25, in which a server asks in the midst
+of a call.
 
 What it does outside shows in the file `<ledger>`, a line each. Its tasks are kept beside it, so
 that they outlast its process.
@@ -17,11 +20,17 @@ from typing import Annotated, Any, Literal
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.extension import Extension, MethodBinding
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.server.request_state import RequestStateSecurity
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, CallToolRequestParams, RequestParams, Result
+from mcp.types import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    CallToolRequestParams,
+    RequestParams,
+    Result,
+)
 from pydantic import BaseModel, Field
 
 LEDGER = Path(sys.argv[1])
@@ -162,6 +171,22 @@ def serve(ttl: float) -> MCPServer[Any]:
         enter(f"sign {kind} {name.name} {size.size}")
         return f"{size.size} {kind} for {name.name}"
 
+    @server.tool()
+    async def reserve(kind: str, context: Context[Any, Any]) -> str:
+        """Reserve something, and ask in the midst of it how much."""
+        enter(f"reserve {kind}")
+        said = await context.elicit(f"How much {kind}?", Size)
+        size = said.data.size if said.action == "accept" else said.action
+        enter(f"reserved {kind} {size}")
+        return f"reserved {size} {kind}"
+
+    @server.tool()
+    async def pledge(kind: str, context: Context[Any, Any]) -> str:
+        """Ask in the midst of it for what has no default."""
+        said = await context.elicit(f"Who drinks the {kind}?", Sure)
+        enter(f"pledge {said.action}")
+        return f"pledged: {said.action}"
+
     @server.tool(structured_output=False)
     async def brew(
         seconds: float, asks: bool = False, fails: str = "", result: dict[str, Any] | None = None
@@ -172,10 +197,20 @@ def serve(ttl: float) -> MCPServer[Any]:
     return server
 
 
+async def refuse_discovery(context: Any, params: RequestParams) -> Any:
+    raise MCPError(METHOD_NOT_FOUND, "Method not found")
+
+
 if __name__ == "__main__":
     form = sys.argv[2:]
+    older = form[:1] == ["older"] and bool(form.pop(0))
     ttl = float(form.pop()) if form[-1:] and form[-1].endswith(".0") else 600.0
+    server = serve(ttl)
+    if older:
+        server._lowlevel_server.add_request_handler(
+            "server/discover", RequestParams, refuse_discovery
+        )
     if form:
-        serve(ttl).run("streamable-http", port=int(form[1]))
+        server.run("streamable-http", port=int(form[1]))
     else:
-        serve(ttl).run("stdio")
+        server.run("stdio")

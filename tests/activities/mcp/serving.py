@@ -6,9 +6,12 @@ import dataclasses
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +24,38 @@ from activities.toolkit.agent_tools import agent_tools
 from config.loader import load_agent
 from config.schema.agent import AgentConfig
 from engine.converter import DATA_CONVERTER
+from engine.development import free_port
 from protocol.requests import ToolReply
 from tests.activities.standing import Standing, environment
 
 ODD = Path(__file__).with_name("odd.py")
+PATIENT = Path(__file__).with_name("patient.py")
 FETCHED = Path(__file__).parents[2] / ".fetched" / "mcp" / "node_modules" / ".bin"
 
 
 def odd(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
     """The configuration of our own server."""
     return {"command": [sys.executable, str(ODD), str(ledger), *form], **settings}
+
+
+@contextmanager
+def patient_over_http(ledger: Path, *form: str) -> Iterator[dict[str, Any]]:
+    """The configuration of the server that asks and works on tasks, in a process of its own."""
+    port = free_port()
+    command = [sys.executable, str(PATIENT), str(ledger), *form, "http", str(port)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: answers(port))
+        yield {"url": f"http://127.0.0.1:{port}/mcp"}
+    finally:
+        process.kill()
+        process.wait()
+
+
+def answers(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def public(name: str, *arguments: str, **settings: Any) -> dict[str, Any]:

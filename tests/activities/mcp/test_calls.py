@@ -16,6 +16,7 @@ from tests.activities.mcp.serving import (
     call,
     kill,
     odd,
+    patient_over_http,
     processes,
     public,
     standing,
@@ -253,3 +254,20 @@ def test_a_server_of_the_older_protocol_does_not_wait_for_a_person(tmp_path: Pat
     call(job, "everything__trigger-elicitation-request")
     assert "everything asked meanwhile: " in answer(job)
     assert "nobody answered" in answer(job)
+
+
+def test_what_a_server_of_the_older_protocol_asks_is_answered_with_its_defaults(
+    tmp_path: Path,
+) -> None:
+    ledger = tmp_path / "ledger"
+    with patient_over_http(ledger, "older") as server:
+        job = standing(tmp_path / "job", agent(patient=server))
+        assert call(job, "patient__reserve", '{"kind": "tea"}').ok
+        assert "reserved small tea" in answer(job)
+        assert "patient asked meanwhile: How much tea?" in answer(job)
+        assert 'It got: {"size": "small", "sugar": false}.' in answer(job)
+        # Nobody agrees to what has no default.
+        assert call(job, "patient__pledge", '{"kind": "tea"}').ok
+        assert "pledged: cancel" in answer(job)
+        assert "nobody answered" in answer(job)
+    assert ledger.read_text().splitlines() == ["reserve tea", "reserved tea small", "pledge cancel"]

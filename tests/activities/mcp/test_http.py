@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,16 @@ from temporalio.exceptions import ApplicationError
 from activities.mcp.errors import ServerUnavailable
 from activities.redaction.secrets import redact
 from engine.development import free_port
-from tests.activities.mcp.serving import ODD, agent, answer, call, names, standing, until
+from tests.activities.mcp.serving import (
+    ODD,
+    agent,
+    answer,
+    answers,
+    call,
+    names,
+    standing,
+    until,
+)
 from tests.http_server import Handler, served
 
 
@@ -25,16 +33,11 @@ from tests.http_server import Handler, served
 def running(ledger: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen([sys.executable, str(ODD), str(ledger), "http", str(port)])
     try:
-        until(lambda: _answers(port))
+        until(lambda: answers(port))
         yield process
     finally:
         process.kill()
         process.wait()
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_calls_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

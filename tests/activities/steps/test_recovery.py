@@ -14,7 +14,7 @@ from activities.checkpoints import open_checkpoints
 from activities.checkpoints.forgotten import ForgottenJob, write_record
 from activities.checkpoints.journal import FULL_BYTES
 from activities.steps.recovery import Recovery
-from protocol.requests import FolderReply, ImportReply, JobPosition, RecoverRequest
+from protocol.requests import FolderReply, ImportReply, RecoverRequest, TakeFolderRequest
 from tests.activities.standing import JOB, Standing, environment
 
 LOST = "0" * 40
@@ -103,7 +103,7 @@ def test_a_job_that_was_forgotten_and_reset_says_so(tmp_path: Path) -> None:
 def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     take = Recovery(job.root).take_folder
-    request = JobPosition(root=job.root.id, commit=job.commit, at=0, step=1)
+    request = TakeFolderRequest(root=job.root.id, commit=job.commit, at=0, step=1)
     folder = job.root.workspace(JOB)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "small.md").write_text("small")
@@ -118,7 +118,7 @@ def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path
 
 
 def take(job: Standing) -> ImportReply:
-    request = JobPosition(root=job.root.id, commit=job.commit, at=0, step=1)
+    request = TakeFolderRequest(root=job.root.id, commit=job.commit, at=0, step=1)
     taken: ImportReply = environment(local=False).run(Recovery(job.root).take_folder, request)
     job.commit = taken.commit
     return taken
@@ -130,7 +130,7 @@ def shown(job: Standing) -> Path:
 
 
 def show(job: Standing) -> list[str]:
-    request = JobPosition(root=job.root.id, commit=job.commit, at=0, step=1)
+    request = TakeFolderRequest(root=job.root.id, commit=job.commit, at=0, step=1)
     done: FolderReply = environment(local=False).run(Recovery(job.root).show_folder, request)
     return done.moved_aside
 

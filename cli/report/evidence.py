@@ -1,0 +1,70 @@
+"""What was proved of a job's claims: looked up by the system, not said by the agent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cli.report.checkpoints import CheckpointFacts
+from cli.report.data import Proof
+from cli.report.sanitize import safe_line
+from cli.report.tally import Passed, Tally
+from protocol.state import Phase
+
+JUDGE = "the judge said yes"
+REVIEW = "the review accepted it"
+
+
+def list_proofs(facts: CheckpointFacts, tally: Tally | None, status: str) -> list[Proof]:
+    """What held, phase by phase; nothing of phases that a rewind undid.
+
+    Args:
+        tally: Over the whole history; None where that is not known, and with it who let a phase or
+            the job end.
+        status: The job's.
+    """
+    proofs: list[Proof] = []
+    for began in facts.phase_starts:
+        page = facts.pages.get(began.phase.number)
+        if page and page.undone:
+            continue
+        running = began.phase.number == facts.state.phase.number
+        phase = facts.state.phase if running else began.phase
+        done = page.completed if page else frozenset(t.id for t in phase.todos if t.done)
+        proofs += _todo_proofs(phase, done)
+        ended = bool(page and page.outcome == "completed") or (running and status == "completed")
+        if tally and ended:
+            proofs += _ending_proofs(phase, facts, tally.passed, ends_job=running)
+    return proofs
+
+
+def _todo_proofs(phase: Phase, done: frozenset[int]) -> Iterator[Proof]:
+    for todo in phase.todos:
+        if todo.done_when and todo.id in done:
+            yield Proof(
+                phase=phase.number,
+                claim=safe_line(f"todo {todo.id}: {todo.content}"),
+                held=safe_line(todo.done_when.line),
+                by="done_when",
+            )
+
+
+def _ending_proofs(
+    phase: Phase, facts: CheckpointFacts, passed: list[Passed], *, ends_job: bool
+) -> Iterator[Proof]:
+    """Who looked at the end of a phase and let it pass, the last time they were asked."""
+    claim = "the job is complete" if ends_job else f"phase {phase.number} is done"
+    last = {each.by: each for each in passed if each.phase == phase.number}
+    if guards := last.get("guards"):
+        for verifier in facts.verifiers:
+            runs_here = ends_job or phase.kind in verifier.phases
+            if runs_here and verifier.name != guards.bypassed:
+                yield Proof(
+                    phase=phase.number,
+                    claim=claim,
+                    held=safe_line(f"{verifier.name}: `{verifier.command}` ended with 0"),
+                    by="verifier",
+                )
+    if "judge" in last:
+        yield Proof(phase=phase.number, claim=claim, held=JUDGE, by="judge")
+    if "review" in last and ends_job:
+        yield Proof(phase=phase.number, claim=claim, held=REVIEW, by="review")

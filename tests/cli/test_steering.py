@@ -1,0 +1,110 @@
+"""A person steers a real job by commands, and does what they print."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from activities.checkpoints import Root
+from rehearsal.request_view import RequestView
+from tests.cli.conftest import tries
+from tests.workflows.resting import Resting
+from tests.workflows.serving import SECONDS, serving
+from tests.workflows.short import DONE, Short, hand_over, job
+
+
+def at_work(view: RequestView) -> bool:
+    """In each phase of work before anything is done for it."""
+    return bool(view.current_todo and view.current_todo.text.startswith("Work"))
+
+
+def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
+    engine: Any, starter: Any, workspaces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Root.open(workspaces, create=True)
+    name = f"tea-{workspaces.parent.name}"
+    model = Resting(at_work, Short({"Hand": [hand_over({}), DONE], "Rethink": [DONE]}))
+
+    def until(**wanted: Any) -> dict[str, Any]:
+        watching = jobs.until(handle, **wanted)
+        found = asyncio.run_coroutine_threadsafe(watching, engine.loop).result(SECONDS)
+        return dict(found)
+
+    context = serving(engine.client, root, model)
+    jobs = engine.do(context.__aenter__())
+    monkeypatch.setenv("LONGHAUL_TASK_QUEUE", jobs.queue)
+    try:
+        handle = engine.do(jobs.start(job(), job_id=name))
+        until(waits_until=bool)
+        ran = starter("pause", name)
+        assert "1 call of the last reply is still to be carried out: wait." in ran.out
+        (workspaces / name / "mine.md").write_text("Mine.\n")
+        assert starter("resume", name).code == 0
+        shown = starter("show", name).out
+        assert "let the job go on at " in shown
+        assert ": files edited: mine.md (new)" in shown
+        assert "edited mine.md (new)" in starter("log", name).out
+
+        ran = starter("rewind", name, "--phase", "1", "--issue", "Begin anew.")
+        assert "undone: phases 1 to 2; files as at the start of phase 1" in ran.out
+        assert not (workspaces / name / "mine.md").exists()
+        until(phase=lambda phase: phase["number"] == 4)
+        commands = [text for text in ran.out.split("`") if text.startswith("starter.py ")]
+        listing, undoing = (shlex.split(text)[1:] for text in commands)
+        assert "removed                   46  plan.md" in starter(*listing).out
+        assert undoing[:4] == ["rewind", name, "--phase", "2"]
+        assert starter(*undoing).code == 0
+        # Of phase 2 its start is back, not what was edited in its midst.
+        assert "plan.md" in starter("files", name).out
+        until(phase=lambda phase: phase["number"] > 4)
+
+        starter("cancel", name)
+        closed = starter("rewind", name, "--issue", "Once more.").error
+        assert f"job {name} is closed (cancelled); it takes no signals" in closed
+        [forking] = [text for text in closed.split("`") if text.startswith("starter.py fork")]
+        assert "with --phase N from a phase of it" in closed
+        ran = starter(*shlex.split(forking)[1:], "--instructions", "For two.", "--json")
+        fork = json.loads(ran.out)["job_id"]
+        handle = engine.client.get_workflow_handle(fork)
+        assert until(phase=lambda phase: phase["purpose"] == "fork")["status"] == "running"
+        starter("cancel", fork)
+    finally:
+        engine.do(context.__aexit__(None, None, None))
+
+
+def test_an_id_is_free_again_whose_start_was_cancelled_while_it_waited(
+    engine: Any, starter: Any, workspaces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Root.open(workspaces, create=True)
+    name = f"again-{workspaces.parent.name}"
+    context = serving(engine.client, root, Resting(at_work, Short()))
+    jobs = engine.do(context.__aenter__())
+    monkeypatch.setenv("LONGHAUL_TASK_QUEUE", jobs.queue)
+    starting = ["start", "generalist", "--instructions", "Make tea.", "--id", name]
+    try:
+        lacking = 'mcp={"tea": {"command": ["/no-such-server"]}}'
+        assert starter(*starting, "--set", lacking).code == 0
+        for _ in tries():
+            if "waiting (dependency)" in (shown := starter("show", name).out):
+                break
+        assert "/no-such-server" in shown
+        # A list has a line for it, not all that it lacks.
+        [row] = [line for line in starter("list").out.splitlines() if line.startswith(name)]
+        assert len(row) < 300
+        assert f"{name} cancelled" in starter("cancel", name).out
+        assert "cancelled before it began: by " in starter("show", name).out
+        assert starter(*starting).code == 0
+        for _ in tries():
+            if "phase 1" in (shown := starter("show", name).out):
+                break
+        assert "running · generalist" in shown
+        # One that began keeps its id.
+        starter("cancel", name)
+        assert f"there was a job {name} already (cancelled)" in starter(*starting).error
+    finally:
+        engine.do(context.__aexit__(None, None, None))

@@ -1,0 +1,120 @@
+"""What people did to a job, told in the words of its signals: pure functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol.record import JobRecord, PersonAct, ReceivedSignal
+from protocol.text import first_few, one_line
+
+MOST_ACTS = 100
+MOST_DETAIL = 300
+"""Characters."""
+EDITED = "files edited: "
+"""How the detail of a resume begins that took in what a person edited."""
+IN_WORK = ("answer", "approve", "deny", "bypass", "cancel")
+"""Signals that the work itself shows."""
+MOST_CALLS = 5
+"""Calls that a notice of a pause names."""
+
+
+def describe_act(received: ReceivedSignal, phase: int, detail: str = "") -> PersonAct:
+    """What a signal did, with its sender and time.
+
+    Args:
+        phase: Number of the phase that was running when it came in.
+        detail: What the job knows of it beside the payload, which it stands for.
+    """
+    payload, signal = received.payload, received.signal
+    did, words = {
+        "rewind": (_rewind_text(payload), payload.get("issue")),
+        "cancel": ("cancelled the job", payload.get("reason")),
+        "pause": ("paused the job", ""),
+        "resume": ("let the job go on", _pairs(payload.get("set") or {})),
+        "limit": ("set limits", _pairs(payload)),
+        "answer": ("answered the question", payload.get("text")),
+        "approve": ("approved the call", payload.get("reason")),
+        "deny": ("denied the call", payload.get("reason")),
+        "bypass": (
+            f"let through once what {payload.get('guard')} refused",
+            payload.get("reason"),
+        ),
+        "tell": (
+            "told the agent" + (" a further item" if payload.get("item") else ""),
+            payload.get("text"),
+        ),
+    }[signal]
+    return PersonAct(
+        at=received.at,
+        by=received.by,
+        phase=phase,
+        signal=signal,
+        did=did,
+        detail=one_line(detail or str(words or ""), MOST_DETAIL),
+    )
+
+
+def keep_act(job: JobRecord, act: PersonAct) -> None:
+    """Remember what a person did, of many the newest."""
+    job.acts = [*job.acts, act][-MOST_ACTS:]
+
+
+def acts_in_phase(job: JobRecord) -> list[str]:
+    """Lines on what people did in the running phase that shows in its work.
+
+    They go into a file of a checkpoint, and so to the model: without times, and without what leaves
+    the work as it was, such as a pause or a limit. What was told to the agent and why a phase was
+    taken back is on its page already.
+    """
+    number = job.state.phase.number
+    return [
+        act.timeless_line
+        for act in job.acts
+        if act.phase == number and not act.refused and _shows_in_work(act)
+    ]
+
+
+def _shows_in_work(act: PersonAct) -> bool:
+    return act.signal in IN_WORK or (act.signal == "resume" and act.detail.startswith(EDITED))
+
+
+def calls_left_text(job: JobRecord) -> str:
+    """`2 calls of the last reply are still to be carried out: write_file a.md, job_complete`."""
+    left = [f"{call.tool} {call.path or ''}".strip() for call in job.calls[job.next_call :]]
+    if not left:
+        return ""
+    which = "1 call" if len(left) == 1 else f"{len(left)} calls"
+    verb = "is" if len(left) == 1 else "are"
+    return (
+        f"{which} of the last reply {verb} still to be carried out: {first_few(left, MOST_CALLS)}"
+    )
+
+
+def pause_is_due(job: JobRecord) -> bool:
+    """Whether a pause takes effect here.
+
+    It does once the calls of the reply at hand are carried out: what a person then edits is not
+    overwritten by calls the model made before. A call that ends the job, that waits, or whose
+    server works on it, is not waited for.
+    """
+    if job.waiting or job.timer or job.pending or job.next_call >= len(job.calls):
+        return True
+    return job.calls[job.next_call].tool == "job_complete"
+
+
+def _rewind_text(payload: dict[str, Any]) -> str:
+    if (phase := payload.get("phase")) is None:
+        return "took the running phase back"
+    kept = "" if payload.get("restore_files", True) else ", keeping the files"
+    return f"went back to the start of phase {phase}{kept}"
+
+
+def _pairs(values: dict[str, Any]) -> str:
+    """`cost=20, phase.model_calls=800`."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat |= {f"{key}.{inner}": part for inner, part in value.items() if inner != "by"}
+        elif key != "by":
+            flat[key] = value
+    return ", ".join(f"{key}={value}" for key, value in flat.items())
