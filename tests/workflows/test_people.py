@@ -19,7 +19,7 @@ FIRST = ("write_file", {"path": "notes/first.md", "content": "By the agent.\n"})
 
 
 class Slow:
-    """Does a short job, and takes two seconds for its reply at a todo of phase 2."""
+    """Does a short job, and takes three seconds for its reply at a todo of phase 2."""
 
     def __init__(self, todo: int = 1, **verbs: Any) -> None:
         self.todo, self.thinking = todo, asyncio.Event()
@@ -38,7 +38,7 @@ class Slow:
         if not is_there or self.thinking.is_set():
             return reply
         self.thinking.set()
-        return Stall(reply, seconds=2)
+        return Stall(reply, seconds=3)
 
 
 async def test_a_pause_waits_for_the_calls_of_the_reply_under_way(
@@ -76,7 +76,7 @@ async def test_a_pause_before_a_call_that_would_end_the_job_names_it(
             return reply
         model.thinking.set()
         assert isinstance(reply, Reply)
-        return Stall(reply, seconds=2)
+        return Stall(reply, seconds=3)
 
     async with serving(temporal, root, closing) as jobs:
         handle = await jobs.start(job())
