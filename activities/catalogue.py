@@ -19,6 +19,7 @@ from activities.steps.model_call import ModelCalls
 from activities.steps.notify import notify_activity
 from activities.steps.prepare import PrepareActivity
 from activities.steps.project import project_activities
+from activities.steps.publish_branch import publish_activities
 from activities.steps.recovery import Recovery
 from activities.steps.reflect import ReflectActivity
 from activities.steps.review_job import ReviewJobActivity
@@ -52,6 +53,7 @@ def all_activities(root: Root, connect: Connect = connect_endpoint) -> list[Call
         ReflectActivity(root, connect).reflect,
         JudgePhaseActivity(root, connect).judge_phase,
         ReviewJobActivity(root, connect).review_job,
+        *publish_activities(root),
         CloseJobActivity(root).close_job,
         cancel_start,
         traces_activity(root),

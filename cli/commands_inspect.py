@@ -162,25 +162,37 @@ def _project_files(project: str, path: str, moment: str, *, state: bool, json: b
 
 def diff(
     job: Job,
-    before: Annotated[str, typer.Argument(help=MOMENT, metavar="PHASE|now")],
-    after: Annotated[str, typer.Argument(help="The same.", metavar="PHASE|now")],
+    before: Annotated[str | None, typer.Argument(help=MOMENT, metavar="PHASE|now")] = None,
+    after: Annotated[
+        str | None, typer.Argument(help="The same; goes with the first.", metavar="PHASE|now")
+    ] = None,
     path: Annotated[str, typer.Argument(help="Only this file, or what is in this folder.")] = "",
     stat: Annotated[bool, typer.Option("--stat", help="Names and sizes only.")] = False,
+    name_only: Annotated[
+        bool, typer.Option("--name-only", help="Names only, of the work on a repository.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Tell how a job's files differ between the starts of two phases, or a phase and now.
 
-    What the system keeps (archive/, tools/ and the like) is listed last and by name only; with
-    PATH its lines are shown as well.
+    Without phases: what the work on a repository changed since it began, as `git diff` shows it;
+    of a project, up to its newest accepted work. What the system keeps (archive/, tools/ and the
+    like) is listed last and by name only; with PATH its lines are shown as well.
     """
     from cli import checkpoint_reader, differences  # noqa: PLC0415 - loads the activities
 
+    if before is None:
+        return _repository_diff(job, stat=stat, name_only=name_only, json=json)
+    if after is None:
+        raise UserError(f"diff {job} {before}: name a second moment, PHASE or now")
+    if name_only:
+        raise UserError("--name-only is for the work on a repository: leave the phases out")
     for moment in (before, after):
         checkpoint_reader.parse_moment(moment)
     if (places := _job_places(job)).project is not None:
         raise UserError(
-            f"{job} is a project, whose files are a git repository: `starter.py show {job}` prints "
-            "what to clone, and `starter.py log` its commits"
+            f"{job} is a project, whose files are a git repository: `starter.py diff {job}` shows "
+            "what was made, and `starter.py log` its commits"
         )
     commits, store = _moment_commits(job, places, before, after)
     old, new = (checkpoint_reader.files_at(store, commit) for commit in commits)
@@ -214,6 +226,30 @@ def diff(
                 else f"\n{lines}"
             )
     if not changes:
+        print_note("nothing differs")
+    return OK
+
+
+def _repository_diff(job: str, *, stat: bool, name_only: bool, json: bool) -> int:
+    """Print what the work on a repository changed."""
+    from cli import repository_diff  # noqa: PLC0415 - loads the activities
+
+    places = _job_places(job)
+    if places.project is not None:
+        changed = repository_diff.diff_project(job)
+    else:
+        [commit], store = _moment_commits(job, places, "now")
+        changed = repository_diff.diff_job(job, store, commit)
+    form: repository_diff.Form = "names" if name_only else "stat" if stat else "patch"
+    text = changed.render(form)
+    if json:
+        listed = {"base": changed.base, "tip": changed.tip, "paths": changed.paths}
+        print_json({**listed, "diff": text.decode("utf-8", "replace")})
+    elif text:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
+        sys.stdout.flush()
+    else:
         print_note("nothing differs")
     return OK
 

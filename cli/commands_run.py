@@ -24,7 +24,20 @@ from cli.job_input import (
 )
 from cli.job_input import start_workflow as start_job
 from cli.jobs import JOB, PROJECT, JobView
-from cli.options import Job, Json, Set
+from cli.options import (
+    ApprovePublish,
+    Depth,
+    Folder,
+    Job,
+    Json,
+    Publish,
+    PublishTo,
+    Ref,
+    Repository,
+    Set,
+    Subfolder,
+    TokenVariable,
+)
 from cli.output import (
     FAILED,
     OK,
@@ -37,6 +50,7 @@ from cli.output import (
     run_async,
 )
 from cli.project_input import project_input
+from cli.repository_input import publish_fields, repository_fields
 from cli.scheduling import start_recurring
 from cli.watch import JsonScreen, follow_job, follow_on_console
 from engine.connection import answering_link, connect_client
@@ -92,6 +106,15 @@ def start(
         ),
     ] = None,
     every: Every = "",
+    repository: Repository = None,
+    ref: Ref = None,
+    depth: Depth = None,
+    folder: Folder = None,
+    subfolder: Subfolder = "",
+    token_variable: TokenVariable = None,
+    publish: Publish = None,
+    publish_to: PublishTo = "",
+    approve_publish: ApprovePublish = False,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
     ] = False,
@@ -106,8 +129,16 @@ def start(
     """
     if id is not None:
         check_id(id)
-    settings = [*(set or []), *(schema_setting(result_schema) if result_schema else [])]
-    data = job_input(agent, instructions, document or [], item or [], settings)
+    begins_from = repository_fields(repository, ref, depth, folder, subfolder, token_variable)
+    data = job_input(
+        agent,
+        instructions,
+        document or [],
+        item or [],
+        [*(set or []), *(schema_setting(result_schema) if result_schema else [])],
+        begins_from,
+        publish_fields(publish, publish_to, begins_from, approve=approve_publish),
+    )
     job_id = new_id(agent) if id is None else id
     if every:
         return _schedule_starts(job_id, JOB, data, every, wait=wait, json=json)
@@ -154,6 +185,10 @@ def project(
         str | None, typer.Option(help="Id of the project; made from the file's name if left out.")
     ] = None,
     every: Every = "",
+    repository: Repository = None,
+    ref: Ref = None,
+    depth: Depth = None,
+    folder: Folder = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the project and print how it ended.")
     ] = False,
@@ -168,12 +203,11 @@ def project(
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project"
     project_id = new_id(stem) if id is None else id
     check_id(project_id)
+    begins_from = repository_fields(repository, ref, depth, folder, "", None)
+    data = project_input(file, begins_from)
     if every:
-        data = project_input(file)
         return _schedule_starts(project_id, PROJECT, data, every, wait=wait, json=json)
-    return run_async(
-        _start_workflow(project_id, project_input(file), wait=wait, json=json, kind=PROJECT)
-    )
+    return run_async(_start_workflow(project_id, data, wait=wait, json=json, kind=PROJECT))
 
 
 def fork(
@@ -195,6 +229,9 @@ def fork(
         str | None, typer.Option(help="Id of the new job; made from the agent's name if left out.")
     ] = None,
     set: Set = None,
+    publish: Publish = None,
+    publish_to: PublishTo = "",
+    approve_publish: ApprovePublish = False,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the job and print how it ended.")
     ] = False,
@@ -213,6 +250,8 @@ def fork(
         data["instructions"] = text
     if settings := parse_settings(set or []):
         data["set"] = settings
+    if pushed := publish_fields(publish, publish_to, None, approve=approve_publish):
+        data["publish"] = pushed
     check_size(data)
     return run_async(_fork_job(job, phase, id, data, wait=wait, json=json))
 

@@ -16,6 +16,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from cli.jobs import JOB, never_began, view_job
 from cli.output import UserError
+from cli.repository_input import stage_repository
 from cli.staging import stage_documents
 from config.loader import amend_config, load_agent
 from config.schema.agent import AgentConfig, ConfigError
@@ -31,7 +32,13 @@ MOST_BYTES = 1_500_000
 
 
 def job_input(
-    agent: str, instructions: str, documents: list[str], items: list[str], settings: list[str]
+    agent: str,
+    instructions: str,
+    documents: list[str],
+    items: list[str],
+    settings: list[str],
+    repository: dict[str, Any] | None = None,
+    publish: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The start input of jobs, checked as far as it can be without a worker.
 
@@ -59,6 +66,8 @@ def job_input(
         "documents": stage_documents(documents, workspaces_root(), config.limits.file_bytes),
         "items": items,
         "set": overrides,
+        "repository": stage_repository(repository or {}, [config]),
+        "publish": publish or {},
     }
     return {key: value for key, value in start_input.items() if value}
 

@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 Job = Annotated[str, typer.Argument(help="Id of the job, as `list` shows it.", metavar="JOB")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Repository = Annotated[
+    str | None,
+    typer.Option(help="Git repository to work on: its address, without a password.", metavar="URL"),
+]
+Ref = Annotated[
+    str | None, typer.Option(help="Its branch, tag or commit; what it has checked out if left out.")
+]
+Depth = Annotated[
+    int | None, typer.Option(min=1, help="Commits of its history to fetch; all if left out.")
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Local folder to work on instead, without what its .gitignore names.", metavar="PATH"
+    ),
+]
+Subfolder = Annotated[
+    str, typer.Option(help="The folder within it that is worked in.", metavar="PATH")
+]
+TokenVariable = Annotated[
+    str | None,
+    typer.Option(help="Variable of the worker that holds a token for it.", metavar="NAME"),
+]
+Publish = Annotated[
+    str | None,
+    typer.Option(help="Push the finished work to this branch, once.", metavar="BRANCH"),
+]
+PublishTo = Annotated[str, typer.Option(help="Another repository to push to.", metavar="URL")]
+ApprovePublish = Annotated[
+    bool, typer.Option("--approve-publish", help="Push only once a person has approved it.")
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(

@@ -8,6 +8,7 @@ from typing import Any
 from cli import staging
 from cli.job_input import check_settings, check_size
 from cli.output import UserError
+from cli.repository_input import stage_repository
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
@@ -17,10 +18,14 @@ from protocol.project_forms import FORM_SPECS
 from protocol.project_start import ProjectStart
 
 
-def project_input(file: Path) -> dict[str, Any]:
+def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[str, Any]:
     """The start input of a project, from its file, checked as far as it can be without a worker.
 
-    Documents are named as seen from the file.
+    Documents and a folder are named as seen from the file.
+
+    Args:
+        file: The project's.
+        repository: What it begins from, in place of what the file says.
 
     Raises:
         Mistake: no such file, not valid YAML, a wrong key or value, an agent that is unknown or
@@ -32,6 +37,10 @@ def project_input(file: Path) -> dict[str, Any]:
     except ConfigError as wrong:
         raise UserError(_with_file_name(file, wrong)) from None
     check_size(data)
+    if repository:
+        data["repository"] = stage_repository(repository, agents)
+    elif data.get("repository"):
+        data["repository"] = stage_repository(data["repository"], agents, file.parent)
     # Jobs may differ: what one of them takes is handed in.
     limit = max(config.limits.file_bytes for config in agents)
     data["documents"] = _stage_documents(start.documents, file, limit)

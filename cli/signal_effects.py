@@ -63,10 +63,11 @@ async def send_and_wait(
     end = loop.time() + (PATIENCE_SECONDS if before.live else 0)
     while True:
         current = await view_job(client, job_id, seconds=2)
-        if current.status.get("project") and SIGNALS[signal].for_one_job:
-            if to := _handed_on_to(signal, before, current):
-                return True, current, to
-        elif effect(before, current):
+        for_one_job = current.status.get("project") and SIGNALS[signal].for_one_job
+        if for_one_job and (to := _handed_on_to(signal, before, current)):
+            return True, current, to
+        # What a project asks itself is answered by itself.
+        if effect(before, current):
             return True, current, ""
         # A job that was in a long step refuses what others have sent meanwhile at the same time.
         ours = f"{REFUSED}signal {signal}: "

@@ -218,6 +218,7 @@ def outcome_lines(status: Status) -> list[str]:
             lines += [f"{name}:", *(f"  {item}" for item in result[name])]
     if result.get("notes"):
         lines.append(str(result["notes"]))
+    lines += branch_lines(result.get("branch") or {})
     spent = usage_line({"usage": result.get("usage") or status.get("usage")})
     if not spent:
         return lines
@@ -228,6 +229,18 @@ def outcome_lines(status: Status) -> list[str]:
     rewinds = result.get("rewinds") or status.get("rewinds") or 0
     lines.append(f"{phases} phases · {rewinds} rewinds · {spent}")
     return lines
+
+
+def branch_lines(branch: dict[str, Any]) -> list[str]:
+    """What the work on a repository has become, in lines."""
+    if not branch:
+        return []
+    if not branch.get("commit"):
+        return ["nothing in the repository was changed"]
+    lines = [f"branch {branch['branch']} at {branch['commit'][:12]}"]
+    if branch.get("published"):
+        lines[0] += f", pushed to {branch['published']}"
+    return lines + [f"  {path}" for path in branch.get("files") or []]
 
 
 def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:

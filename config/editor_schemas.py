@@ -34,6 +34,9 @@ OF_PROJECTS = {
     "stages": "`pipeline`: agents in order, with `agent`, `task` and what else a stage may have.",
     "agents": "Other agents for the roles initializer, coder, tester, manager, worker.",
     "product": "Folder of each workspace that holds the project's files; `repo` if left out.",
+    "repository": "What it [begins from](repositories.md), `{url, ref, depth}` or `{folder}`; an "
+    "empty repository if left out.",
+    "publish": "Where its branch is pushed in the end: `{remote, branch}`.",
     "parallel": "Groups that work at the same time; 4 if left out.",
     "attempts": "Jobs on one feature, group or stage before it is blocked; 2 if left out.",
     "tests": "`features`: the command that [proves](#proof) each check (`unit`, `api`, `db`); the "

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from protocol.repository import BranchResult
 from protocol.requests import CheckpointReply, GuardOutcome, JobPosition, Reply, Usage
 from protocol.state import Data, DoneWhen, JobState, Purpose
 
@@ -148,6 +149,10 @@ class CloseRequest(JobPosition):
     phases: int = 0
     rewinds: int = 0
     usage: Usage = Field(default_factory=Usage)
+    starts: list[str] = Field(default_factory=list)
+    """Start checkpoints of the phases, in order, of a job that works on a repository."""
+    published: str = ""
+    """Where its branch was pushed."""
     request_cancel: bool = False
     """Ask the server to cancel the workflow once everything is written."""
 
@@ -180,6 +185,8 @@ class JobResult(Data):
     """Only of a job that has a `result_schema`."""
     tree: str = ""
     """Of the checkpoint, without the paths that are declared volatile (`shell.volatile`)."""
+    branch: BranchResult | None = None
+    """What the work on a repository has become."""
 
 
 class CloseReply(CheckpointReply):

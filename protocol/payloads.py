@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from protocol.errors import Invalid
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Budget, Count
+from protocol.repository import Publish, RepositoryStart
 from protocol.state import MAX_ITEMS, Data
 from protocol.validation_errors import first_errors
 
@@ -46,6 +47,8 @@ class JobStart(Data):
     items: list[str] = Field(default_factory=list, max_length=MAX_ITEMS)
     set: dict[str, Any] = Field(default_factory=dict)
     fork: Fork | None = None
+    repository: RepositoryStart | None = None
+    publish: Publish | None = None
     project: ProjectLink | None = None
     """Set by the project that the job works for."""
 
@@ -53,6 +56,12 @@ class JobStart(Data):
     def _agent_is_known(self) -> Self:
         if not self.agent and not self.fork:
             raise ValueError("agent: field required")
+        if self.repository and self.fork:
+            raise ValueError("repository: a fork goes on with that of the first job; leave it out")
+        if self.publish and not self.fork:
+            if self.repository is None:
+                raise ValueError("publish: goes with repository, whose branch it pushes")
+            self.publish = self.publish.completed(self.repository)
         return self
 
 

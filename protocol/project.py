@@ -12,6 +12,7 @@ from protocol.notifications import Notifying
 from protocol.project_start import ProjectStart
 from protocol.proof import AcceptedRun, Check, Proof, Tests
 from protocol.record import MOST_BYTES, ReceivedSignal, WaitReason, WaitState
+from protocol.repository import BranchResult
 from protocol.requests import Usage
 from protocol.state import Data, Remark, ScopeItem
 from protocol.traces import Trace
@@ -28,6 +29,8 @@ BRIEF = "project.md"
 """The project's instructions. Like the state file and the result it lies beside the product, on a
 branch of its own."""
 RESULT = "project-result.json"
+PATCH = "changes.patch"
+"""What the work on a repository changed, beside the result."""
 STATE = "state"
 """That branch."""
 MAX_JOB_SUMMARIES = 300
@@ -201,6 +204,8 @@ class ProjectResult(Data):
     usage: Usage = Field(default_factory=Usage)
     jobs: int = 0
     commit: str = ""
+    branch: BranchResult | None = None
+    """What was pushed, where something was to be."""
 
 
 class ProjectRecord(Data):
@@ -257,6 +262,8 @@ class ProjectRecord(Data):
     notifying: Notifying | None = None
     """Whom it calls, for its jobs as well."""
     waiting: WaitState | None = None
+    publish_decision: Literal["", "approved", "denied"] = ""
+    """What a person said of pushing its branch, where that is asked for."""
     refusals: int = 0
     notices: list[str] = Field(default_factory=list)
     inbox: list[ReceivedSignal] = Field(default_factory=list)

@@ -31,6 +31,8 @@ class ProjectPrepareReply(Data):
     scope: list[ScopeItem] = Field(default_factory=list)
     search_attributes: list[str] = Field(default_factory=list)
     notifying: Notifying | None = None
+    notices: list[str] = Field(default_factory=list)
+    """What it does without, a line each, for people."""
 
 
 class ProjectRequest(Data):

@@ -10,6 +10,7 @@ from protocol.handoffs import Line, OnFailure, UnitId
 from protocol.limits import Budget
 from protocol.project_forms import FORM_SPECS, FormName
 from protocol.proof import Check, Tests
+from protocol.repository import Publish, RepositoryStart
 from protocol.state import Data, DoneWhen
 
 DEFAULT_AGENTS = {"worker": "generalist"}
@@ -48,6 +49,10 @@ class ProjectStart(Data):
     """Other agents for the roles initializer, coder, tester, manager, worker."""
     product: str = Field("repo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
     """The folder of each workspace that holds the project's files."""
+    repository: RepositoryStart | None = None
+    """What it begins from; None: an empty repository."""
+    publish: Publish | None = None
+    """Where its branch is pushed in the end."""
     parallel: int = Field(4, ge=1, le=50)
     attempts: int = Field(2, ge=1, le=20)
     tests: Tests = Field(default_factory=dict)
@@ -89,6 +94,8 @@ class ProjectStart(Data):
             raise ValueError(
                 "stages: two have the same id; one without an id is called by its place, as stage-2"
             )
+        if self.publish:
+            self.publish = self.publish.completed(self.repository)
         known = {role for spec in FORM_SPECS.values() for role in spec.roles}
         if strange := sorted(self.agents.keys() - known):
             raise ValueError(

@@ -10,6 +10,7 @@ from pydantic import Field
 from protocol.course import Course
 from protocol.endings import JobResult, Outcome
 from protocol.notifications import Notifying
+from protocol.repository import Publish
 from protocol.requests import Call, Pending, Usage
 from protocol.start import JobLimits, PrepareReply
 from protocol.state import Data, JobState
@@ -230,6 +231,10 @@ class JobRecord(Data):
     """Id of the project that the job works for; empty for one by itself."""
     notifying: Notifying | None = None
     """Whom it calls, if anybody; a job of a project leaves that to the project."""
+    has_repository: bool = False
+    """Whether its work becomes a branch. That of a project's job is the project's."""
+    publish: Publish | None = None
+    """Where its branch is pushed before it ends."""
     usage: Usage = Field(default_factory=Usage)
     phase_usage: Usage = Field(default_factory=Usage)
     """Of the running phase. Like that of the job it is never put back."""

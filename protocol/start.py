@@ -11,6 +11,7 @@ from protocol.handoffs import ProjectLink
 from protocol.limits import Budget, Price
 from protocol.notifications import Notifying
 from protocol.payloads import Fork
+from protocol.repository import Publish, RepositoryStart
 from protocol.requests import CheckpointReply, JobPosition
 from protocol.state import Data, JobState, PhaseKind
 from protocol.tools import ToolRoute
@@ -33,6 +34,8 @@ class PrepareRequest(Data):
     items: list[str] = Field(default_factory=list)
     set: dict[str, object] = Field(default_factory=dict)
     fork: Fork | None = None
+    repository: RepositoryStart | None = None
+    publish: Publish | None = None
     project: ProjectLink | None = None
     chain: str = ""
     """First run id of the workflow: tells a retry or a reset from another job of the same id."""
@@ -100,6 +103,8 @@ class PrepareReply(CheckpointReply):
     context: int = 0
     """Tokens of the first request."""
     notifying: Notifying | None = None
+    has_repository: bool = False
+    publish: Publish | None = None
     notices: list[str] = Field(default_factory=list)
     """What the job does without, a line each, for people."""
     search_attributes: list[str] = Field(default_factory=list)

@@ -27,6 +27,7 @@ from workflows.activity_table import CANCEL_START, Activity, R
 
 HEARTBEAT = timedelta(seconds=5)
 """Also how soon a lost worker, or a cancelled call, is noticed."""
+TEN_MINUTES = 10 * 60
 GONE = "it has ended"
 """Why a signal did not reach a workflow that is closed."""
 _CANCEL_REQUESTED = RetryState.CANCEL_REQUESTED

@@ -25,6 +25,11 @@ REMEDIES: dict[str, tuple[WaitReason, str]] = {
     ),
     "ModelRefused": ("endpoint", "Check the request against the endpoint, then resume the job."),
     "Dependency": ("dependency", "Bring back what it names, then resume the job."),
+    "BranchMoved": (
+        "dependency",
+        "Rename or delete that branch at the remote, then resume; or cancel: the work is kept as a "
+        "branch and a patch.",
+    ),
     "StoreUnavailableError": ("dependency", "Bring back what it names"),
     "Storage": ("storage", "Free space or mend the workspaces root, then resume the job."),
     "CheckpointMissing": (

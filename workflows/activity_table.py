@@ -20,6 +20,7 @@ from protocol.notifications import Sent
 from protocol.project_requests import ChildWork, MergeReply, ProjectPrepareReply
 from protocol.record import JobRecord
 from protocol.reflection import ReflectReply
+from protocol.repository import BranchResult
 from protocol.requests import (
     CheckpointReply,
     CompactReply,
@@ -39,6 +40,8 @@ R = TypeVar("R", bound=Data)
 
 MINUTE = 60
 TEN_MINUTES = 10 * MINUTE
+FETCH_SECONDS = 120 * MINUTE
+"""In which a start may fetch a repository, and an end push one."""
 WITHOUT_END = 0
 """Attempts of a model call: the endpoint comes back, or a person ends the job."""
 UNTIL_SUMMARY = 10
@@ -76,6 +79,7 @@ JUDGE_PHASE = Activity("judge_phase", JudgeReply, WITHOUT_END)
 REVIEW_JOB = Activity("review_job", ReviewReply, WITHOUT_END)
 REFLECT = Activity("reflect", ReflectReply, 2)
 TRANSITION = Activity("transition", TransitionReply, UNTIL_SUMMARY, TEN_MINUTES)
+PUBLISH_BRANCH = Activity("publish_branch", BranchResult, 4, FETCH_SECONDS)
 CLOSE_JOB = Activity("close_job", CloseReply, 4, TEN_MINUTES)
 
 # What people do
@@ -91,6 +95,7 @@ PREPARE_PROJECT = Activity("prepare_project", ProjectPrepareReply, 4, TEN_MINUTE
 TAKE_WORK = Activity("take_work", ChildWork, 4)
 MERGE_WORK = Activity("merge_work", MergeReply, 4, 5 * MINUTE)
 WRITE_PROJECT_STATE = Activity("write_project_state", CheckpointReply, 4, 2 * MINUTE)
+PUBLISH_PROJECT = Activity("publish_project", BranchResult, 4, FETCH_SECONDS)
 CLOSE_PROJECT = Activity("close_project", CheckpointReply, 4, 2 * MINUTE)
 
 

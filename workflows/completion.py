@@ -101,7 +101,11 @@ class Completion:
 
     async def _close_job(self) -> None:
         job = self._job
-        closed = await self._steps.close_job(job, "completed", call=job.next_call)
+        details = {}
+        if job.publish:
+            branch = await self._steps.publish_branch(job, job.next_call)
+            details["published"] = branch.published
+        closed = await self._steps.close_job(job, "completed", call=job.next_call, **details)
         job.advance_to(closed.commit)
         job.add_usage(Usage(tool_calls=1))
         self._inbox.moved_aside(closed.moved_aside)

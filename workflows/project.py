@@ -31,6 +31,7 @@ from protocol.project import (
 from protocol.project_requests import ChildWork, ProjectPrepareRequest
 from protocol.project_start import ProjectStart
 from protocol.record import WaitState
+from protocol.repository import BranchResult
 from protocol.text import one_line, start_of
 from workflows import activity_failures, pipeline, project_status, shares, traces
 from workflows.activity_failures import StepFailed
@@ -140,6 +141,8 @@ class Project(SignalReceiver):
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         except StepFailed as failed:
             raise ApplicationError(failed.message, type="BadStart", non_retryable=True) from None
+        for line in prepared.notices:
+            self.inbox.notice(line)
         return ProjectRecord(
             # From here on these are in the scope and in a file: all would not fit into one payload.
             start=start_input.model_copy(update={"items": [], "instructions": BRIEF}),
@@ -257,7 +260,11 @@ class Project(SignalReceiver):
                 message=only.message,
                 remedy="Look at its jobs; resume lets it try again, or cancel the project.",
             )
-        elif isinstance(only, EndProject) and await self._has_stored_traces(project):
+        elif (
+            isinstance(only, EndProject)
+            and self._may_publish(project, only.status)
+            and await self._has_stored_traces(project)
+        ):
             await self._close_project(project, only.status)
         return not isinstance(only, WaitForJobs)
 
@@ -326,6 +333,22 @@ class Project(SignalReceiver):
 
     # Ends
 
+    def _may_publish(self, project: ProjectRecord, status: ProjectOutcome) -> bool:
+        """Whether nobody has to approve pushing the branch any more; if so, ask."""
+        publish = project.start.publish
+        if status != "completed" or publish is None or not publish.approve:
+            return True
+        if not project.publish_decision:
+            waiting = project_status.waiting_for_publish(project, publish)
+            self._park_project(project, waiting)
+        return bool(project.publish_decision)
+
+    async def _publish_branch(self, project: ProjectRecord) -> BranchResult | None:
+        """Push the branch of a completed project, unless a person said no."""
+        if project.start.publish is None or project.publish_decision == "denied":
+            return None
+        return await self._steps.publish_project(project, project.start.publish)
+
     async def _close_project(
         self,
         project: ProjectRecord,
@@ -334,7 +357,9 @@ class Project(SignalReceiver):
         *,
         cancel: bool = False,
     ) -> None:
+        branch = await self._publish_branch(project) if status == "completed" else None
         result = project_status.project_result(project, status, reason)
+        result.branch = branch
         reply = await run_shielded(self._steps.close_project(project, result, cancel=cancel))
         result.commit, project.state = project.head, reply.commit
         project.result = result

@@ -64,6 +64,8 @@ class ProjectSignals:
             self._inbox.refuse(f"signal {signal}: {job!r} is no job at work in this project")
         elif handler := self._handlers.get(signal):
             await handler(payload)
+        elif signal in ("approve", "deny") and self._asks_to_publish:
+            self._decide_on_publishing(signal, payload)
         else:
             await self._forward_to_waiting_job(signal, payload)
 
@@ -125,6 +127,26 @@ class ProjectSignals:
             project.planning_attempts = 0
         project.waiting = None
         await self._forward_signal(stuck, "resume", payload)
+
+    @property
+    def _asks_to_publish(self) -> bool:
+        waiting = self._project.waiting
+        return waiting is not None and waiting.reason == "approval"
+
+    def _decide_on_publishing(self, signal: str, payload: dict[str, Any]) -> None:
+        """Record what a person decides on pushing the project's branch."""
+        project, request = self._project, payload.get("id")
+        if request not in (None, project.head[:8]):
+            self._inbox.refuse(
+                f"signal {signal}: no request for approval {request[:40]!r} is open; the open one "
+                f"is {project.head[:8]!r}"
+            )
+            return
+        project.publish_decision = "approved" if signal == "approve" else "denied"
+        project.waiting = None
+        reason = f": {payload['reason'][:300]}" if payload.get("reason") else ""
+        who = payload.get("by") or "a person"
+        self._inbox.notice(f"{who} {project.publish_decision} pushing the branch{reason}")
 
     @property
     def _jobs_at_work(self) -> list[str]:

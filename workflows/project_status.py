@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from protocol import scope
+from protocol.git_address import address_shown
 from protocol.project import (
     Attempt,
     EndedJob,
@@ -20,10 +21,12 @@ from protocol.project import (
 )
 from protocol.project_forms import FORM_SPECS
 from protocol.record import MOST_BYTES, WaitState
+from protocol.repository import Publish
 from protocol.requests import Usage
 from protocol.search_attributes import AGENT, PHASE, STATUS
 from protocol.text import start_of
 from workflows import markdown, shares
+from workflows.activity_failures import shell_quoted
 from workflows.inbox import Inbox
 
 MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}
@@ -79,6 +82,7 @@ def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         "status": status_word(project),
         "waiting_for": stands.reason if stands else None,
         "waiting": stands.model_dump() if stands else None,
+        "approval": _open_approval(project),
         "line": progress_line(project),
         "wave": project.wave,
         "units": project.result.units
@@ -103,6 +107,14 @@ def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         "state": project.state,
         "result": project.result.model_dump() if project.result else None,
     }
+
+
+def _open_approval(project: ProjectRecord) -> dict[str, Any] | None:
+    """What the project itself asks a person to approve: that its branch is pushed."""
+    waiting = project.waiting
+    if waiting is None or waiting.reason != "approval":
+        return None
+    return {"id": waiting.about["id"], "approved": None}
 
 
 def preparing_status(inbox: Inbox, stands: WaitState | None) -> dict[str, Any]:
@@ -359,3 +371,16 @@ def _running_data(run: RunningJob) -> dict[str, Any]:
 
 def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def waiting_for_publish(project: ProjectRecord, publish: Publish) -> WaitState:
+    """How a project waits for a person to approve its branch."""
+    name, request = shell_quoted(project.id), project.head[:8]
+    return WaitState(
+        reason="approval",
+        message=f"The project is done, and its work would be pushed as branch {publish.branch} to "
+        f"{address_shown(publish.remote)}.",
+        remedy=f"`starter.py diff {name}` shows it. `starter.py approve {name} --id {request}` or "
+        f'`starter.py deny {name} --id {request} --reason "why"`, which ends it without pushing.',
+        about={"id": request},
+    )

@@ -41,6 +41,8 @@ from protocol.project_requests import (
     TakeWorkRequest,
     WriteStateRequest,
 )
+from protocol.publishing import PublishProjectRequest
+from protocol.repository import BranchResult, Publish
 from protocol.requests import CheckpointReply
 from protocol.text import one_line
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
@@ -58,7 +60,10 @@ class ProjectSteps(ActivityCalls):
     """The activities and the children of one project."""
 
     async def prepare_project(self, request: ProjectPrepareRequest) -> ProjectPrepareReply:
-        return await self.run_activity(table.PREPARE_PROJECT, request, "start project")
+        seconds = table.FETCH_SECONDS if request.start.repository else 0
+        return await self.run_activity(
+            table.PREPARE_PROJECT, request, "start project", seconds=seconds
+        )
 
     async def take_work(
         self, project: ProjectRecord, run: RunningJob, ended: EndedJob
@@ -134,6 +139,13 @@ class ProjectSteps(ActivityCalls):
             request_cancel=cancel,
         )
         return await self.run_activity(table.CLOSE_PROJECT, request, f"project {result.status}")
+
+    async def publish_project(self, project: ProjectRecord, publish: Publish) -> BranchResult:
+        """Push the project's main line as a branch, once."""
+        request = PublishProjectRequest(
+            root=project.root, form=project.start.form, head=project.head, publish=publish
+        )
+        return await self.run_activity(table.PUBLISH_PROJECT, request, f"publish {publish.branch}")
 
     async def start_child(
         self, project: ProjectRecord, move: AssignJob, settings: dict[str, object]

@@ -24,8 +24,10 @@ from protocol.endings import (
     TransitionReply,
     TransitionRequest,
 )
+from protocol.publishing import PublishRequest
 from protocol.record import JobRecord, WaitState, WaitTimer
 from protocol.reflection import ReflectReply, ReflectRequest
+from protocol.repository import BranchResult
 from protocol.requests import (
     Call,
     CompactReply,
@@ -52,7 +54,12 @@ from protocol.tools import ToolRoute
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import activity_table as table
 from workflows import acts, budget, replies
-from workflows.activity_calls import ActivityCalls, checkpoint_fields, position_fields, step_summary
+from workflows.activity_calls import (
+    ActivityCalls,
+    checkpoint_fields,
+    position_fields,
+    step_summary,
+)
 from workflows.activity_failures import StepFailed
 
 
@@ -63,7 +70,8 @@ class JobSteps(ActivityCalls):
         what = f"start {request.agent}"
         if fork := request.fork:
             what = f"fork {fork.job[:100]} from {fork.place}"
-        return await self.run_activity(table.PREPARE, request, what)
+        seconds = table.FETCH_SECONDS if request.repository else 0
+        return await self.run_activity(table.PREPARE, request, what, seconds=seconds)
 
     async def model_call(self, job: JobRecord) -> ModelReply:
         request = ModelRequest(**{**position_fields(job), "step": job.step + 1})
@@ -287,6 +295,8 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(table.TRANSITION, request, summary)
 
     async def close_job(self, job: JobRecord, outcome: Outcome, **details: Any) -> CloseReply:
+        if job.has_repository:
+            details["starts"] = phase_starts(job)
         used = job.usage.model_copy()
         if "call" in details:
             # The call that ends the job is in the result, which is written before it counts.
@@ -302,6 +312,11 @@ class JobSteps(ActivityCalls):
         )
         summary = step_summary(job, f"job {outcome}")
         return await self.run_activity(table.CLOSE_JOB, request, summary)
+
+    async def publish_branch(self, job: JobRecord, call: int) -> BranchResult:
+        """Push the job's work as a branch, once."""
+        request = PublishRequest(**position_fields(job), call=call, starts=phase_starts(job))
+        return await self.run_activity(table.PUBLISH_BRANCH, request, step_summary(job, "publish"))
 
     async def reflect_on_failure(
         self, job: JobRecord, issue: str, call: int | None
@@ -339,3 +354,8 @@ class JobSteps(ActivityCalls):
             step_summary(job, "judge"),
             seconds=table.model_seconds(job) + 30,
         )
+
+
+def phase_starts(job: JobRecord) -> list[str]:
+    """Start checkpoints of the job's phases, in order."""
+    return [commit for _, commit in sorted(job.phases.items())]

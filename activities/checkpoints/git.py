@@ -8,13 +8,15 @@ read our journal through Python. So remotes are git's own business, and all else
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
 from activities.redaction.secrets import redact
 from protocol.text import one_line
 
+WATCH_SECONDS = 0.5
 COMMAND_SECONDS = 600
 """Longest time of one command. A link that carries nothing is given up much sooner."""
 _OPTIONS = (
@@ -38,6 +40,8 @@ def run_git(
     *arguments: str,
     objects: Path | None = None,
     seconds: float = COMMAND_SECONDS,
+    variables: Mapping[str, str] | None = None,
+    watch: Callable[[], None] | None = None,
 ) -> str:
     """Run one git command; gives what it printed.
 
@@ -45,6 +49,8 @@ def run_git(
         repository: The one it is about, if it is about one.
         objects: A further folder of objects that git may read.
         seconds: Time limit.
+        variables: Further variables of its environment.
+        watch: Called while it runs; what it raises ends the command.
 
     Raises:
         GitNotInstalled: the program is not installed.
@@ -58,17 +64,17 @@ def run_git(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_git_environment(objects) | _ssh_environment(arguments),
+            env=_git_environment(objects) | _ssh_environment(arguments) | dict(variables or {}),
             # Without a terminal nobody is asked for a password; and all it starts can be ended.
             start_new_session=True,
         )
     except FileNotFoundError:
         raise GitNotInstalled(
-            "workspace.remote needs the program git, which this worker's host lacks: install it"
+            "git repositories elsewhere need the program git, which this host lacks: install it"
         ) from None
     with process:
         try:
-            stdout, stderr = process.communicate(timeout=seconds)
+            stdout, stderr = _output_of(process, seconds, watch)
         except BaseException as problem:
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(problem, subprocess.TimeoutExpired):
@@ -79,6 +85,21 @@ def run_git(
             _error_summary(stderr.decode(errors="replace")), stdout.decode(errors="replace")
         )
     return stdout.decode(errors="replace")
+
+
+def _output_of(
+    process: subprocess.Popen[bytes], seconds: float, watch: Callable[[], None] | None
+) -> tuple[bytes, bytes]:
+    """What a command printed, looked after while it runs."""
+    ends = time.monotonic() + seconds
+    while watch:
+        watch()
+        try:
+            return process.communicate(timeout=min(WATCH_SECONDS, max(0, ends - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= ends:
+                raise
+    return process.communicate(timeout=seconds)
 
 
 def _git_environment(objects: Path | None) -> dict[str, str]:

@@ -115,7 +115,7 @@ def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = 
                 (draft / "objects" / "info" / "alternates").write_text("../../objects\n")
             refspec = f"+{ref_prefix(job)}*:{_LOCAL_REFS}*"
             run_git(draft, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", url, refspec)
-            _take_packs(draft, path)
+            take_packs(draft, path)
             _take_refs(draft, checkpoints, job)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -124,7 +124,8 @@ def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = 
             checkpoints.pack(wait=0)
 
 
-def _take_packs(draft: Path, path: Path) -> None:
+def take_packs(draft: Path, path: Path) -> None:
+    """Move what was fetched into a draft over to the repository itself."""
     packs = sorted((draft / "objects" / "pack").glob("pack-*.pack"))
     if not packs:
         return

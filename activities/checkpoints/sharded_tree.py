@@ -155,15 +155,27 @@ def _load_node(store: ObjectStore, folder: bytes) -> Node:
 
 
 def _store_node(store: ObjectStore, node: Node) -> bytes:
-    # Git sorts a folder as if its name ended in a slash.
-    ordered = sorted(
-        [(name + b"/" if raw.mode == FOLDER else name, name, raw) for name, raw in node.items()]
-    )
-    parts = [b"%o %b\0%b" % (raw.mode, name, raw.id) for _, name, raw in ordered]
-    tree = store.write_tree(b"".join(parts))
+    ordered = _in_order(node)
+    tree = store.write_tree(_data(ordered))
     if _node_cache.get(tree) is None:
-        _node_cache.put(tree, {name: raw for _, name, raw in ordered})
+        _node_cache.put(tree, dict(ordered))
     return tree
+
+
+def tree_data(node: Node) -> bytes:
+    """The content of a single git tree with these entries."""
+    return _data(_in_order(node))
+
+
+def _in_order(node: Node) -> list[tuple[bytes, TreeEntry]]:
+    # Git sorts a folder as if its name ended in a slash.
+    return sorted(
+        node.items(), key=lambda item: item[0] + b"/" if item[1].mode == FOLDER else item[0]
+    )
+
+
+def _data(ordered: list[tuple[bytes, TreeEntry]]) -> bytes:
+    return b"".join([b"%o %b\0%b" % (raw.mode, name, raw.id) for name, raw in ordered])
 
 
 def _entry_count(node: Node) -> int | None:

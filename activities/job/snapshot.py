@@ -17,6 +17,7 @@ and, where there are any,
     review/         the conversation of the last review of a completion
     judge/          what the judge said of phases, by step
     project.json    what a project handed over to this job (`protocol.handoffs.ProjectLink`)
+    repository.json what the job has of a repository (`protocol.repository.RepositoryLink`)
 
 Opening and saving cost what changed, not what is there: parts nobody touched keep their ids.
 """
@@ -28,9 +29,11 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from activities.checkpoints import Checkpoints, Files, FilesError, PathRefused, diff_files
+from activities.checkpoints.alternates import lend_objects
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import FILE, FOLDER, TreeEntry, build_tree, list_entries
@@ -40,6 +43,7 @@ from activities.job.volatile_paths import without_volatile
 from activities.redaction.credentials import register_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
+from protocol.repository import RepositoryLink
 from protocol.state import JobState
 
 _configs: dict[bytes, AgentConfig] = {}
@@ -57,6 +61,14 @@ def _load_config(store: ObjectStore, blob: bytes) -> AgentConfig:
 
 def _load_compaction(store: ObjectStore, raw: TreeEntry | None) -> Compaction:
     return Compaction.model_validate_json(store.read(raw.id)) if raw else Compaction()
+
+
+def _repository(store: ObjectStore, raw: TreeEntry | None) -> RepositoryLink | None:
+    if raw is None:
+        return None
+    link = RepositoryLink.model_validate_json(store.read(raw.id))
+    register_variables(link.token_variables)
+    return link
 
 
 def _load_link(store: ObjectStore, raw: TreeEntry | None) -> ProjectLink | None:
@@ -84,6 +96,7 @@ class Snapshot:
     judge: Files
     arguments: Files
     link: ProjectLink | None = None
+    repository: RepositoryLink | None = None
     on_save: Callable[[str], None] | None = None
     """Told of each commit that is saved."""
 
@@ -144,6 +157,7 @@ class Snapshot:
             part_files(b"judge"),
             part_files(b"arguments"),
             _load_link(store, parts.get(b"project.json")),
+            _repository(store, parts.get(b"repository.json")),
         )
 
     def save(self, message: str, timestamp: int) -> str:
@@ -156,6 +170,12 @@ class Snapshot:
         if self.on_save:
             self.on_save(self.commit)
         return self.commit
+
+    def borrow_objects(self, repository: Path) -> None:
+        """Read the contents of a repository's files where they are, without a copy."""
+        lend_objects(repository, self.checkpoints.path)
+        self.checkpoints.store.flush()
+        self.checkpoints.store.reload()
 
     @property
     def comparable_tree(self) -> str:
@@ -203,6 +223,9 @@ class Snapshot:
         if self.link:
             link = self.link.model_dump_json(exclude_defaults=True).encode()
             parts[b"project.json"] = TreeEntry(FILE, store.write_blob(link))
+        if self.repository:
+            repository = self.repository.model_dump_json(exclude_defaults=True).encode()
+            parts[b"repository.json"] = TreeEntry(FILE, store.write_blob(repository))
         return build_tree(store, parts)
 
     @property

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from activities.checkpoints import FileEntry, Files
-from activities.checkpoints.sharded_tree import FILE
+from activities.checkpoints import FileEntry, Files, diff_files
+from activities.checkpoints.sharded_tree import FILE, FOLDER
 from activities.job.snapshot import Snapshot
 from activities.job.volatile_paths import volatile_matcher
 from activities.text.plain import replace_surrogates
 from protocol import scope
+from protocol.repository import RepositoryLink
 from protocol.state import JobState
 from protocol.text import as_sentence, one_line
 
@@ -32,12 +34,14 @@ def workspace_summary(
     heartbeat: Callable[[], None],
     unlisted: Sequence[str] = (),
     *,
+    repository: RepositoryLink | None = None,
     given_up: bool = False,
 ) -> str:
     """The text of `workspace_summary.md`. A function of the checkpoint alone: no times.
 
     Args:
         unlisted: Patterns of volatile paths, which differ from run to run.
+        repository: What the job has of a repository: of that only changed files are listed.
         given_up: Whether the phase was, and its list with it: nothing of that is to be done now.
     """
     phase = state.phase
@@ -53,8 +57,10 @@ def workspace_summary(
         "",
     ]
     differs = volatile_matcher(unlisted)
+    present, untouched = _without_untouched(files, repository, differs)
+    lines += [untouched] if untouched else []
     listed = [
-        entry for entry in files.walk() if not _is_generated(entry.path) and not differs(entry.path)
+        entry for entry in present if not _is_generated(entry.path) and not differs(entry.path)
     ]
     for entry in listed[:MAX_FILES]:
         heartbeat()
@@ -111,9 +117,30 @@ def with_summary(
         state or snapshot.state,
         lambda: None,
         snapshot.config.shell.volatile,
+        repository=snapshot.repository,
         given_up=given_up,
     )
     return snapshot.files.write(SUMMARY, text.encode())
+
+
+def _without_untouched(
+    files: Files, repository: RepositoryLink | None, differs: Callable[[str], bool]
+) -> tuple[list[FileEntry], str]:
+    """The files but for those of a repository that nobody has touched, and a line on these."""
+    raw = files.tree_entry((repository.folder,)) if repository else None
+    if repository is None or raw is None or raw.mode != FOLDER:
+        return list(files.walk()), ""
+    folder, origin = repository.folder, repository.origin
+    now = Files(files.store, raw.id.hex())
+    before = Files(files.store, repository.tree)
+    changes = [one for one in diff_files(before, now) if not differs(f"{folder}/{one.path}")]
+    changed = [replace(one.new, path=f"{folder}/{one.path}") for one in changes if one.new]
+    gone = len(changes) - len(changed)
+    line = (
+        f"- {folder}/ · {origin.file_count:,} files of {origin.source} at {origin.commit[:12]}; "
+        f"{len(changes):,} differ now" + (f", {gone:,} of them deleted" if gone else "")
+    )
+    return [*files.with_tree_entry((folder,), None).walk(), *changed], line
 
 
 def _is_generated(path: str) -> bool:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 from pydantic import BaseModel, ValidationError
 
-from activities.checkpoints import Files, FilesError, PathRefused, Root
+from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, Root, diff_files
 from activities.checkpoints.entry_names import to_bytes
 from activities.checkpoints.errors import quote_path
 from activities.job.done_when import unmet_reason
 from activities.job.snapshot import Snapshot
 from activities.job.volatile_paths import without_volatile
 from activities.projects.evidence import read_evidence, verdict_problems
+from activities.projects.ignored import without_ignored
 from activities.projects.proof_run import ProofRunner, prove_handoff
 from activities.projects.repository import (
     ProjectRepository,
+    Since,
     accepts_name,
     is_git_folder,
     repository_path,
@@ -37,6 +41,7 @@ from protocol.handoffs import (
 from protocol.project import BRIEF, RESULT
 from protocol.project_forms import FORM_SPECS
 from protocol.proof import in_repository
+from protocol.repository import RepositoryLink
 from protocol.routing import routing_problems
 from protocol.text import as_entry, end_of, first_few, start_of
 from protocol.tools import ToolRoute
@@ -144,6 +149,13 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
         ConfigError: it does not hold; the job does not begin.
     """
     repository, inputs = ProjectRepository(repository_path(root, link.id)), link.handoff.inputs
+    origin = repository.origin
+    if origin is not None:
+        snapshot.borrow_objects(repository.path)
+        tree = repository.as_folder(snapshot.files.store, origin.commit).hex()
+        snapshot.repository = RepositoryLink(
+            owner=link.id, folder=link.folder, tree=tree, commit=origin.commit, origin=origin
+        )
     files = repository.put_into(snapshot.files, inputs.commit, link.folder)
     for path in (*REPORT_FILES.values(), FINDINGS):
         # What the job before answered is not this one's answer.
@@ -174,7 +186,7 @@ def handoff_problems(snapshot: Snapshot) -> list[str]:
     ]
     if marked := _with_marks(snapshot, snapshot.link):
         reasons.append(f"There are marks of a merge conflict in {', '.join(marked[:10])}.")
-    if unnamed := _without_a_name(files, snapshot.link.folder):
+    if unnamed := _without_a_name(snapshot, snapshot.link.folder):
         reasons.append(
             "Git takes no file or folder of these names; rename or delete them: "
             f"{', '.join(map(quote_path, unnamed[:10]))}."
@@ -240,8 +252,14 @@ def product_tree(
     # Whoever ran the tests left them: in the product they would be new at each run, and collide.
     # A log may be wanted, such as one that a test reads.
     caches = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
-    tree = repository.take_from(without_volatile(snapshot.files, caches), folder)
     before = handoff.inputs.commit
+    link, since = snapshot.link, None
+    if link and link.tree and snapshot.repository:
+        since = Since(before, link.tree)
+        files = without_ignored(snapshot.files, folder, link.tree, caches)
+    else:
+        files = without_volatile(snapshot.files, caches)
+    tree = repository.take_from(files, folder, since)
     system_files = {name: repository.read_file(before, name) for name in KEPT_BY_SYSTEM}
     return repository.with_files(tree, system_files | dict.fromkeys(NOT_PRODUCT.get(folder, ())))
 
@@ -340,9 +358,9 @@ def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     files, folder = snapshot.files, link.folder
     if files.tree_entry((folder,)) is None:
         return []
-    now = [entry for entry in files.walk(folder) if entry.kind == "file"]
+    now = [entry for entry in _own_entries(snapshot, folder) if entry.kind == "file"]
     named = {entry.path.removeprefix(f"{folder}/") for entry in now}
-    if link.tree:
+    if link.tree and not snapshot.repository:
         # What was marked may have been renamed since.
         handed = Files(files.store, link.tree).walk("")
         named.update(entry.path for entry in handed if entry.kind == "file")
@@ -354,13 +372,26 @@ def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     ]
 
 
-def _without_a_name(files: Files, folder: str) -> list[str]:
+def _own_entries(snapshot: Snapshot, folder: str) -> Iterator[FileEntry]:
+    """What is in the folder, but for what a repository brought that nobody has touched."""
+    files = snapshot.files
+    if snapshot.repository is None:
+        yield from files.walk(folder)
+        return
+    brought = Files(files.store, snapshot.repository.tree)
+    for change in diff_files(brought, files.subfolder(folder)):
+        if change.new:
+            yield replace(change.new, path=f"{folder}/{change.path}")
+
+
+def _without_a_name(snapshot: Snapshot, folder: str) -> list[str]:
     """Files and folders whose names git does not take; what is in such a folder goes with it."""
+    files = snapshot.files
     if files.tree_entry((folder,)) is None:
         return []
     trial = files.store.git.TreeBuilder()
     unnamed: set[str] = set()
-    for entry in files.walk(folder):
+    for entry in _own_entries(snapshot, folder):
         parts = entry.path.split("/")
         for depth in range(len(folder.split("/")), len(parts)):
             if is_git_folder(parts[depth]):

@@ -10,15 +10,17 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pygit2
-from pygit2.enums import DeltaStatus, FileMode
+from pygit2.enums import DeltaStatus, FileMode, ObjectType
 
 from activities.checkpoints import CheckpointMissing, Files, Root, folder_name, unescape_name
+from activities.checkpoints.alternates import borrows_objects
 from activities.checkpoints.atomic_folder import atomic_folder
-from activities.checkpoints.entry_names import entry_name, from_bytes
+from activities.checkpoints.entry_names import entry_name, from_bytes, to_bytes
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     EXECUTABLE,
@@ -29,9 +31,13 @@ from activities.checkpoints.sharded_tree import (
     TreeEntry,
     build_tree,
     list_entries,
+    tree_data,
 )
+from protocol.repository import RepositoryOrigin
 
 MAIN = "main"
+PINNED = "origin.json"
+"""What was fetched into a repository when its job or project began. Written last."""
 NOWHERE = pygit2.Oid(raw=b"\1" * 20)
 MODES = {FileMode.BLOB: FILE, FileMode.BLOB_EXECUTABLE: EXECUTABLE, FileMode.LINK: LINK}
 
@@ -54,6 +60,15 @@ def accepts_name(builder: Any, name: str) -> bool:
 def is_git_folder(name: str) -> bool:
     """Git takes none, and a project has one history: it is left out without a word."""
     return name.lower() == ".git"
+
+
+@dataclass(frozen=True)
+class Since:
+    """Where a folder began: a commit, and its tree as a folder of a workspace."""
+
+    commit: str
+    folder: str
+    """Hex id."""
 
 
 class ProjectRepository:
@@ -80,6 +95,13 @@ class ProjectRepository:
         return cls(path)
 
     # Reading
+
+    @property
+    def origin(self) -> RepositoryOrigin | None:
+        """What was fetched into it; None where it was begun empty."""
+        with suppress(FileNotFoundError):
+            return RepositoryOrigin.model_validate_json((self.path / PINNED).read_bytes())
+        return None
 
     def get_commit(self, commit: str) -> pygit2.Commit:
         """Raises CheckpointMissing."""
@@ -110,9 +132,17 @@ class ProjectRepository:
     # Between here and workspaces
 
     def put_into(self, files: Files, commit: str, folder: str) -> Files:
-        """The files with the commit's tree in a folder, in place of what was there."""
-        tree = self._as_folder(files.store, self.get_commit(commit).tree)
-        return files.with_tree_entry((folder,), TreeEntry(FOLDER, tree))
+        """The files with the commit's tree in a folder, in place of what was there.
+
+        Contents are copied unless the files' store borrows them from here.
+        """
+        return files.with_tree_entry(
+            (folder,), TreeEntry(FOLDER, self.as_folder(files.store, commit))
+        )
+
+    def as_folder(self, store: ObjectStore, commit: str) -> bytes:
+        """The id of a commit's tree as a folder of workspaces."""
+        return self._as_folder(store, self.get_commit(commit).tree)
 
     def files_of(self, store: ObjectStore, tree: str) -> Files:
         """A tree of this repository as files of a job's."""
@@ -124,35 +154,81 @@ class ProjectRepository:
         return target
 
     def _as_folder(self, store: ObjectStore, tree: pygit2.Tree) -> bytes:
-        node: Node = {}
-        for entry in tree:
-            name = entry_name(from_bytes(entry.raw_name or b""))
-            if isinstance(entry, pygit2.Tree):
-                node[name] = TreeEntry(FOLDER, self._as_folder(store, entry))
-            elif isinstance(entry, pygit2.Blob) and entry.filemode in MODES:
-                blob = store.write_blob(bytes(entry.data))
-                node[name] = TreeEntry(MODES[FileMode(entry.filemode)], blob)
-        return build_tree(store, node)
+        shared = borrows_objects(store.path, self.path)
+        converted: dict[pygit2.Oid, bytes] = {}
 
-    def take_from(self, files: Files, folder: str) -> str:
-        """The id of a tree here with what is in a folder of a workspace and has a name for git."""
+        def convert(tree: pygit2.Tree) -> bytes:
+            if tree.id in converted:
+                return converted[tree.id]
+            node: Node = {}
+            for entry in tree:
+                name = entry_name(from_bytes(entry.raw_name or b""))
+                mode = entry.filemode
+                if mode == FOLDER:
+                    node[name] = TreeEntry(FOLDER, convert(cast("pygit2.Tree", entry)))
+                elif mode in MODES:
+                    content = (
+                        entry.id.raw
+                        if shared
+                        else store.write_blob(cast("pygit2.Blob", entry).data)
+                    )
+                    node[name] = TreeEntry(MODES[FileMode(mode)], content)
+            converted[tree.id] = build_tree(store, node)
+            return converted[tree.id]
+
+        return convert(tree)
+
+    def take_from(self, files: Files, folder: str, since: Since | None = None) -> str:
+        """The id of a tree here with what is in a folder of a workspace and has a name for git.
+
+        Args:
+            files: The workspace.
+            folder: Of it.
+            since: Where the folder began: what is the same there is not read, and what a folder
+                cannot hold, such as a submodule, stays.
+        """
         raw = files.tree_entry((folder,))
-        return str(self._as_tree(files, raw.id if raw and raw.mode == FOLDER else EMPTY_TREE))
+        now = raw.id if raw and raw.mode == FOLDER else EMPTY_TREE
+        if since is None:
+            return str(self._as_tree(files.store, now, EMPTY_TREE, None))
+        before = self.get_commit(since.commit).tree
+        return str(self._as_tree(files.store, now, bytes.fromhex(since.folder), before))
 
-    def _as_tree(self, files: Files, folder: bytes) -> Any:
-        builder, trial = self.git.TreeBuilder(), self.git.TreeBuilder()
-        for name, raw in list_entries(files.store, folder).items():
+    def _as_tree(
+        self, store: ObjectStore, folder: bytes, old_folder: bytes, old: pygit2.Tree | None
+    ) -> pygit2.Oid:
+        """A folder as a tree; `old_folder` is what the tree `old` was as a folder."""
+        if old is not None and folder == old_folder:
+            return old.id
+        trial = self.git.TreeBuilder()
+        written: dict[bytes, TreeEntry] = {}
+        was = list_entries(store, old_folder) if old is not None else {}
+        now = list_entries(store, folder)
+        olds: dict[bytes, pygit2.Object] = {}
+        for entry in old or ():
+            name = entry_name(from_bytes(entry.raw_name or b""))
+            olds[name] = entry
+            if entry.filemode == FileMode.COMMIT and name not in now:
+                written[entry.raw_name or b""] = TreeEntry(FileMode.COMMIT, entry.id.raw)
+        for name, raw in now.items():
+            before = olds.get(name)
+            if before is not None and was.get(name) == raw:
+                written[before.raw_name or b""] = TreeEntry(before.filemode, before.id.raw)
+                continue
             plain = unescape_name(name)
             if is_git_folder(plain) or not accepts_name(trial, plain):
                 continue
             if raw.mode == FOLDER:
-                below = self._as_tree(files, raw.id)
+                inner = before if isinstance(before, pygit2.Tree) else None
+                old_inner = was[name].id if inner is not None and name in was else EMPTY_TREE
+                below = self._as_tree(store, raw.id, old_inner, inner)
                 # Git has no empty folders.
-                if str(below) != EMPTY_TREE.hex():
-                    builder.insert(plain, below, FOLDER)
+                if below.raw != EMPTY_TREE:
+                    written[to_bytes(plain)] = TreeEntry(FOLDER, below.raw)
             else:
-                builder.insert(plain, self.git.create_blob(files.store.read(raw.id)), raw.mode)
-        return builder.write()
+                blob = self.git.create_blob(store.read(raw.id))
+                written[to_bytes(plain)] = TreeEntry(raw.mode, blob.raw)
+        return self.git.odb.write(ObjectType.TREE, tree_data(written))
 
     # Writing
 

@@ -10,6 +10,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
@@ -17,29 +18,52 @@ import pygit2
 from activities.checkpoints import Root
 from activities.projects.repository import MAIN, ProjectRepository, repository_path
 from protocol.handoffs import ProjectLink
+from protocol.repository import RepositoryLink
 
 SHOWN_GIT, OBJECTS = "/git", "/git-objects"
 """Where a command in a sandbox sees it, and the objects of the project's repository."""
 
 
+@dataclass(frozen=True)
+class GitPlace:
+    """Where the git of a product is, and at which commit the product was handed over."""
+
+    owner: str
+    folder: str
+    commit: str
+
+    @classmethod
+    def from_links(
+        cls, link: ProjectLink | None, repository: RepositoryLink | None
+    ) -> GitPlace | None:
+        """What a project handed over, else what the job itself began from."""
+        if link:
+            return cls(link.id, link.folder, link.handoff.inputs.commit)
+        if repository:
+            return cls(repository.owner, repository.folder, repository.commit)
+        return None
+
+
 @contextmanager
 def readable_git(
-    root: Root, link: ProjectLink | None, workspace: Path, *, confined: bool
+    root: Root, place: GitPlace | None, workspace: Path, *, confined: bool
 ) -> Iterator[Mapping[str, Path]]:
     """Give the product in a command's workspace a git while the body runs.
 
     Gives the folders that the sandbox has to show. Unconfined, what is written goes nowhere.
     """
-    product = workspace / link.folder if link else workspace
+    product = workspace / place.folder if place else workspace
     mark = product / ".git"
-    if link is None or product.is_symlink() or not product.is_dir() or mark.exists():
+    if place is None or product.is_symlink() or not product.is_dir() or mark.exists():
         yield {}
         return
-    repository = ProjectRepository(repository_path(root, link.id))
+    path = repository_path(root, place.owner)
+    if not path.exists():  # on the host that was lost
+        yield {}
+        return
+    repository = ProjectRepository(path)
     objects = repository.path / "objects"
-    git_folder = _make_git_folder(
-        repository, link.handoff.inputs.commit, workspace.parent, confined=confined
-    )
+    git_folder = _make_git_folder(repository, place.commit, workspace.parent, confined=confined)
     text = f"gitdir: {SHOWN_GIT if confined else git_folder}\n"
     mark.write_text(text)
     try:
@@ -66,6 +90,8 @@ def _make_git_folder(
     objects_path = OBJECTS if confined else repository.path / "objects"
     (draft / "objects" / "info" / "alternates").write_text(f"{objects_path}\n")
     (draft / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+    if (shallow := repository.path / "shallow").exists():
+        shutil.copyfile(shallow, draft / "shallow")
     index = pygit2.Index(str(draft / "index"))
     index.read_tree(repository.get_commit(commit).tree)
     index.write()

@@ -8,6 +8,7 @@
     Endpoint            the model endpoint cannot be used as asked                 retried, parks
     ContextTooLong      the endpoint calls the request too long                    compacts, parks
     ModelRefused        the endpoint refused this very request                     parks
+    BranchMoved         the branch to push to has commits of others                parks
     Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
     Unforeseen          anything else                                              retried, parks
 

@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
-from activities.checkpoints import Root
+from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, Root
 from activities.commands.private_folder import remove_private_folders
 from activities.documents.inputs import reading_warnings
 from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_at
@@ -17,17 +18,26 @@ from activities.job.typed_result import read_result
 from activities.job.workspace_summary import with_summary
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import completed_by_job_end
+from activities.repository.branch import commit_work, open_repository, with_files
 from activities.requirements.store_lifecycle import at_end
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_own_run
+from activities.steps.publish_branch import completion_story, unfinished_story
 from activities.tool_catalogue import REGISTRY
+from config.schema.agent import ConfigError
 from protocol.endings import CloseReply, CloseRequest, JobResult
+from protocol.repository import BranchResult
 from protocol.text import as_sentence
 
 MAX_LISTED = 200
 
-NOT_IN_FILE: Any = {"checkpoint": True, "tree": True, "usage": {"cached_tokens", "written_tokens"}}
+NOT_IN_FILE: Any = {
+    "checkpoint": True,
+    "tree": True,
+    "branch": {"commit"},
+    "usage": {"cached_tokens", "written_tokens"},
+}
 """What differs between two runs of the same steps: ids, and how much of a prompt was cached, which
 depends on when a call was repeated."""
 
@@ -58,6 +68,8 @@ class CloseJobActivity:
             phase.close(completed)
         result.unresolved += at_end(self._root, snapshot, request.status)
         result.notes = "\n".join(filter(None, [result.notes, *reading_warnings(snapshot.files)]))
+        if snapshot.repository and not snapshot.link:
+            result.branch = _branch(self._root, snapshot, request, result)
         page = archive_page(snapshot, "closed", request.reason, result.summary, acts=request.acts)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_summary(snapshot)
@@ -80,6 +92,32 @@ class CloseJobActivity:
 
 def _left_out(result: JobResult) -> Any:
     return NOT_IN_FILE if result.result else {**NOT_IN_FILE, "result": True}
+
+
+def _branch(
+    root: Root, snapshot: Snapshot, request: CloseRequest, result: JobResult
+) -> BranchResult | None:
+    """The work as a branch, and as files where it was not pushed. What keeps it from being made is
+    said in the result, and the files are in the workspace all the same."""
+    story = completion_story(snapshot, request.call) or unfinished_story(job_id(), [request.reason])
+    link = snapshot.repository
+    assert link is not None
+    try:
+        branch = commit_work(root, snapshot, job_id(), request.starts, story)
+        branch = branch.model_copy(update={"published": request.published})
+        if branch.commit and not branch.published:
+            branch = with_files(open_repository(root, snapshot, link), snapshot, branch)
+    except (
+        ConfigError,
+        ApplicationError,
+        CheckpointMissing,
+        GitNotInstalled,
+        RemoteUnavailable,
+    ) as problem:
+        lost = f"The work is in {link.folder}/, and no branch could be made of it: {problem}."
+        result.notes = "\n".join(filter(None, [result.notes, lost]))
+        return None
+    return branch
 
 
 def _job_result(snapshot: Snapshot, request: CloseRequest) -> JobResult:

@@ -25,10 +25,15 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.errors import ToolError
 from config.schema.agent_sections import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
+from protocol.git_address import address_shown
 from protocol.proof import PROOF_GUARD
 from protocol.text import both_ends
 
-"""By which name the system's own runs refuse."""
+PUBLISH = (
+    "The job is done, and its work would be pushed as branch {branch} to {remote}. "
+    "`starter.py diff {job}` shows it."
+)
+"""What a person is asked before the branch is pushed."""
 
 
 def endings_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
@@ -71,12 +76,26 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
         ending.stopped = bool(outcome.denied)
     if not outcome.guard:
         proof = _proof_voters(root, snapshot, request, values)
-        outcome = guards.judge_voters([*_verifier_voters(root, snapshot, request), *proof])
+        publishing = _publishing(snapshot, request)
+        outcome = guards.judge_voters(
+            [*_verifier_voters(root, snapshot, request), *publishing, *proof]
+        )
     report = guards.report_outcome(outcome).model_dump(exclude_unset=True)
     ending = ending.model_copy(update=report)
     if outcome.denied:
         ending.refusal = both_ends(redact(f"Refused by {outcome.guard}: {outcome.denied}"), 2000)
     return ending
+
+
+def _publishing(snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
+    """A person's approval of the branch that the end of the job pushes."""
+    publish = snapshot.repository.publish if snapshot.repository else None
+    if publish is None or not publish.approve or "job_complete" not in request.points:
+        return []
+    question = PUBLISH.format(
+        branch=publish.branch, remote=address_shown(publish.remote), job=job_id()
+    )
+    return [Voter("publish", lambda _: Vote("ask", question))]
 
 
 def _verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:

@@ -40,6 +40,9 @@ from activities.phases.predefined_todos import (
 from activities.phases.tags import phase_tag
 from activities.projects.handoff import hand_over, render_handoff, with_proof_time
 from activities.projects.repository import repository_path
+from activities.repository.bounds import Bounds
+from activities.repository.fetched import bring_repository
+from activities.repository.workspace import put_repository, share_with_fork
 from activities.requirements.store_lifecycle import after_fork, supersede_earlier
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
@@ -72,6 +75,7 @@ from config.schema.agent import AgentConfig, ConfigError
 from config.templates import render_template
 from protocol.notifications import Notifying
 from protocol.payloads import Fork
+from protocol.repository import Publish, RepositoryLink, RepositoryStart
 from protocol.scope import given_items, too_large
 from protocol.start import PrepareReply, PrepareRequest
 from protocol.state import JobState, Phase
@@ -162,6 +166,10 @@ class PrepareActivity:
             search_attributes=registered,
             notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
         )
+        if snapshot.repository and not snapshot.link:
+            reply.has_repository, reply.publish = True, snapshot.repository.publish
+            if reply.publish and reply.publish.approve:
+                next(route for route in reply.tools if route.name == "job_complete").guarded = True
         if config.workspace.remote:
             reply.remote = config.workspace.remote
         reply.notifying = prepared.notifying
@@ -201,6 +209,8 @@ class PrepareActivity:
         scope = request.items or ([] if is_part else listed_under(instructions, "Scope"))
         checkpoints = self._claim_checkpoints(request, config)
         snapshot = Snapshot.start(checkpoints, config, _first_state(config, instructions, scope))
+        if request.repository:
+            notices += self._bring_repository(request, request.repository, snapshot)
         with _as_problems(config):
             files = _with_pages(snapshot.files, config, tools)
             files = files.write("instructions.md", instructions.encode())
@@ -212,6 +222,17 @@ class PrepareActivity:
         if request.project:
             hand_over(self._root, snapshot, request.project)
         return PreparedJob(snapshot, tools, notices=notices, notifying=notifying)
+
+    def _bring_repository(
+        self, request: PrepareRequest, start: RepositoryStart, snapshot: Snapshot
+    ) -> list[str]:
+        """Fetch the repository and put it into the workspace; gives lines for people."""
+        if request.project:
+            raise ConfigError("repository: a job of a project works on the project's; leave it out")
+        owner, bounds = job_id(), Bounds.of_agents(snapshot.config)
+        origin = bring_repository(self._root, owner, start, bounds)
+        put_repository(self._root, snapshot, owner, origin, request.publish)
+        return [f"repository: {note}" for note in origin.notes]
 
     def _project_cache(self, request: PrepareRequest) -> ResultCache | None:
         """What the jobs of a project have in common."""
@@ -245,7 +266,17 @@ class PrepareActivity:
         )
         notices += [line for document in documents for line in document.notices()]
 
-        snapshot = copy_origin(origin, fork, self._claim_checkpoints(request, config))
+        owned = self._claim_checkpoints(request, config)
+        if (brought := origin.snapshot.repository) is not None:
+            owner = request.project.id if request.project else job_id()
+            share_with_fork(self._root, brought, owner, owned)
+        snapshot = copy_origin(origin, fork, owned)
+        if snapshot.repository:
+            snapshot.repository = snapshot.repository.model_copy(
+                update={"owner": owner, "publish": _publish_of_fork(request, snapshot.repository)}
+            )
+        elif request.publish:
+            raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
         before = snapshot.files
         with _as_problems(config):
             instructions = self._job_instructions(request)
@@ -289,6 +320,14 @@ class PrepareActivity:
             keep_days=config.keep_days,
         )
         return checkpoints
+
+
+def _publish_of_fork(request: PrepareRequest, link: RepositoryLink) -> Publish | None:
+    """Where a fork's branch is pushed: what the first job was to push is not its business."""
+    try:
+        return request.publish and request.publish.completed(link.origin.start)
+    except ValueError as wrong:
+        raise ConfigError(str(wrong)) from None
 
 
 def _not_taken_over(snapshot: Snapshot) -> list[str]:

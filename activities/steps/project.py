@@ -6,11 +6,12 @@ import asyncio
 import json
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from temporalio import activity
 
-from activities.checkpoints import Root, folder_name
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, folder_name
 from activities.commands.private_folder import remove_private_folders
 from activities.job.activity_context import check_root, job_id, scheduled_at
 from activities.job.done_when import check_condition
@@ -18,6 +19,9 @@ from activities.job.plan_file import listed_under
 from activities.model.endpoint import Connect
 from activities.projects.repository import MAIN, ProjectRepository, repository_path
 from activities.projects.required_commands import failing_need
+from activities.repository.bounds import Bounds
+from activities.repository.branch import make_patch
+from activities.repository.fetched import bring_repository
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats, heartbeats_from_thread
 from activities.starting.agent_resolution import choose_models
@@ -30,7 +34,7 @@ from activities.text.plain import as_json, title_line
 from activities.toolkit.ownership import write_refusal
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, RESULT, STATE
+from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, PATCH, RESULT, STATE
 from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import (
     CloseProjectRequest,
@@ -153,7 +157,14 @@ def _prepare_project(
     name = start.title or title_line(start.instructions) or job_id()
     brief = f"# {name}\n\n{start.instructions.strip()}\n"
     nothing = str(repository.git.TreeBuilder().write())
-    commit = repository.commit(nothing, [], f"Begin: {one_line(name, SUBJECT - 7)}", scheduled_at())
+    notices: list[str] = []
+    if start.repository:
+        bounds = Bounds.of_agents(*agents)
+        origin = bring_repository(root, job_id(), start.repository, bounds)
+        commit, notices = origin.commit, [f"repository: {note}" for note in origin.notes]
+    else:
+        begin = f"Begin: {one_line(name, SUBJECT - 7)}"
+        commit = repository.commit(nothing, [], begin, scheduled_at())
     repository.set_branch(MAIN, commit)
     tree = repository.with_files(nothing, {BRIEF: brief.encode()})
     state = repository.commit(tree, [], f"Project: {one_line(name, SUBJECT - 9)}", scheduled_at())
@@ -167,6 +178,7 @@ def _prepare_project(
         scope=scope,
         search_attributes=registered,
         notifying=notifying,
+        notices=notices,
     )
 
 
@@ -210,7 +222,7 @@ def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> s
     state = {key: list(units.values())}
     if request.scope:
         state["items"] = [item.model_dump() for item in request.scope]
-    return _commit_files(repository, request.state, {name: as_json(state)}, request.why)
+    return _commit_files(repository, request.state, {name: as_json(state).encode()}, request.why)
 
 
 def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
@@ -219,17 +231,21 @@ def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
     result = request.result.model_copy(update={"commit": request.head})
     text = result.model_dump_json(indent=2) + "\n"
     story = f"Project {request.result.status}\n\n{request.result.summary}"
-    commit = _commit_files(repository, request.state, {RESULT: text}, story)
+    files = {RESULT: text.encode()}
+    if (origin := repository.origin) and origin.commit != request.head:
+        # Without git there is the repository itself, which people can clone.
+        with suppress(GitNotInstalled, RemoteUnavailable):
+            files[PATCH] = make_patch(repository, origin.commit, request.head)
+    commit = _commit_files(repository, request.state, files, story)
     remove_private_folders(root, job_id())
     return CheckpointReply(commit=commit, at=scheduled_at())
 
 
 def _commit_files(
-    repository: ProjectRepository, before: str, files: dict[str, str], story: str
+    repository: ProjectRepository, before: str, files: dict[str, bytes], story: str
 ) -> str:
     """Put files of the project's own on their branch; the commit that has them."""
-    written = {name: text.encode() for name, text in files.items()}
-    tree = repository.with_files(repository.tree_id(before), written)
+    tree = repository.with_files(repository.tree_id(before), files)
     if tree == repository.tree_id(before):
         return before
     commit = repository.commit(tree, [before], story, scheduled_at())

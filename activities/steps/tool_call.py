@@ -229,6 +229,7 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project_id=snapshot.link.id if snapshot.link else "",
         project_link=snapshot.link,
+        repository=snapshot.repository,
         earlier_jobs=snapshot.link.earlier_jobs if snapshot.link else (),
         commit=snapshot.commit,
         time_ms=scheduled_ms(),

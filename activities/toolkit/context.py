@@ -11,6 +11,7 @@ from activities.checkpoints.entries import with_entry
 from activities.job.conversation import Conversation
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
+from protocol.repository import RepositoryLink
 from protocol.requests import Pending
 from protocol.state import JobState
 
@@ -50,6 +51,8 @@ class ToolContext:
     """The project it works for, if it does."""
     project_link: ProjectLink | None = None
     """What that handed over."""
+    repository: RepositoryLink | None = None
+    """What the job has of a repository."""
     earlier_jobs: Sequence[str] = ()
     """Jobs of the project that had its task before it."""
     commit: str = ""

@@ -193,6 +193,7 @@ def generate_workspace_summary(context: ToolContext) -> str:
         context.state,
         context.heartbeat,
         context.config.shell.volatile,
+        repository=context.repository,
     )
     _write_text(context, "workspace_summary.md", text)
     return f"Wrote {len(text):,} characters to workspace_summary.md."

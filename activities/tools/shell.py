@@ -12,7 +12,7 @@ from activities.checkpoints import Files
 from activities.commands import sandbox
 from activities.commands.private_folder import private_folder
 from activities.job.result_cache import ResultCache
-from activities.projects.working_copy import readable_git
+from activities.projects.working_copy import GitPlace, readable_git
 from activities.text.plain import cut_middle
 from activities.toolkit import effects
 from activities.toolkit.context import ToolContext
@@ -48,8 +48,8 @@ def run_command(
     Gives the exit code and the output. What it changes in the workspace is kept, /tmp is not, and
     nothing it leaves running outlives it. There is no network unless the job's configuration
     allows it. Output too long to show is in a file under commands/. Files that are not yours to
-    write are put back as they were. In a project's folder git can be read (status, diff, log,
-    blame, show); the system makes the commits.
+    write are put back as they were. In the folder of a project or repository git can be read
+    (status, diff, log, blame, show); the system makes the commits.
     """
     config = context.config.shell
     seconds = timeout or config.seconds
@@ -77,9 +77,8 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
         with private_folder(before, context.root, context.job) as private:
             shell = context.config.shell
             confined = shell.sandbox == "bubblewrap"
-            with readable_git(
-                context.root, context.project_link, private.path, confined=confined
-            ) as shown:
+            place = GitPlace.from_links(context.project_link, context.repository)
+            with readable_git(context.root, place, private.path, confined=confined) as shown:
                 ended = sandbox.run_shell_command(command, private.path, shell, seconds, shown)
             after, notes = private.read_back(), private.notes
     except sandbox.SandboxUnavailable as error:

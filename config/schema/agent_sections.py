@@ -157,6 +157,14 @@ class Limits(Data):
         "finds the rest.",
     )
     file_bytes: int = Field(50_000_000, ge=1, description="Largest file a checkpoint takes.")
+    repository_files: int = Field(
+        300_000, ge=1, description="Most files of a repository that a job or project begins with."
+    )
+    repository_bytes: int = Field(
+        5_000_000_000,
+        ge=1,
+        description="Most bytes of its files together, and of what git sends for it.",
+    )
     job: Budget = Field(default_factory=Budget, description="What a job may use.")
     phase: Budget = Field(default_factory=Budget, description="What each phase may use.")
     wait_seconds: int = Field(

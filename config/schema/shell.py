@@ -40,6 +40,8 @@ class ShellConfig(Data):
             "**/.ruff_cache/**",
             "**/.cache/**",
             "**/*.log",
+            "output/changes.patch",
+            "output/branch.bundle",
         ],
         description="Paths that commands leave and that differ from run to run. They are kept, and "
         "left out of the tree by which a result is compared, and of workspace_summary.md.",

@@ -26,6 +26,8 @@ MEANING = {
     "set": "Configuration for this job alone, dotted keys to values.",
     "fork": '`{"job": "…", "phase": N}`: go on from the start of a phase of another job; without '
     "`phase` from the end of one that is closed.",
+    "repository": "What the job [works on](repositories.md): `{url, ref, depth}` or `{folder}`.",
+    "publish": "Where its branch is pushed in the end: `{remote, branch}`.",
     "project": "Set by the project that the job works for.",
 }
 

@@ -26,7 +26,7 @@ from tests.http_server import Handler, served
 
 USER, PASSWORD = "tea", "0010ng-4711-brewed"
 HELPER = f"!f() {{ echo username={USER}; echo password=$TEST_REMOTE_SECRET; }}; f"
-Trouble = Literal["", "500", "slow", "cut", "unanswered"]
+Trouble = Literal["", "500", "slow", "cut", "unanswered", "slow fetch"]
 WIRES = ("file", "https", "ssh")
 
 
@@ -38,6 +38,8 @@ class Web:
     trouble: Trouble = ""
     """What becomes of a push: an error, a late answer, a line that is cut while it comes, or when
     it is done and before that is told."""
+    waits: threading.Event = field(default_factory=threading.Event)
+    """Set once an answer waits."""
     goes_on: threading.Event = field(default_factory=threading.Event)
     """What a late answer waits for."""
 
@@ -98,11 +100,15 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
                 return
             # Before much is sent git tries whether it may.
             is_push = self.path.endswith("/git-receive-pack") and body != b"0000"
+            is_fetch = self.path.endswith("/git-upload-pack")
             trouble = given.trouble if is_push else ""
+            if is_fetch and given.trouble == "slow fetch":
+                trouble = "slow"
             if trouble == "500":
                 self._send("500 Out of tea", {}, b"")
                 return
             if trouble == "slow":
+                given.waits.set()
                 given.goes_on.wait(60)
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)

@@ -154,7 +154,7 @@ def test_a_project_is_not_forked_but_its_jobs(engine, starter):
     engine.job("tea", project=True, jobs=[{"job": "tea.brew-coder-1", "status": "accepted"}])
     told = "tea is a project and cannot be forked; fork one of its jobs, such as tea.brew-coder-1"
     assert starter("fork", "tea", "--phase", "1").error == told
-    assert "`starter.py show tea` prints what to clone" in starter("diff", "tea", "1", "now").error
+    assert "`starter.py diff tea` shows what was made" in starter("diff", "tea", "1", "now").error
     engine.job("tea-bare", project=True)
     assert "`starter.py show` names them" in starter("fork", "tea-bare", "--phase", "1").error
 

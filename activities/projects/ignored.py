@@ -1,0 +1,63 @@
+"""What of a job's work a repository does not want: new files that its `.gitignore` names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pygit2
+
+from activities.checkpoints import Files, diff_files
+from activities.checkpoints.entry_names import to_bytes
+from activities.job.volatile_paths import volatile_matcher
+
+IGNORE = ".gitignore"
+
+
+def without_ignored(files: Files, folder: str, before: str, caches: Sequence[str]) -> Files:
+    """A workspace without the new files in a folder that are ignored, or left by runs of tests.
+
+    What was there before is the repository's own, whatever the name.
+
+    Args:
+        files: The workspace.
+        folder: Of it, where the repository's files are.
+        before: Hex id of that folder as it was.
+        caches: Patterns of what runs leave.
+    """
+    if files.tree_entry((folder,)) is None:
+        return files
+    product = files.subfolder(folder)
+    new = [
+        change.path for change in diff_files(Files(files.store, before), product) if not change.old
+    ]
+    is_left = volatile_matcher(caches)
+    for path in _ignored(product, new) | {path for path in new if is_left(path)}:
+        files = files.with_tree_entry((folder, *path.split("/")), None)
+    return files
+
+
+def _ignored(product: Files, paths: list[str]) -> set[str]:
+    """Those of some paths that the `.gitignore` files on the way to them name."""
+    if not paths:
+        return set()
+    folders = {
+        "/".join(parts[:n]) for p in paths for parts in [p.split("/")] for n in range(len(parts))
+    }
+    with TemporaryDirectory() as place:
+        work_tree = pygit2.init_repository(place)
+        for folder in folders:
+            raw = product.tree_entry(tuple(filter(None, [*folder.split("/"), IGNORE])))
+            if raw is not None and raw.mode in (0o100644, 0o100755):
+                target = Path(place, folder, IGNORE)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(product.store.read(raw.id))
+        return {path for path in paths if _names(work_tree, path)}
+
+
+def _names(work_tree: pygit2.Repository, path: str) -> bool:
+    try:
+        return bool(work_tree.path_is_ignored(to_bytes(path).decode()))
+    except (ValueError, pygit2.GitError):  # a name that libgit2 cannot be asked about
+        return False

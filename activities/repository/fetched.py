@@ -1,0 +1,193 @@
+"""The repository that a job or project begins with: fetched once, its commit pinned."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pygit2
+from temporalio.exceptions import ApplicationError
+
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
+from activities.checkpoints.locks import file_lock, fsync_path
+from activities.checkpoints.remote import take_packs
+from activities.projects.repository import MAIN, PINNED, ProjectRepository, repository_path
+from activities.repository.bounds import Bounds, folder_bytes
+from activities.repository.folder import stage_folder
+from activities.repository.guidance import read_guidance
+from activities.repository.remotes import run_remote_git
+from activities.repository.survey import survey_tree
+from activities.runtime.failures import may_retry, typed_failure
+from config.schema.agent import ConfigError
+from protocol.git_address import address_shown
+from protocol.repository import STAGED, RepositoryOrigin, RepositoryStart
+
+START = "refs/longhaul/start"
+LOCK_SECONDS = 60
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_WRONG = re.compile(
+    r"couldn't find remote ref|does not appear to be a git repository|not our ref|"
+    r"repository '.*' not found|no such (file or directory|ref)|unadvertised object",
+    re.IGNORECASE,
+)
+"""What git says where another attempt would fail as well."""
+
+
+def bring_repository(
+    root: Root, owner: str, start: RepositoryStart, bounds: Bounds
+) -> RepositoryOrigin:
+    """The repository in a job's or project's own git repository, fetched if it is not there yet.
+
+    A kill leaves a draft that the next attempt sweeps; what was pinned stays, wherever the branch
+    has moved since.
+
+    Raises:
+        ConfigError: there is no such repository, ref or folder, or it is too large.
+        ApplicationError: it cannot be reached; another attempt may help.
+        GitNotInstalled, OSError.
+    """
+    repository = ProjectRepository.create(repository_path(root, owner))
+    path = repository.path
+    if (pinned := repository.origin) is not None:
+        return pinned
+    with file_lock(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
+        if (pinned := repository.origin) is not None:
+            return pinned
+        for left in path.glob("incoming-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        draft = path / f"incoming-{secrets.token_hex(6)}"
+        try:
+            origin = _fetch(root, start, bounds, draft, path)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        _write_whole(path / PINNED, origin.model_dump_json())
+        return origin
+
+
+def _fetch(
+    root: Root, start: RepositoryStart, bounds: Bounds, draft: Path, path: Path
+) -> RepositoryOrigin:
+    if start.folder:
+        source, address = f"folder {Path(start.folder).name}", _staged_address(root, start, bounds)
+    else:
+        source, address = address_shown(start.url), start.url
+    pygit2.init_repository(str(draft), bare=True).free()
+
+    def watch() -> None:
+        bounds.check_bytes(source, folder_bytes(draft), "what git sends has")
+
+    _fetch_into(draft, address, start, source, watch)
+    drafted = pygit2.Repository(str(draft))
+    try:
+        commit = drafted.lookup_reference(START).peel(pygit2.Commit)
+    except (KeyError, ValueError, pygit2.GitError):
+        raise ConfigError(f"repository {source}: {start.ref} is no commit") from None
+    survey = survey_tree(drafted, commit.tree, source, bounds)
+    if start.subfolder and not _is_folder(commit.tree, start.subfolder):
+        raise ConfigError(
+            f"repository {source}: there is no folder {start.subfolder} at {commit.id}"
+        )
+    guidance, notes = read_guidance(drafted, commit.tree, start.subfolder)
+    shallow = draft / "shallow"
+    if shallow.exists():
+        _write_whole(path / "shallow", shallow.read_text())
+    take_packs(draft, path)
+    _write_whole(path / START, f"{commit.id}\n")
+    ProjectRepository(path).set_branch(MAIN, str(commit.id))
+    return RepositoryOrigin(
+        source=source,
+        start=start,
+        commit=str(commit.id),
+        file_count=survey.file_count,
+        guidance=guidance,
+        notes=[*survey.notes, *notes],
+    )
+
+
+def _fetch_into(
+    draft: Path, address: str, start: RepositoryStart, source: str, watch: Callable[[], None]
+) -> None:
+    depth = [f"--depth={start.depth}"] if start.depth else []
+    quiet = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+    refspecs = [f"+{start.ref or 'HEAD'}:{START}"]
+    is_commit = bool(start.ref and _COMMIT.fullmatch(start.ref))
+    try:
+        try:
+            run_remote_git(
+                draft,
+                address,
+                start.token_variable,
+                *quiet,
+                *depth,
+                address,
+                *refspecs,
+                watch=watch,
+            )
+        except RemoteUnavailable:
+            if not is_commit:
+                raise
+            # A server may refuse a commit by its id that is in one of its branches.
+            every = ["+refs/heads/*:refs/longhaul/heads/*", "+refs/tags/*:refs/longhaul/tags/*"]
+            run_remote_git(
+                draft, address, start.token_variable, *quiet, address, *every, watch=watch
+            )
+            _point_start(draft, str(start.ref), source)
+    except RemoteUnavailable as away:
+        if _WRONG.search(str(away)):
+            raise ConfigError(f"repository {source}: {away}") from None
+        raise _cannot_fetch(source, away) from away
+    except GitNotInstalled as lacking:
+        raise _cannot_fetch(source, lacking) from lacking
+
+
+def _cannot_fetch(source: str, why: Exception) -> ApplicationError:
+    return typed_failure(
+        "Dependency", f"The repository {source} cannot be fetched: {why}.", retry=may_retry()
+    )
+
+
+def _point_start(draft: Path, commit: str, source: str) -> None:
+    if commit not in pygit2.Repository(str(draft)):
+        raise ConfigError(f"repository {source}: no branch or tag of it has the commit {commit}")
+    _write_whole(draft / START, f"{commit}\n")
+
+
+def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds) -> str:
+    """Where the staged folder is, staged now if `starter.py` has not."""
+    name = start.folder
+    if not name.startswith(STAGED):
+        path = Path(name)
+        if not path.is_absolute():
+            raise ConfigError(
+                f"repository folder {name}: expected an absolute path of the worker's"
+            )
+        name = stage_folder(path, root.staged, bounds)
+    first = name.removeprefix(STAGED).partition("/")[0]
+    staged = root.staged / first
+    if not re.fullmatch(r"repository-[0-9a-f]{40}\.git", first):
+        raise ConfigError(f"repository folder {name}: not a staged folder")
+    if not staged.is_dir():
+        raise ConfigError(
+            f"repository folder {name}: not below the worker's workspaces root {root.path}; start "
+            "it where LONGHAUL_WORKSPACES names that folder"
+        )
+    return f"file://{staged.absolute()}"
+
+
+def _is_folder(tree: pygit2.Tree, path: str) -> bool:
+    try:
+        return isinstance(tree[path], pygit2.Tree)
+    except KeyError:
+        return False
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Whole or not at all, and on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    draft.write_text(text)
+    fsync_path(draft)
+    draft.replace(path)

@@ -1,0 +1,227 @@
+"""A folder as the start: taken into a git repository, without what `.gitignore` names.
+
+The top of a git work tree keeps its history: its commit is the start where nothing was changed
+since, and the parent of it otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pygit2
+
+from activities.checkpoints.entry_names import from_bytes, to_bytes
+from activities.checkpoints.errors import RemoteUnavailable
+from activities.checkpoints.git import run_git
+from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.pack_writer import PackWriter
+from activities.checkpoints.records import BLOB, COMMIT, TREE, JournalRecord
+from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry, tree_data
+from activities.projects.repository import MAIN, ProjectRepository, is_git_folder
+from activities.repository.bounds import Bounds
+from config.schema.agent import ConfigError
+from protocol.repository import STAGED
+
+WHO = "longhaul <longhaul@localhost>"
+
+
+def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
+    """Take a folder into a repository below `staged`; gives `staged:<repository>/<name>`.
+
+    Raises:
+        ConfigError: it is no folder, cannot be read, holds nothing, or is larger than the bounds.
+        GitNotInstalled: it is a git work tree, and this host has no git program.
+        OSError: there is no room.
+    """
+    source = f"folder {path.name or path}"
+    if not path.is_dir():
+        raise ConfigError(f"repository folder {path}: there is no such folder")
+    staged.mkdir(parents=True, exist_ok=True)
+    draft = staged / f".{secrets.token_hex(6)}"
+    try:
+        repository = ProjectRepository.create(draft)
+        if (path / ".git").exists():
+            commit = _take_work_tree(path, repository, source, bounds)
+        else:
+            commit = _FolderPack(path, repository, source, bounds).take()
+        repository.set_branch(MAIN, commit)
+        target = staged / f"repository-{commit}.git"
+        with suppress(OSError):  # staged before
+            draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return f"{STAGED}{target.name}/{path.name}"
+
+
+def _take_work_tree(path: Path, repository: ProjectRepository, source: str, bounds: Bounds) -> str:
+    """The commit of a work tree as it stands; git itself says what that is."""
+    parent = _fetch_history(path, repository)
+    index = repository.path / "work-tree-index"
+
+    def ask(*arguments: str) -> str:
+        variables = {
+            "GIT_INDEX_FILE": str(index),
+            "GIT_OBJECT_DIRECTORY": str(repository.path / "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
+        }
+        return run_git(None, "-C", str(path), *arguments, variables=variables)
+
+    try:
+        place = ["-C", str(path), "rev-parse", "--path-format=absolute", "--git-path"]
+        objects = run_git(None, *place, "objects").rstrip("\n")
+        own_index = Path(run_git(None, *place, "index").rstrip("\n"))
+        if own_index.exists():
+            # With it git knows what is unchanged without reading it.
+            shutil.copyfile(own_index, index)
+        listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
+        _check_new_files(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
+        ask("-c", "advice.addEmbeddedRepo=false", "add", "--all")
+        tree = ask("write-tree").strip()
+    except RemoteUnavailable as failed:
+        raise ConfigError(f"repository {source}: {failed}") from None
+    if tree == EMPTY_TREE.hex():
+        raise ConfigError(_nothing_in(source))
+    if parent is not None and str(parent.tree_id) == tree:
+        return str(parent.id)
+    parents = [str(parent.id)] if parent else []
+    message = f"{'Uncommitted changes' if parent else 'Files'} of {path.name}\n"
+    return repository.commit(tree, parents, message, parent.commit_time if parent else 0)
+
+
+def _fetch_history(path: Path, repository: ProjectRepository) -> pygit2.Commit | None:
+    """What a work tree has checked out, with its history; None where nothing is committed yet."""
+    try:
+        address, spec = f"file://{path.absolute()}", f"+HEAD:refs/heads/{MAIN}"
+        run_git(repository.path, "fetch", "--quiet", "--no-tags", address, spec)
+    except RemoteUnavailable:
+        return None
+    tip = repository.git.lookup_reference(f"refs/heads/{MAIN}")
+    return repository.get_commit(str(tip.target))
+
+
+def _check_new_files(path: Path, names: list[str], source: str, bounds: Bounds) -> None:
+    """Raises ConfigError for more than a start takes, before git has read it."""
+    total = 0
+    for count, name in enumerate(names, 1):
+        with suppress(OSError):  # deleted, or a name that is not UTF-8
+            size = (path / name).lstat().st_size
+            bounds.check_file(source, name, size)
+            total += size
+        bounds.check_files(source, count)
+        bounds.check_bytes(source, total, "its files have")
+
+
+def _nothing_in(source: str) -> str:
+    return f"repository {source}: there is no file that .gitignore leaves in"
+
+
+class _FolderPack:
+    """Writes a folder's files, trees and commit as one pack."""
+
+    def __init__(
+        self, path: Path, repository: ProjectRepository, source: str, bounds: Bounds
+    ) -> None:
+        self._path, self._source, self._bounds = path, source, bounds
+        self._writer = PackWriter(repository.path / "objects")
+        self._count = self._bytes = 0
+        self._newest = 0
+
+    def take(self) -> str:
+        """The commit that holds the folder."""
+        with _ignoring(self._path) as (reader, prefix):
+            self._reader, self._prefix = reader, prefix
+            tree = self._folder(self._path, "")
+        if tree == EMPTY_TREE:
+            self._writer.discard()
+            raise ConfigError(_nothing_in(self._source))
+        lines = [f"tree {tree.hex()}"]
+        lines += [f"{role} {WHO} {self._newest} +0000" for role in ("author", "committer")]
+        message = to_bytes(f"Files of {self._path.name}\n")
+        commit = self._add(COMMIT, "\n".join(lines).encode() + b"\n\n" + message)
+        self._writer.finish()
+        return commit.hex()
+
+    def _folder(self, folder: Path, above: str) -> bytes:
+        """The id of a folder's tree."""
+        entries: dict[bytes, TreeEntry] = {}
+        try:
+            listing = list(os.scandir(os.fsencode(folder)))
+        except OSError as error:
+            raise ConfigError(f"repository {self._source}: {error}") from None
+        for item in listing:
+            name = from_bytes(item.name)
+            if (
+                not is_git_folder(name)
+                and (entry := self._entry(item, f"{above}{name}")) is not None
+            ):
+                entries[item.name] = entry
+        return self._add(TREE, tree_data(entries)) if entries else EMPTY_TREE
+
+    def _entry(self, item: os.DirEntry[bytes], path: str) -> TreeEntry | None:
+        """One entry of a tree, None for what is left out."""
+        place = Path(os.fsdecode(item.path))
+        if item.is_dir(follow_symlinks=False):
+            # A repository of its own is left out like a submodule.
+            if self._is_ignored(f"{path}/") or (place / ".git").exists():
+                return None
+            tree = self._folder(place, f"{path}/")
+            return None if tree == EMPTY_TREE else TreeEntry(FOLDER, tree)
+        if self._is_ignored(path):
+            return None
+        status = item.stat(follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            # As it stands: a Path would fold it.
+            return TreeEntry(LINK, self._add(BLOB, os.readlink(item.path)))  # noqa: PTH115
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        self._count += 1
+        self._bytes += status.st_size
+        self._newest = max(self._newest, int(status.st_mtime))
+        self._bounds.check_files(self._source, self._count)
+        self._bounds.check_file(self._source, path, status.st_size)
+        self._bounds.check_bytes(self._source, self._bytes, "its files have")
+        try:
+            data = place.read_bytes()
+        except OSError as error:
+            raise ConfigError(f"repository {self._source}: {error}") from None
+        mode = EXECUTABLE if status.st_mode & stat.S_IXUSR else FILE
+        return TreeEntry(mode, self._add(BLOB, data))
+
+    def _add(self, kind: int, data: bytes) -> bytes:
+        record = JournalRecord.create(kind, data)
+        self._writer.add(record)
+        return record.id
+
+    def _is_ignored(self, path: str) -> bool:
+        try:
+            return bool(self._reader.path_is_ignored(f"{self._prefix}{path}"))
+        except (ValueError, UnicodeError, pygit2.GitError):
+            return False  # a name that libgit2 cannot be asked about
+
+
+@contextmanager
+def _ignoring(path: Path) -> Iterator[tuple[pygit2.Repository, str]]:
+    """What reads the `.gitignore` files of a folder, and how paths begin there.
+
+    Within a work tree those above it count as well, unless they name the folder itself.
+    """
+    if around := pygit2.discover_repository(str(path)):
+        reader = pygit2.Repository(around)
+        top = Path(reader.workdir) if reader.workdir else None
+        if top and path.resolve().is_relative_to(top.resolve()):
+            prefix = f"{path.resolve().relative_to(top.resolve())}/"
+            if not reader.path_is_ignored(prefix):
+                yield reader, prefix
+                return
+    with TemporaryDirectory() as place:
+        bare = pygit2.init_repository(place, bare=True)
+        bare.config["core.bare"] = False
+        bare.config["core.worktree"] = str(path.absolute())
+        yield pygit2.Repository(place), ""

@@ -1,0 +1,65 @@
+"""`AGENTS.md`: what a repository tells agents, from its root down to the folder worked in.
+
+One file a folder, `AGENTS.override.md` before `AGENTS.md`; the nearer the later, and so the
+stronger (https://agents.md, and Codex for the override and the limit).
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+import pygit2
+from pygit2.enums import FileMode
+
+from activities.text.plain import replace_surrogates
+
+NAMES = ("AGENTS.override.md", "AGENTS.md")
+MOST_BYTES = 32 * 1024
+"""Of all files together."""
+MOST_LINKS = 5
+CUT = "\n[cut here: the files have more than 32 KiB together]"
+
+
+def read_guidance(
+    repository: pygit2.Repository, tree: pygit2.Tree, subfolder: str
+) -> tuple[str, list[str]]:
+    """The texts, each under its path, and notes for people. Where they are too long it is the
+    farther ones that are cut."""
+    folders = [""]
+    for part in subfolder.split("/") if subfolder else []:
+        folders.append(posixpath.join(folders[-1], part))
+    texts: list[str] = []
+    notes: list[str] = []
+    left = MOST_BYTES
+    for folder in reversed(folders):
+        for name in NAMES:
+            path = posixpath.join(folder, name)
+            raw = _file(repository, tree, path)
+            if raw is None or not raw.strip():
+                continue
+            if len(raw) > left:
+                notes.append(f"{path} is cut: at most {MOST_BYTES:,} bytes of guidance are shown.")
+            if left > 0:
+                text = replace_surrogates(raw[:left].decode(errors="replace")).strip()
+                texts.append(f"## {path}\n\n{text}{CUT if len(raw) > left else ''}")
+            left = max(0, left - len(raw))
+            break
+    return "\n\n".join(reversed(texts)), notes[::-1]
+
+
+def _file(repository: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
+    """A file's content, links within the repository followed."""
+    for _ in range(MOST_LINKS):
+        try:
+            entry = tree[path]
+        except KeyError:
+            return None
+        if not isinstance(entry, pygit2.Blob):
+            return None
+        if entry.filemode != FileMode.LINK:
+            return bytes(entry.data)
+        target = posixpath.join(posixpath.dirname(path), entry.data.decode(errors="replace"))
+        path = posixpath.normpath(target)
+        if path.startswith(("/", "..")):
+            return None
+    return None

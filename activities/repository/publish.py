@@ -1,0 +1,77 @@
+"""A branch pushed once: never by force, and not again where the remote has it already."""
+
+from __future__ import annotations
+
+import pygit2
+
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable
+from activities.projects.repository import ProjectRepository
+from activities.repository.remotes import run_remote_git
+from activities.runtime.failures import may_retry, typed_failure
+from protocol.git_address import address_shown
+from protocol.repository import Publish
+
+LOOK_SECONDS = 60
+
+
+def push_branch(repository: ProjectRepository, publish: Publish, commit: str) -> str:
+    """Have the remote's branch end at a commit; gives the address, for people.
+
+    An attempt that was killed after its push is recognised by the commit, which is the same.
+
+    Raises:
+        ApplicationError: `BranchMoved`, the branch there has what the commit does not have;
+            `Dependency`, the remote cannot be reached or refuses.
+        ConfigError: the worker lacks the variable with the token.
+    """
+    shown = address_shown(publish.remote)
+    try:
+        if _tip(publish) == commit:
+            return shown
+        _check_forward(repository, publish, commit)
+        ref = f"{commit}:refs/heads/{publish.branch}"
+        arguments = ["push", "--porcelain", "--no-verify", publish.remote, ref]
+        try:
+            run_remote_git(repository.path, publish.remote, publish.token_variable, *arguments)
+        except RemoteUnavailable:
+            # Its answer may be all that was lost; or somebody was faster.
+            if _tip(publish) == commit:
+                return shown
+            _check_forward(repository, publish, commit)
+            raise
+    except (RemoteUnavailable, GitNotInstalled) as away:
+        raise typed_failure(
+            "Dependency",
+            f"The branch {publish.branch} cannot be pushed to {shown}: {away}.",
+            retry=may_retry(),
+        ) from away
+    return shown
+
+
+def _tip(publish: Publish) -> str | None:
+    """Where the branch ends at the remote; None where there is none."""
+    ref = f"refs/heads/{publish.branch}"
+    listed = run_remote_git(
+        None, publish.remote, publish.token_variable, "ls-remote", publish.remote, ref,
+        seconds=LOOK_SECONDS,
+    )  # fmt: skip
+    rows = (line.partition("\t") for line in listed.splitlines())
+    return next((tip for tip, _, name in rows if name == ref), None)
+
+
+def _check_forward(repository: ProjectRepository, publish: Publish, commit: str) -> None:
+    """Refuse what only force could push."""
+    tip = _tip(publish)
+    if tip is None or _is_ancestor(repository.git, tip, commit):
+        return
+    raise typed_failure(
+        "BranchMoved",
+        f"The branch {publish.branch} at {address_shown(publish.remote)} stands at {tip[:12]}, "
+        f"which the work ({commit[:12]}) is not built on. Nothing was pushed.",
+    )
+
+
+def _is_ancestor(repository: pygit2.Repository, tip: str, commit: str) -> bool:
+    if tip not in repository:
+        return False
+    return repository.descendant_of(commit, tip)

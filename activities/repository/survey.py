@@ -1,0 +1,88 @@
+"""What is in the tree of a repository: its size, and what of it will not be there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import pygit2
+from pygit2.enums import FileMode
+
+from activities.checkpoints.entry_names import from_bytes
+from activities.projects.repository import is_git_folder
+from activities.repository.bounds import Bounds
+from activities.text.plain import replace_surrogates
+from config.schema.agent import ConfigError
+from protocol.text import first_few
+
+POINTER = b"version https://git-lfs.github.com/spec/"
+MOST_POINTER = 1024
+"""Bytes of an LFS pointer, by its specification."""
+MOST_NAMED = 10
+
+
+@dataclass
+class Survey:
+    """What was found in a tree."""
+
+    file_count: int = 0
+    bytes: int = 0
+    submodules: list[str] = field(default_factory=list)
+    pointers: list[str] = field(default_factory=list)
+    """Files that git-lfs would have fetched."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What of it is not there, for people and the model."""
+        notes = []
+        if self.submodules:
+            named = replace_surrogates(first_few(self.submodules, MOST_NAMED))
+            notes.append(f"Submodules are not fetched, their folders are missing: {named}.")
+        if self.pointers:
+            named = replace_surrogates(first_few(self.pointers, MOST_NAMED))
+            notes.append(f"Git LFS is not followed, these files are pointers only: {named}.")
+        return notes
+
+
+def survey_tree(
+    repository: pygit2.Repository, tree: pygit2.Tree, source: str, bounds: Bounds
+) -> Survey:
+    """Look at every entry of a tree, and at no content but that of small files.
+
+    Raises:
+        ConfigError: it is larger than the bounds, or has a name that no folder can hold.
+    """
+    survey = Survey()
+    small: list[tuple[str, pygit2.Oid]] = []
+    uses_lfs = False
+    todo = [("", tree)]
+    while todo:
+        above, folder = todo.pop()
+        for entry in folder:
+            name = from_bytes(entry.raw_name or b"")
+            path = f"{above}{name}"
+            if name in ("", ".", "..") or "/" in name or "\0" in name or is_git_folder(name):
+                raise ConfigError(
+                    f"repository {source}: the name {path!r} cannot be used in a folder"
+                )
+            if isinstance(entry, pygit2.Tree):
+                todo.append((f"{path}/", entry))
+            elif entry.filemode == FileMode.COMMIT:
+                survey.submodules.append(path)
+            else:
+                survey.file_count += 1
+                bounds.check_files(source, survey.file_count)
+                size = int(repository.odb.read_header(entry.id)[1])
+                bounds.check_file(source, path, size)
+                survey.bytes += size
+                if size <= MOST_POINTER:
+                    small.append((path, entry.id))
+                if name == ".gitattributes":
+                    uses_lfs = uses_lfs or b"filter=lfs" in cast("pygit2.Blob", entry).data
+    bounds.check_bytes(source, survey.bytes, "its files have")
+    if uses_lfs:
+        survey.pointers = sorted(
+            path for path, oid in small if repository.odb.read(oid)[1].startswith(POINTER)
+        )
+    survey.submodules.sort()
+    return survey

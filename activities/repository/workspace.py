@@ -1,0 +1,61 @@
+"""A repository in a job's workspace, and what the model is told of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from activities.checkpoints import Checkpoints, Root
+from activities.checkpoints.alternates import lend_objects
+from activities.checkpoints.atomic_folder import atomic_folder
+from activities.checkpoints.owner import OWNER_FILE
+from activities.job.snapshot import Snapshot
+from activities.projects.repository import ProjectRepository, repository_path
+from protocol.repository import FOLDER, Publish, RepositoryLink, RepositoryOrigin
+
+_LEFT = shutil.ignore_patterns("incoming-*", "*.lock", OWNER_FILE, "replies", "notified", "draft-*")
+
+
+def put_repository(
+    root: Root, snapshot: Snapshot, owner: str, origin: RepositoryOrigin, publish: Publish | None
+) -> None:
+    """Put what was fetched into the workspace. Contents are shared with it, not copied."""
+    repository = ProjectRepository(repository_path(root, owner))
+    snapshot.borrow_objects(repository.path)
+    snapshot.files = repository.put_into(snapshot.files, origin.commit, FOLDER)
+    snapshot.repository = RepositoryLink(
+        owner=owner,
+        tree=snapshot.files.subfolder(FOLDER).id,
+        commit=origin.commit,
+        origin=origin,
+        publish=publish,
+    )
+
+
+def share_with_fork(root: Root, link: RepositoryLink, owner: str, checkpoints: Checkpoints) -> None:
+    """Give a fork a git repository of its own, as the first job has it, and let it read that.
+
+    Files are linked where the disk can: git writes none of them again. Doing it twice changes
+    nothing.
+    """
+    source, target = repository_path(root, link.owner), repository_path(root, owner)
+    if not source.exists():  # the first job came from a lost host; its checkpoints are whole
+        return
+    if not target.exists():
+        with atomic_folder(target) as draft:
+            shutil.copytree(source, draft, copy_function=_link_file, ignore=_LEFT)
+    lend_objects(target, checkpoints.path)
+    checkpoints.store.reload()
+
+
+def _link_file(source: str, target: str) -> None:
+    # What is written in place may not be shared.
+    if Path(source).suffix in (".pack", ".idx"):
+        try:
+            os.link(source, target)
+        except OSError:
+            pass
+        else:
+            return
+    shutil.copy2(source, target)

@@ -1,0 +1,81 @@
+"""The `publish_branch` activity: the work of a job or project, pushed once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from temporalio import activity
+
+from activities.checkpoints import Root
+from activities.job.activity_context import check_root, job_id, open_snapshot
+from activities.job.snapshot import Snapshot
+from activities.projects.repository import ProjectRepository, repository_path
+from activities.repository.branch import commit_work, open_repository
+from activities.repository.publish import push_branch
+from activities.runtime.failures import typed_failures
+from activities.runtime.heartbeats import heartbeats
+from activities.tool_catalogue import REGISTRY
+from config.schema.agent import ConfigError
+from protocol.publishing import PublishProjectRequest, PublishRequest
+from protocol.repository import BranchResult
+
+
+def publish_activities(root: Root) -> list[Callable[..., Any]]:
+    """`publish_branch` and `publish_project`, bound to a workspaces root."""
+
+    @activity.defn(name="publish_branch")
+    async def publish_branch(request: PublishRequest) -> BranchResult:
+        with typed_failures():
+            async with heartbeats():
+                return await asyncio.to_thread(_publish_job, root, request)
+
+    @activity.defn(name="publish_project")
+    async def publish_project(request: PublishProjectRequest) -> BranchResult:
+        with typed_failures():
+            async with heartbeats():
+                return await asyncio.to_thread(_publish_project, root, request)
+
+    return [publish_branch, publish_project]
+
+
+def _publish_job(root: Root, request: PublishRequest) -> BranchResult:
+    snapshot = open_snapshot(root, request)
+    link = snapshot.repository
+    if link is None or link.publish is None:
+        raise ConfigError("publish: the job has no branch to push")
+    result = commit_work(
+        root, snapshot, job_id(), request.starts, completion_story(snapshot, request.call)
+    )
+    if not result.commit:
+        return result
+    address = push_branch(open_repository(root, snapshot, link), link.publish, result.commit)
+    return result.model_copy(update={"published": address})
+
+
+def _publish_project(root: Root, request: PublishProjectRequest) -> BranchResult:
+    check_root(root, request.root)
+    repository = ProjectRepository(repository_path(root, job_id()))
+    origin = repository.origin
+    result = BranchResult(
+        base=origin.commit if origin else "", commit=request.head, branch=request.publish.branch
+    )
+    if result.base == request.head:
+        return result.model_copy(update={"commit": ""})
+    address = push_branch(repository, request.publish, request.head)
+    return result.model_copy(update={"published": address})
+
+
+def completion_story(snapshot: Snapshot, call: int | None) -> str:
+    """What a job says of its work where it completes; empty where it does not."""
+    if call is None:
+        return ""
+    arguments = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
+    summary, notes = str(arguments["summary"]), str(arguments.get("notes") or "")
+    return "\n\n".join(filter(None, [summary.strip(), notes.strip()]))
+
+
+def unfinished_story(job: str, words: Sequence[str]) -> str:
+    """The message of a commit whose job came to no end of its own."""
+    return "\n\n".join([f"Unfinished work of {job}", *filter(None, words)])

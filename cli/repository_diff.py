@@ -1,0 +1,83 @@
+"""What the work on a repository changed, as git shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pygit2
+from pygit2.enums import DiffOption, DiffStatsFormat
+
+from activities.checkpoints import Checkpoints, Root
+from activities.job.snapshot import Snapshot
+from activities.projects.repository import ProjectRepository, repository_path
+from activities.repository.branch import product_tree
+from cli.output import UserError
+from cli.project_files import branch_tip, open_repository
+from engine.connection import workspaces_root
+from protocol.repository import RepositoryLink
+
+Form = Literal["patch", "stat", "names"]
+STAT_WIDTH = 80
+
+
+@dataclass(frozen=True)
+class RepositoryDiff:
+    """From what the work began with to how it stands."""
+
+    base: str
+    """A commit, or a tree where there was none."""
+    tip: str
+    diff: pygit2.Diff
+
+    @property
+    def paths(self) -> list[str]:
+        return [delta.new_file.path for delta in self.diff.deltas]
+
+    def render(self, form: Form) -> bytes:
+        """The text in one of git's forms."""
+        if form == "names":
+            return "".join(f"{path}\n" for path in self.paths).encode("utf-8", "surrogateescape")
+        if form == "stat":
+            return self.diff.stats.format(DiffStatsFormat.FULL, STAT_WIDTH).encode()
+        return b"".join(patch.data for patch in self.diff if patch is not None)
+
+
+def diff_job(job: str, store: Checkpoints, commit: str) -> RepositoryDiff:
+    """Of a job, up to one of its checkpoints.
+
+    Raises:
+        UserError: it does not work on a repository, or that is not on this root.
+    """
+    snapshot = Snapshot.load(store, commit)
+    link = snapshot.repository
+    if link is None:
+        raise UserError(
+            f"{job} does not work on a repository: name two moments, such as "
+            f"`starter.py diff {job} 2 now`"
+        )
+    repository = _repository_of(link)
+    return _compare(repository, link.commit, product_tree(repository, snapshot, link))
+
+
+def diff_project(project: str) -> RepositoryDiff:
+    """Of a project, up to its newest accepted work. Raises UserError."""
+    repository = open_repository(project)
+    head, origin = branch_tip(repository, state=False), repository.origin
+    if origin is not None:
+        return _compare(repository, origin.commit, head)
+    return _compare(repository, str(repository.git.TreeBuilder().write()), head)
+
+
+def _repository_of(link: RepositoryLink) -> ProjectRepository:
+    path = repository_path(Root.open(workspaces_root(), create=False), link.owner)
+    if not path.exists():
+        raise UserError(f"its git repository is not at {path}; run this on the host that has it")
+    return ProjectRepository(path)
+
+
+def _compare(repository: ProjectRepository, base: str, tip: str) -> RepositoryDiff:
+    before, after = (repository.git[each].peel(pygit2.Tree) for each in (base, tip))
+    diff = before.diff_to_tree(after, flags=DiffOption.INDENT_HEURISTIC)
+    diff.find_similar()
+    return RepositoryDiff(base, tip, diff)

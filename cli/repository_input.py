@@ -1,0 +1,127 @@
+"""What a job or project begins from and is pushed to, as the command line and YAML files say it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cli.output import UserError
+from config.schema.agent import AgentConfig, ConfigError
+from engine.connection import workspaces_root
+from engine.root import open_root
+from protocol.repository import STAGED, Publish, RepositoryStart
+from protocol.validation_errors import first_errors
+
+OPTIONS = {
+    "url": "--repository",
+    "ref": "--ref",
+    "depth": "--depth",
+    "subfolder": "--subfolder",
+    "token_variable": "--token-variable",
+    "branch": "--publish",
+    "remote": "--publish-to",
+}
+"""By key of the input."""
+
+
+def repository_fields(
+    repository: str | None,
+    ref: str | None,
+    depth: int | None,
+    folder: Path | None,
+    subfolder: str,
+    token_variable: str | None,
+) -> dict[str, Any]:
+    """The input's `repository`, of what was given; empty without one. Raises UserError."""
+    fields = {
+        "url": repository,
+        "ref": ref,
+        "depth": depth,
+        "folder": str(folder) if folder else None,
+        "subfolder": subfolder,
+        "token_variable": token_variable,
+    }
+    named = {key: value for key, value in fields.items() if value}
+    if not named:
+        return {}
+    if not (repository or folder):
+        raise UserError("give the repository to work on: --repository URL or --folder PATH")
+    try:
+        RepositoryStart.model_validate(named)
+    except ValidationError as error:
+        raise UserError(_with_options(error)) from None
+    return named
+
+
+def publish_fields(
+    branch: str | None, remote: str, repository: dict[str, Any] | None, *, approve: bool
+) -> dict[str, Any]:
+    """The input's `publish`, of what was given.
+
+    Args:
+        branch: To push to; None: nothing is pushed.
+        remote: Empty for the repository's own.
+        repository: The input's; None for a fork, whose repository the first job has.
+        approve: Whether a person is asked first.
+
+    Raises:
+        UserError: it cannot be used.
+    """
+    if branch is None:
+        if remote or approve:
+            raise UserError("--publish BRANCH names the branch that is pushed")
+        return {}
+    if repository == {}:
+        raise UserError("--publish goes with --repository URL or --folder PATH")
+    named: dict[str, Any] = {"branch": branch}
+    if remote:
+        named["remote"] = remote
+    if approve:
+        named["approve"] = True
+    try:
+        publish = Publish.model_validate(named)
+        if repository is not None:
+            publish.completed(RepositoryStart.model_validate(repository))
+    except ValidationError as error:
+        raise UserError(_with_options(error)) from None
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return named
+
+
+def _with_options(error: ValidationError) -> str:
+    """What is wrong, with the option that said it."""
+    key, colon, why = first_errors(error).partition(": ")
+    return f"{OPTIONS.get(key, key)}{colon}{why}"
+
+
+def stage_repository(
+    repository: dict[str, Any], agents: list[AgentConfig], beside: Path | None = None
+) -> dict[str, Any]:
+    """With a local folder handed to the worker, by way of the workspaces root both can reach.
+
+    Args:
+        repository: The input's.
+        agents: Those whose limits hold.
+        beside: Where a relative folder is seen from; None: where the command runs.
+
+    Raises:
+        UserError: the folder cannot be staged.
+    """
+    folder = repository.get("folder")
+    if not folder or folder.startswith(STAGED):
+        return repository
+    from activities.checkpoints.errors import GitNotInstalled  # noqa: PLC0415 - loads the activities
+    from activities.repository.bounds import Bounds  # noqa: PLC0415
+    from activities.repository.folder import stage_folder  # noqa: PLC0415
+
+    try:
+        path = (beside or Path()).joinpath(Path(folder).expanduser()).resolve()
+        staged = stage_folder(path, open_root(workspaces_root()).staged, Bounds.of_agents(*agents))
+    except (ConfigError, GitNotInstalled, RuntimeError) as problem:
+        raise UserError(str(problem)) from None
+    except OSError as error:
+        raise UserError(f"the folder {folder} cannot be staged: {error}") from None
+    return {**repository, "folder": staged}

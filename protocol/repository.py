@@ -1,0 +1,165 @@
+"""Existing code that a job or a project begins with, and the branch that its work becomes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from protocol.git_address import check_git_address
+from protocol.state import Data
+
+FOLDER = "repo"
+"""The folder of a job's workspace that holds the repository's files."""
+STAGED = "staged:"
+"""Prefix of folders that `starter.py` put below the workspaces root."""
+_NOT_IN_NAMES = frozenset(" ~^:?*[\\\x7f")
+_PIECES_NOT_IN_NAMES = ("..", "@{", "//")
+
+
+def check_branch_name(name: str) -> str:
+    """The name, if git takes it for a branch or tag (`git check-ref-format`). Raises ValueError."""
+    is_wrong = (
+        not name
+        or name[0] in "-/"
+        or name[-1] in "./"
+        or any(char < " " or char in _NOT_IN_NAMES for char in name)
+        or any(piece in name for piece in _PIECES_NOT_IN_NAMES)
+        or any(part.startswith(".") or part.endswith(".lock") for part in name.split("/"))
+    )
+    if is_wrong:
+        raise ValueError(f"expected the name of a branch or tag, or a commit id; found {name!r}")
+    return name
+
+
+RefName = Annotated[str, Field(max_length=200), AfterValidator(check_branch_name)]
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$")]
+"""The name of a variable of the worker."""
+
+
+class RepositoryStart(Data):
+    """What the work begins from: a git repository, or a folder."""
+
+    url: str = Field("", max_length=1000)
+    """Where git fetches it: file://, ssh:// (or host:path), https://, git://; no password."""
+    folder: str = Field("", max_length=4000)
+    """Instead of `url`: a folder that the worker can read, or one that `starter.py` staged."""
+    ref: RefName | None = None
+    """Branch, tag or full commit id; None: what the repository has checked out."""
+    depth: int | None = Field(None, ge=1, le=1_000_000)
+    """Commits of history that are fetched; None: all."""
+    subfolder: str = Field("", max_length=300)
+    """The folder within it that is worked in."""
+    token_variable: Variable | None = None
+    """Variable of the worker that holds the password or token for http(s)."""
+
+    @field_validator("url")
+    @classmethod
+    def _can_be_fetched(cls, url: str) -> str:
+        return check_git_address(url) if url else url
+
+    @field_validator("subfolder")
+    @classmethod
+    def _stays_within(cls, path: str) -> str:
+        parts = path.strip("/").split("/")
+        if path and not {"", ".", ".."}.isdisjoint(parts):
+            raise ValueError(f"expected a path within the repository, found {path!r}")
+        return path.strip("/")
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        if bool(self.url) is bool(self.folder):
+            raise ValueError("repository: give either url or folder")
+        if self.folder and (self.ref or self.depth or self.token_variable):
+            raise ValueError("repository: ref, depth and token_variable go with url")
+        _check_token(self.token_variable, self.url, "repository")
+        return self
+
+
+class Publish(Data):
+    """Where the finished branch is pushed, once."""
+
+    remote: str = Field("", max_length=1000)
+    """Address of a git repository; empty: that of `repository.url`."""
+    branch: RefName
+    approve: bool = Field(False, strict=True)
+    """Whether a person approves it first."""
+    token_variable: Variable | None = None
+    """As in `repository`; None with no `remote` takes the one that is named there."""
+
+    @field_validator("remote")
+    @classmethod
+    def _can_be_reached(cls, remote: str) -> str:
+        return check_git_address(remote) if remote else remote
+
+    @model_validator(mode="after")
+    def _has_an_address_for_the_token(self) -> Self:
+        if self.remote:
+            _check_token(self.token_variable, self.remote, "publish")
+        return self
+
+    def completed(self, repository: RepositoryStart | None) -> Publish:
+        """With its remote and token filled in. Raises ValueError: there is none."""
+        if self.remote:
+            return self
+        if repository is None or not repository.url:
+            raise ValueError(
+                "publish: name the remote to push to, which may be left out only where "
+                "repository.url is given"
+            )
+        token = self.token_variable or repository.token_variable
+        return self.model_copy(update={"remote": repository.url, "token_variable": token})
+
+
+def _check_token(variable: str | None, address: str, key: str) -> None:
+    if variable and not address.startswith(("https://", "http://")):
+        raise ValueError(f"{key}: token_variable is for https:// and http:// addresses")
+
+
+class RepositoryOrigin(Data):
+    """What was fetched: pinned for the life of the job or project."""
+
+    source: str
+    """Its address, or the name of the folder, for people."""
+    start: RepositoryStart
+    commit: str
+    file_count: int
+    guidance: str = ""
+    """The texts of its AGENTS.md files."""
+    notes: list[str] = Field(default_factory=list)
+    """What of it is not there, a sentence each."""
+
+
+class RepositoryLink(Data):
+    """For a job that works on a repository."""
+
+    owner: str
+    """Job or project whose git repository holds it."""
+    folder: str = FOLDER
+    """Where in the workspace its files are."""
+    tree: str
+    """What was in that folder when the job began."""
+    commit: str
+    """The commit with that tree."""
+    origin: RepositoryOrigin
+    publish: Publish | None = None
+
+    @property
+    def token_variables(self) -> set[str]:
+        """The worker's variables that are named here as holding a credential."""
+        publish = self.publish.token_variable if self.publish else None
+        return {name for name in (self.origin.start.token_variable, publish) if name}
+
+
+class BranchResult(Data):
+    """The branch that the work has become."""
+
+    base: str
+    """The commit that it begins from."""
+    commit: str = ""
+    """Its tip; empty where nothing was changed."""
+    branch: str = ""
+    published: str = ""
+    """Where it was pushed."""
+    files: list[str] = Field(default_factory=list)
+    """What holds it in the workspace."""

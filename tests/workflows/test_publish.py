@@ -1,0 +1,162 @@
+"""The work of a job handed out: commits, a patch and a bundle, or a branch that is pushed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from activities.checkpoints import Root
+from tests.activities.repository.origins import WorkTree, bare_clone, git
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import DONE, Short, close, job
+
+MENDED = "def brew():\n    return 'strong tea'\n"
+SUMMARY = "The tea was too weak. It is strong now."
+WORK = [
+    ("write_file", {"path": "repo/tea.py", "content": MENDED}),
+    ("write_file", {"path": "repo/cups/one.txt", "content": "a cup\n"}),
+    ("write_file", {"path": "repo/brewing.log", "content": "left by a run\n"}),
+    ("write_file", {"path": "output/tea.md", "content": "tea"}),
+    DONE,
+]
+
+
+def model(**close_details: Any) -> Short:
+    return Short(
+        {
+            "Work": lambda view: WORK,
+            "Mark": lambda view: [
+                ("write_file", {"path": "plan.md", "content": PLAN}),
+                close("output/tea.md", summary=SUMMARY, **close_details),
+            ],
+        }
+    )
+
+
+PLAN = "# Plan\n\n## Phase 1: Tea\n- [x] Boil\n- [x] Brew\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> WorkTree:
+    return WorkTree.create(tmp_path / "tea", _gitignore="*.log\n", tea_py="def brew():\n    ...\n")
+
+
+@pytest.fixture
+def remote(tree: WorkTree, tmp_path: Path) -> Path:
+    return bare_clone(tree, tmp_path / "remote.git")
+
+
+def publishing(remote: Path, **details: Any) -> dict[str, Any]:
+    url = f"file://{remote}"
+    return job(repository={"url": url}, publish={"branch": "stronger", **details})
+
+
+def tip(remote: Path, branch: str = "stronger") -> str:
+    return git(remote, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}").strip()
+
+
+async def test_without_publish_a_patch_and_a_bundle_apply_to_a_clone(
+    temporal: Client, root: Root, tree: WorkTree, tmp_path: Path
+) -> None:
+    async with serving(temporal, root, model()) as jobs:
+        handle = await jobs.start(job(repository={"url": tree.url}))
+        result = await jobs.result(handle)
+        folder = jobs.folder(handle)
+    branch = result["branch"]
+    assert branch["base"] == tree.head
+    assert branch["files"] == ["output/changes.patch", "output/branch.bundle"]
+    git(tmp_path, "clone", "-q", tree.url, "patched")
+    git(tmp_path / "patched", "am", str(folder / "output" / "changes.patch"))
+    git(tmp_path, "clone", "-q", tree.url, "pulled")
+    git(
+        tmp_path / "pulled",
+        "pull",
+        "-q",
+        str(folder / "output" / "branch.bundle"),
+        branch["branch"],
+    )
+    assert git(tmp_path / "pulled", "rev-parse", "HEAD").strip() == branch["commit"]
+    for clone in ("patched", "pulled"):
+        assert (tmp_path / clone / "tea.py").read_text() == MENDED
+        assert (tmp_path / clone / "cups" / "one.txt").read_text() == "a cup\n"
+        assert not (tmp_path / clone / "brewing.log").exists()
+        # What was done, by the agent's own words, and nothing of its instructions.
+        message = git(tmp_path / clone, "log", "-1", "--format=%B")
+        assert message.strip() == (f"The tea was too weak\n\n{SUMMARY}\n\nJob: {handle.id}")
+
+
+async def test_work_that_changes_nothing_is_no_branch(
+    temporal: Client, root: Root, tree: WorkTree
+) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        result = await jobs.result(await jobs.start(job(repository={"url": tree.url})))
+    assert result["branch"]["commit"] == ""
+    assert result["branch"]["files"] == []
+
+
+async def test_a_branch_is_pushed_before_the_job_ends(
+    temporal: Client, root: Root, tree: WorkTree, remote: Path
+) -> None:
+    async with serving(temporal, root, model()) as jobs:
+        result = await jobs.result(await jobs.start(publishing(remote)))
+    assert result["branch"]["published"] == f"file://{remote}"
+    assert result["branch"]["files"] == []
+    assert tip(remote) == result["branch"]["commit"]
+    assert git(remote, "rev-parse", "stronger^").strip() == tree.head
+
+
+async def test_a_branch_that_moved_parks_the_job_and_is_never_forced(
+    temporal: Client, root: Root, tree: WorkTree, remote: Path
+) -> None:
+    tree.git("switch", "-q", "--orphan", "stronger")
+    theirs = tree.commit("Another", {"other.md": "x\n"})
+    tree.git("push", "-q", str(remote), "stronger")
+    async with serving(temporal, root, model()) as jobs:
+        handle = await jobs.start(publishing(remote))
+        status = await jobs.until(handle, waiting_for="dependency")
+        assert f"stands at {theirs[:12]}" in status["waiting"]["message"]
+        assert "Nothing was pushed" in status["waiting"]["message"]
+        assert "Rename or delete that branch" in status["waiting"]["remedy"]
+        assert tip(remote) == theirs
+        git(remote, "branch", "-m", "stronger", "other")
+        await handle.signal("resume", {})
+        result = await jobs.result(handle)
+    assert tip(remote) == result["branch"]["commit"]
+
+
+async def await_approval(jobs: Jobs, remote: Path) -> Any:
+    handle = await jobs.start(publishing(remote, approve=True))
+    status = await jobs.until(handle, waiting_for="approval")
+    assert "would be pushed as branch stronger to file://" in status["waiting"]["message"]
+    assert tip(remote) == ""
+    return handle
+
+
+async def test_with_approval_nothing_is_pushed_before_it(
+    temporal: Client, root: Root, remote: Path
+) -> None:
+    async with serving(temporal, root, model()) as jobs:
+        handle = await await_approval(jobs, remote)
+        await handle.signal("approve", {})
+        result = await jobs.result(handle)
+    assert tip(remote) == result["branch"]["commit"]
+
+
+async def test_a_person_who_denies_sends_the_work_back(
+    temporal: Client, root: Root, remote: Path
+) -> None:
+    async with serving(temporal, root, model()) as jobs:
+        handle = await await_approval(jobs, remote)
+        await handle.signal("deny", {"reason": "Too strong."})
+        status = await jobs.until(handle, waiting_for="approval", refusals=lambda n: n >= 1)
+        assert tip(remote) == ""
+        await handle.signal("cancel", {"reason": "enough"})
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
+        patch = (jobs.folder(handle) / "output" / "changes.patch").read_text()
+    assert status["refusals"] >= 1
+    assert f"Subject: [PATCH] Unfinished work of {handle.id}" in patch
+    assert tip(remote) == ""
