@@ -91,11 +91,11 @@ tests/.fetched/.complete: tests/sources.txt
 		--no-binary "$$(sed -n 's/==.*//p' $< | paste -sd, -)" --dest $(@D) --requirement $<
 	@touch $@
 
-# MCP servers by other people, from npm. Without npm, or where it reaches no registry, the tests that
+# MCP servers and Agent Skills by other people, from npm. Without npm, or where it reaches no registry, the tests that
 # need them say so; the next run tries again.
 tests/.fetched/mcp/.complete: tests/servers.txt
 	@if ! command -v npm >/dev/null; then exit 0; fi; \
-	echo "Fetching MCP servers for the tests." >&2; \
+	echo "Fetching MCP servers and skills for the tests." >&2; \
 	if npm install --silent --no-package-lock --no-audit --no-fund --fetch-timeout=20000 \
 		--fetch-retries=1 --fetch-retry-mintimeout=1000 --prefix $(@D) $$(sed '/^#/d' $<); \
 	then touch $@; else echo "npm fetched none; the tests that need them say so." >&2; fi

@@ -7,6 +7,7 @@ from typing import Any
 
 from activities.checkpoints import Root
 from activities.model.endpoint import Connect, connect_endpoint
+from activities.steps.ask_helper import Helping
 from activities.steps.cancel_start import cancel_start
 from activities.steps.close_job import CloseJobActivity
 from activities.steps.compact import CompactActivity
@@ -54,6 +55,7 @@ def all_activities(root: Root, connect: Connect = connect_endpoint) -> list[Call
         JudgePhaseActivity(root, connect).judge_phase,
         ReviewJobActivity(root, connect).review_job,
         *publish_activities(root),
+        Helping(root, connect).ask_helper,
         CloseJobActivity(root).close_job,
         cancel_start,
         traces_activity(root),

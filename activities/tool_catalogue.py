@@ -12,12 +12,15 @@ from activities.requirements.tools import (  # noqa: F401 - each enters its tool
 )
 from activities.toolkit.registry import REGISTRY
 from activities.tools import (  # noqa: F401 - each enters its tools
+    delegation,
     documents,
     file_search,
     files,
     history_search,
+    images,
     scope,
     shell,
+    skills,
     todos,
     tool_search,
     traces,

@@ -116,6 +116,10 @@ def load_agent(
         raise ConfigError(
             f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers"
         )
+    if reviews and checked.skills:
+        raise ConfigError(
+            f"{source}: skills: {name} reviews other agents, and a reviewer has no skills"
+        )
     if checked.review and checked.review.agent not in agent_names(folder):
         raise ConfigError(
             f"{source}: review.agent: {_no_agent(checked.review.agent, agent_names(folder))}"

@@ -17,7 +17,7 @@ PROMPT_VERSION = 2
 _SYSTEM = frozenset(
     {
         *("agent", "description", "number", "min_todos", "max_todos", "workspace_tokens"),
-        *("deferred", "later", "most_calls", "workspace"),
+        *("deferred", "later", "most_calls", "skills", "workspace"),
     }
 )
 _ORIENTATION = frozenset(

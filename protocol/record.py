@@ -9,6 +9,7 @@ from pydantic import Field
 
 from protocol.course import Course
 from protocol.endings import JobResult, Outcome
+from protocol.helpers import Helper
 from protocol.notifications import Notifying
 from protocol.repository import Publish
 from protocol.requests import Call, Pending, Usage
@@ -274,6 +275,8 @@ class JobRecord(Data):
     """Of the next call, when that is a `wait` that has begun, or works on a server's task."""
     pending: Pending | None = None
     """How far the next call is that its server has not finished."""
+    helpers: list[Helper] = Field(default_factory=list)
+    """Of the next call, when that is a `delegate`, and of those after it."""
     text_only_replies: int = 0
     """Replies without a tool call in a row."""
     can_require_call: bool = True
@@ -336,6 +339,11 @@ class JobRecord(Data):
         return next((route for route in self.tools if route.name == tool), None)
 
     @property
+    def helper(self) -> Helper | None:
+        """The helper of the next call, where one has begun."""
+        return next((each for each in self.helpers if each.call == self.next_call), None)
+
+    @property
     def next_correction(self) -> str | None:
         """All that the model is told with its next turn: before a rewind, the one thing."""
         if self.course.narrowed_issue and self.advice:
@@ -367,6 +375,7 @@ class JobRecord(Data):
         """A new phase has used nothing yet, and of the one before nothing is under way."""
         self.phase_usage, self.phase_seconds = Usage(), 0.0
         self.calls, self.next_call, self.timer, self.pending = [], 0, None, None
+        self.helpers = []
         self.correction, self.advice = None, ""
         self.failed_call, self.failed_command, self.handed_over = "", "", False
         self.course = self.course.in_new_phase

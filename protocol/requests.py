@@ -217,6 +217,8 @@ class ToolRequest(JobPosition):
     """The call is under way: how far it was."""
     gives_up: bool = False
     """Nobody wants the task any more: its server is told."""
+    helper: str = ""
+    """For `delegate`: hex id of the tree of the helper that has answered."""
 
 
 class GuardOutcome(Reply):

@@ -72,6 +72,7 @@ class JobLimits(Data):
     clarification_hours: float = 24
     approve_hours: float | None = None
     history_events: int = 1000
+    helper_calls: int = 20
     tool_attempts: int = 4
     model_seconds: int = 600
     context_tokens: dict[PhaseKind, int] = Field(default_factory=dict)

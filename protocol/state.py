@@ -196,6 +196,27 @@ class DeferredWrite(Data):
     data: dict[str, Any] = Field(default_factory=dict)
 
 
+class UsedSkill(Data):
+    """A skill whose body the model has called for."""
+
+    name: str
+    todo: int
+    """Id of the todo that needed it."""
+    message: int
+    """Number of the message that holds the body."""
+
+
+class ShownImage(Data):
+    """An image that a result shows: a message after the results of its reply holds it."""
+
+    pointer: str
+    """What it is in words: all that is left of it after a compaction."""
+    blob: str
+    """Hex id of its bytes, in the checkpoint's `images/`."""
+    mime: str
+    tokens: int
+
+
 class JobState(Data):
     """Everything about a job that a rewind restores, beside its files."""
 
@@ -207,6 +228,11 @@ class JobState(Data):
     found_tools: list[str] = Field(default_factory=list)
     """Deferred tools that were found in this phase, in that order. Kept in checkpoints, not in
     workflow memory."""
+    used_skills: list[UsedSkill] = Field(default_factory=list)
+    """Of this phase. Kept in checkpoints, not in workflow memory."""
+    images: list[ShownImage] = Field(default_factory=list)
+    """Of the newest reply, until all its calls have results. Kept in checkpoints, not in workflow
+    memory."""
     unused_tools: list[str] = Field(default_factory=list)
     """Tools that this phase does not offer, since the job has no use for them. Kept in checkpoints,
     not in workflow memory."""
@@ -312,6 +338,8 @@ class JobState(Data):
             todo.notes = ""
             todo.done_when = None
         slim.found_tools = []
+        slim.used_skills = []
+        slim.images = []
         slim.unused_tools = []
         slim.issue = ""
         slim.deferred_writes = []

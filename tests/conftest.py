@@ -124,6 +124,27 @@ def real() -> Real:
 
 
 @pytest.fixture(scope="session")
+def public_skills(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with Agent Skills by other people, as their packages bring them."""
+    folder, npm = tmp_path_factory.mktemp("skills"), _FETCHED / "mcp" / "node_modules"
+    of_npm = ["@playwright/cli/skills/playwright-cli"]
+    of_npm += ["@tanstack/db/skills/db-core", "@tanstack/db/skills/meta-framework"]
+    if not (npm / of_npm[0]).exists():
+        pytest.skip("npm has not fetched the skills; `make develop` does where there is npm")
+    for path in of_npm:
+        shutil.copytree(npm / path, folder / Path(path).name)
+    for package in ("fastapi-0.165.0", "typer-0.29.2"):
+        name = package.partition("-")[0]
+        top = f"{package}/{name}/.agents/skills/"
+        for member in _archive(name).getmembers():
+            if member.isfile() and member.name.startswith(top):
+                target = folder / member.name.removeprefix(top)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(real(member.name))
+    return folder
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """Address of a server's first database."""
     # The server's socket lies in its folder, and a socket's path is short. Not below pytest's: as

@@ -16,6 +16,7 @@ from protocol.endings import (
     ReviewReply,
     TransitionReply,
 )
+from protocol.helpers import HelperReply
 from protocol.notifications import Sent
 from protocol.project_requests import ChildWork, MergeReply, ProjectPrepareReply
 from protocol.record import JobRecord
@@ -68,6 +69,7 @@ CANCEL_START = Activity("cancel_start", CancelStartRequest, 4, MINUTE)
 # Steps
 MODEL_CALL = Activity("model_call", ModelReply, WITHOUT_END)
 COMPACT = Activity("compact", CompactReply, UNTIL_SUMMARY)
+ASK_HELPER = Activity("ask_helper", HelperReply, WITHOUT_END)
 SHOW_CALL = Activity("show_call", ShowCallReply, 4, MINUTE)
 STORE_TRACES = Activity("store_traces", StoreTracesReply, 2, MINUTE)
 WRITE_ERROR = Activity("write_error", EmptyReply, 1, 20)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from protocol.endings import MAX_LOOK_UPS
+from protocol.helpers import MAX_HELPER_CALLS, Helper
 from protocol.limits import Budget, Price
 from protocol.record import JobRecord, WaitState
 from protocol.requests import Usage
@@ -26,6 +27,8 @@ LOW = 0.2
 """Share of a limit below which the model is told what is left."""
 REVIEW_TOKENS = 40_000
 """The most that a review begins with, about."""
+HELPER_TOKENS = 10_000
+"""The most that a helper begins with, about."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ def next_call(job: JobRecord) -> Reservation:
         return review_call(job)
     if job.judgement and not job.judgement.decided:
         return judge_call(job)
+    if open_helpers(job):
+        return helper_calls(job, 1)
     if job.review or job.next_call < len(job.calls):
         return TOOL_CALL
     return compaction_calls(job) if compaction_is_due(job) else next_model_call(job)
@@ -68,6 +73,33 @@ def review_call(job: JobRecord) -> Reservation:
     prompt = max(job.review.context if job.review else 0, REVIEW_TOKENS)
     reservation = model_call(prompt, job.limits.output_tokens, job.limits.price)
     return replace(reservation, tool_calls=MAX_LOOK_UPS)
+
+
+def open_helpers(job: JobRecord) -> list[Helper]:
+    """Those that have not answered."""
+    return [each for each in job.helpers if not each.done and each.call >= job.next_call]
+
+
+def helper_calls(job: JobRecord, count: int) -> Reservation:
+    """For a reply of each of the first so many open helpers, and what they look up."""
+    calls = [
+        model_call(max(helper.context, HELPER_TOKENS), job.limits.output_tokens, job.limits.price)
+        for helper in open_helpers(job)[:count]
+    ]
+    return Reservation(
+        model_calls=len(calls),
+        tool_calls=MAX_HELPER_CALLS * len(calls),
+        tokens=sum(call.tokens for call in calls),
+        cost=sum(call.cost for call in calls),
+    )
+
+
+def helpers_with_room(job: JobRecord) -> list[Helper]:
+    """As many of the open helpers as the limits have room for, the first ones."""
+    helpers = open_helpers(job)
+    while helpers and exceeded_limit(job, helper_calls(job, len(helpers))):
+        helpers.pop()
+    return helpers
 
 
 def judge_call(job: JobRecord) -> Reservation:

@@ -29,6 +29,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from protocol.endings import TransitionRequest
+from protocol.helpers import DELEGATE
 from protocol.payloads import InvalidPayload, read_start
 from protocol.record import JobRecord, WaitState
 from protocol.requests import Call, Usage
@@ -61,6 +62,7 @@ from workflows.cancellation import (
 )
 from workflows.completion import Completion
 from workflows.continuation import Continuation
+from workflows.delegation import Delegation
 from workflows.inbox import Inbox
 from workflows.job_display import JobDisplay
 from workflows.job_recovery import JobRecovery
@@ -254,6 +256,7 @@ class PhaseLoop:
         self._inbox = inbox
         self._calls = ToolCalls(job, steps, inbox)
         self._judge = PhaseJudge(self._calls)
+        self._delegation = Delegation(self._calls)
         self._completion = Completion(self._calls)
 
     async def step(self) -> None:
@@ -306,6 +309,7 @@ class PhaseLoop:
         job.add_usage(reply.usage)
         job.add_usage(Usage(sent_calls=len(reply.calls) + reply.dropped))
         job.calls, job.next_call, job.failed_call, job.failed_command = reply.calls, 0, "", ""
+        job.helpers = []
         job.correction, job.advice = replies.reply_correction(reply, job.state), ""
         job.person_edits = ""
         job.text_only_replies = 0 if reply.calls else job.text_only_replies + 1
@@ -358,6 +362,8 @@ class PhaseLoop:
             await calls.hold_back_call(call, route, job.failed_command)
         elif calls.park_without_room(budget.TOOL_CALL):
             return
+        elif call.tool == DELEGATE:
+            await self._delegation.delegate_call(call, route)
         elif call.tool == course.WAIT and call.seconds:
             await calls.wait_for_timer(call, route)
         elif call.tool == "request_clarification":

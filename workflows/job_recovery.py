@@ -51,7 +51,8 @@ class JobRecovery:
             job.waiting = activity_failures.wait_after_failure(lost)
             return True
         if recovered.commit == job.commit:
-            # It may have been on its way from another host.
+            # It may have been on its way from another host, where helpers stay that had begun.
+            job.helpers = []
             again, job.missing_checkpoint = job.missing_checkpoint == job.commit, job.commit
             return not again
         self._inbox.notice(
@@ -77,6 +78,7 @@ class JobRecovery:
         job.handed_over, job.end_tried_step = recovered.handed_over, 0
         job.drop_review()
         job.correction, job.advice, job.timer, job.pending = None, "", None, None
+        job.helpers = []
         job.person_edits = ""
         job.course = Course()
         job.context = job.compacted_context = 0

@@ -162,6 +162,8 @@ def _remark_lines(job: JobRecord) -> Iterator[str]:
         yield f"The remote {job.remote} lacks checkpoints: {job.push_failure}"
     if job.review:
         yield f"The completion is under review, call {job.review.calls + 1}."
+    if helpers := budget.open_helpers(job):
+        yield f"Helpers at work: {len(helpers)}."
     if job.guard_refusals:
         counts = ", ".join(f"{guard} {count}" for guard, count in job.guard_refusals.items())
         yield f"Refused by guards: {counts}"

@@ -24,6 +24,7 @@ from protocol.endings import (
     TransitionReply,
     TransitionRequest,
 )
+from protocol.helpers import DELEGATE, Helper, HelperReply, HelperRequest
 from protocol.publishing import PublishRequest
 from protocol.record import JobRecord, WaitState, WaitTimer
 from protocol.reflection import ReflectReply, ReflectRequest
@@ -89,6 +90,20 @@ class JobSteps(ActivityCalls):
             seconds=table.model_seconds(job),
         )
 
+    async def ask_helper(self, job: JobRecord, helper: Helper, *, last: bool) -> HelperReply:
+        """One reply of a helper."""
+        request = HelperRequest(**position_fields(job), call=helper.call, number=helper.replies)
+        request.tree = helper.tree
+        if last:
+            request.last = True
+        place = helper.call - job.next_call + 1
+        return await self.run_activity(
+            table.ASK_HELPER,
+            request,
+            step_summary(job, f"helper {place}, call {helper.replies + 1}"),
+            seconds=job.limits.model_seconds + table.TEN_MINUTES,
+        )
+
     async def compact_context(self, job: JobRecord, *, hard: bool = False) -> CompactReply:
         """Make the context smaller; `hard` when the endpoint said that it is too long."""
         limit = job.context_limit
@@ -118,7 +133,9 @@ class JobSteps(ActivityCalls):
             request.approved = True
         if answer is not None:
             request.answer = answer
-        if job.pending:
+        if call.tool == DELEGATE and (helper := job.helper):
+            request.helper, request.guards_passed = helper.tree, route.guarded
+        elif job.pending:
             # Its guards have let it pass, or it would not be under way.
             request.pending, request.guards_passed = job.pending, True
         elif job.timer:

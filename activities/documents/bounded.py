@@ -4,13 +4,14 @@ Parsers of foreign files do all three. The child limits itself (memory, processo
 alarm in case its parent is gone); `activities.runtime.child_process` watches over it.
 """
 
+import base64
 import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from activities.documents.pages import DocumentError, Page
+from activities.documents.pages import DocumentError, Page, Picture
 from activities.documents.reading_result import Quality, ReadingResult
 from activities.documents.text import detect_kind, read_document
 from activities.runtime.child_process import run_child
@@ -48,7 +49,28 @@ def read_bounded(
     """
     if len(data) < _IN_PROCESS_BYTES and detect_kind(name, data) == "text":
         return read_document(name, data)
-    arguments = [name, str(math.ceil(seconds)), str(memory_mb)]
+    answer = _run_child(name, data, [], seconds, memory_mb, heartbeat)
+    return _parse_reading(answer["reading"])
+
+
+def draw_bounded(
+    name: str, data: bytes, page: int, *, heartbeat: Callable[[], None] | None = None
+) -> Picture:
+    """`read_picture` in such a child process. Raises DocumentError."""
+    picture = _run_child(name, data, [str(page)], 60, 2048, heartbeat)["picture"]
+    return Picture(**{**picture, "data": base64.b64decode(picture["data"])})
+
+
+def _run_child(
+    name: str,
+    data: bytes,
+    further: list[str],
+    seconds: float,
+    memory_mb: int,
+    heartbeat: Callable[[], None] | None,
+) -> dict[str, Any]:
+    """What a child answers. Raises DocumentError."""
+    arguments = [name, str(math.ceil(seconds)), str(memory_mb), *further]
     child = run_child(_CHILD, arguments, data, seconds, heartbeat)
     too_big = f"{name}: reading it needs more than {memory_mb} MB of memory; split the file"
     if child.was_too_slow:
@@ -68,12 +90,12 @@ def read_bounded(
         raise RuntimeError(
             f"the extraction process failed with status {child.status}: {child.last_line}"
         )
-    answer = json.loads(child.stdout)
+    answer: dict[str, Any] = json.loads(child.stdout)
     if "memory" in answer:
         raise DocumentError(too_big)
     if "error" in answer:
         raise DocumentError(answer["error"])
-    return _parse_reading(answer["reading"])
+    return answer
 
 
 def _parse_reading(answer: dict[str, Any]) -> ReadingResult:

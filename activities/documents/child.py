@@ -1,10 +1,11 @@
-"""The process `bounded.py` starts: `python child.py NAME SECONDS MEMORY_MB`, the document on
-standard input, the pages or the error as JSON on standard output.
+"""The process `bounded.py` starts: `python child.py NAME SECONDS MEMORY_MB [PAGE]`, the document on
+standard input, the pages or the error as JSON on standard output; with PAGE, the picture of it.
 
 Run by its path and with its parent packages left empty: their `__init__` would load the whole
 worker, seconds of imports and megabytes that a parser has no use for.
 """
 
+import base64
 import contextlib
 import json
 import resource
@@ -52,18 +53,31 @@ def _build_answer(name: str, data: bytes) -> dict[str, object]:
     return {"reading": asdict(reading)}
 
 
-def _main(name: str, seconds: int, memory_mb: int) -> None:
+def _draw_page(name: str, data: bytes, page: int) -> dict[str, object]:
+    from activities.documents.pages import DocumentError  # noqa: PLC0415
+    from activities.documents.picture import read_picture  # noqa: PLC0415
+
+    try:
+        picture = read_picture(name, data, page)
+    except DocumentError as error:
+        return {"error": str(error)}
+    return {"picture": {**vars(picture), "data": base64.b64encode(picture.data).decode()}}
+
+
+def _main(name: str, seconds: int, memory_mb: int, page: int | None) -> None:
     _limit_resources(seconds, memory_mb)
     here = Path(__file__).resolve().parent
     _register_empty_package("activities", here.parent)
     _register_empty_package("activities.documents", here)
     _register_empty_package("protocol", here.parents[1] / "protocol")
     try:
-        answer = _build_answer(name, sys.stdin.buffer.read())
+        data = sys.stdin.buffer.read()
+        answer = _build_answer(name, data) if page is None else _draw_page(name, data, page)
     except MemoryError:
         answer = {"memory": True}
     json.dump(answer, sys.stdout)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    _, document, limit, most, *pages = sys.argv
+    _main(document, int(limit), int(most), int(pages[0]) if pages else None)

@@ -141,3 +141,23 @@ def section_at(page: Page, offset: int) -> str:
         else:
             break
     return current
+
+
+PIXELS_TO_TOKEN = 750
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a model is shown."""
+
+    data: bytes
+    mime: str
+    width: int
+    height: int
+    about: str
+    """What it was made from: `PNG, 2560 x 1600`."""
+
+    @property
+    def tokens(self) -> int:
+        """What looking at it costs, about: providers count differently."""
+        return self.width * self.height // PIXELS_TO_TOKEN + 1

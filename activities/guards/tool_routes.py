@@ -18,6 +18,7 @@ WORKFLOW_POINTS = {
     "job_complete": ("job_complete", "subagent_end"),
     "request_clarification": (),
     "wait": (),
+    "delegate": (),
 }
 """Calls for which the workflow turns to another phase, ends, asks or waits before a tool is run, if
 one is at all; and the further points they stand at."""

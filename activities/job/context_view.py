@@ -5,6 +5,7 @@ are shown as placeholders and which are folded into the summary. They change at 
 at no other time, so the requests between two compactions share their prefix byte for byte.
 
     opening         system prompt and first message, always whole
+    skills          bodies of skills that an open todo needs, if they stood in what follows
     summary         of what was folded, if anything was
     cleared         old exchanges, long results as one-line placeholders
     recent          the rest, as it is
@@ -35,9 +36,10 @@ from protocol.state import Data
 OPENING = 2
 SHORT_RESULT = 200
 """Characters up to which a result is left as it is: a placeholder would be no shorter."""
-SAME_AGAIN = frozenset({"list_files", "search_files", "extract_document_text"})
+SAME_AGAIN = frozenset({"list_files", "search_files", "extract_document_text", "use_skill"})
 """Tools that show the same when they are called again: not what read_file shows of their path."""
 FOLDED_PIECE = MessageSize("folded", 0, 0)
+SKILLS = "Skills in use, kept here while the todo that needed them is open:\n\n{skills}"
 SUMMARY = """\
 Summary of the earlier part of this phase. What it leaves out, search_history finds.
 
@@ -54,6 +56,8 @@ class Compaction(Data):
     unseen: int = 0
     spared: list[int] = Field(default_factory=list)
     summary: str = Field("", max_length=100_000)
+    skills: str = ""
+    """Bodies of skills that an open todo needs and that are not shown as results any more."""
 
 
 class ContextView:
@@ -76,10 +80,8 @@ class ContextView:
         Args:
             form: Of the endpoint and model; None for the one that messages are stored in.
         """
-        middle = []
-        if self._compaction.summary:
-            summary = to_wire(self._summary_message)
-            middle.append(form.render(summary, b"") if form else summary)
+        added = [to_wire(message) for message in self._added]
+        middle = [form.render(message, b"") if form else message for message in added]
         if self._recent > self._start:
             middle.append(self._cleared_bytes(form))
         has_marks = form is not None and form.marks != "none"
@@ -94,7 +96,7 @@ class ContextView:
         """Tokens of the same."""
         return (
             self._conversation.count_tokens(encoding, 0, OPENING)
-            + self._summary_tokens(encoding)
+            + self._added_tokens(encoding)
             + self._cleared_tokens(encoding)
             + self._provider_tokens(encoding, weights)
             + self._conversation.count_tokens(encoding, self._recent, None, weights)
@@ -126,23 +128,31 @@ class ContextView:
             MessageSize(
                 message["role"],
                 size,
-                size if brief is message else message_tokens(to_wire(brief), encoding),
+                message_tokens(to_wire(brief), encoding)
+                if brief is not message or message["role"] == "user"
+                else size,
                 bool(path := paths.get(message.get("tool_call_id", ""), "")) and path in todos,
             )
             for message, brief, size in zip(messages, shorten_results(messages), sizes, strict=True)
         ]
 
     @property
-    def _summary_message(self) -> dict[str, str]:
-        return {"role": "user", "content": SUMMARY.format(summary=self._compaction.summary)}
+    def _added(self) -> list[dict[str, str]]:
+        """The messages that take the place of what is not shown."""
+        texts = []
+        if skills := self._compaction.skills:
+            texts.append(SKILLS.format(skills=skills))
+        if summary := self._compaction.summary:
+            texts.append(SUMMARY.format(summary=summary))
+        return [{"role": "user", "content": text} for text in texts]
 
-    def _summary_tokens(self, encoding: str) -> int:
-        if not (summary := self._compaction.summary):
-            return 0
-        count = token_cache.get(key := (encoding, summary))
-        if count is None:
-            count = token_cache.put(key, message_tokens(to_wire(self._summary_message), encoding))
-        return count
+    def _added_tokens(self, encoding: str) -> int:
+        key = (encoding, self._compaction.skills, self._compaction.summary)
+        found = token_cache.get(key)
+        if found is None:
+            found = sum(message_tokens(to_wire(message), encoding) for message in self._added)
+            token_cache.put(key, found)
+        return found
 
     def _cleared_bytes(self, form: MessageForm | None) -> bytes:
         """The old exchanges, put together once a compaction."""
@@ -176,7 +186,8 @@ class ContextView:
         """Tokens of what is sent back beside the old exchanges."""
         if weights is None or self._recent <= self._start:
             return 0
-        with_it = self._conversation.count_tokens(encoding, self._start, self._recent, weights)
+        beside = weights.without_images
+        with_it = self._conversation.count_tokens(encoding, self._start, self._recent, beside)
         return with_it - self._conversation.count_tokens(encoding, self._start, self._recent)
 
     def _old_parts(self) -> tuple[Part, ...]:

@@ -4,14 +4,15 @@ conversation/0000/00 … 0031/31          one JSON message a blob, as it goes on
 conversation/0032/00/00 … 0032/31/31    32 to a shelf, and after 32 shelves 32 of them to a case
 conversation/0033/00/00 …
 conversation/provider/0000/03           what belongs to the model's provider of the message at the
-                                        same place, such as reasoning that it wants back unchanged
+                                        same place, such as reasoning that it wants back unchanged,
+                                        and which images it shows
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_entries
 from activities.redaction.credentials import hide_in_json
 from activities.text.tokens import message_tokens
+from protocol.state import ShownImage
 from protocol.text import one_line
 
 FAN_OUT = 32
@@ -58,6 +60,9 @@ full; how many messages it holds (1, 32 or 1,024); the first of them and the one
 id of what lies beside."""
 
 
+Read = Callable[[bytes], bytes]
+
+
 class MessageForm(Protocol):
     """How a message is sent to one endpoint and model."""
 
@@ -69,8 +74,14 @@ class MessageForm(Protocol):
     def verbatim(self) -> bool:
         """Whether a message with nothing beside it is sent as it is stored."""
 
-    def render(self, message: bytes, provider_data: bytes) -> bytes:
-        """The message in this form: elements of a JSON list, joined by commas."""
+    def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
+        """The message in this form: elements of a JSON list, joined by commas.
+
+        Args:
+            message: As it is stored.
+            beside: What lies beside it.
+            read: Gives the bytes of an image by the id of its blob; None to leave images out.
+        """
 
     @property
     def marks(self) -> str:
@@ -89,6 +100,10 @@ class ProviderWeights(Protocol):
 
     def tokens(self, provider_data: bytes, encoding: str) -> int:
         """Tokens that are sent of it."""
+
+    @property
+    def without_images(self) -> ProviderWeights:
+        """The same where images are left out."""
 
 
 class Conversation:
@@ -115,6 +130,12 @@ class Conversation:
                 endpoint and model that is, and `ids`, if there, its own ids of the calls by ours.
         """
         return self._with_message(message, provider_data)
+
+    def append_images(self, images: Sequence[ShownImage]) -> Conversation:
+        """Add a message that shows images; its text says what they are, the rest lies beside."""
+        text = "\n".join(["Shown are:", *(f"- {image.pointer}" for image in images)])
+        beside = [image.model_dump(include={"blob", "mime", "tokens"}) for image in images]
+        return self._with_message({"role": "user", "content": text}, {"images": beside})
 
     def _with_message(
         self, message: dict[str, Any], provider_data: dict[str, Any] | None
@@ -351,7 +372,7 @@ class Conversation:
             else:
                 data = self.files.store.read(part[0])
                 if form:
-                    data = form.render(data, self._read_provider(part))
+                    data = form.render(data, self._read_provider(part), self.files.store.read)
             wire_cache.put(key, data)
         return data
 

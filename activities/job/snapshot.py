@@ -16,6 +16,8 @@ and, where there are any,
     history/        the conversations of earlier phases, by number
     review/         the conversation of the last review of a completion
     judge/          what the judge said of phases, by step
+    images/         what the model was shown of images in this phase, by hash
+    helpers/        the conversations of helpers that `delegate` had read, by step and call
     project.json    what a project handed over to this job (`protocol.handoffs.ProjectLink`)
     repository.json what the job has of a repository (`protocol.repository.RepositoryLink`)
 
@@ -38,13 +40,13 @@ from activities.checkpoints.entries import with_entry
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import FILE, FOLDER, TreeEntry, build_tree, list_entries
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import Conversation, call_id
+from activities.job.conversation import Conversation, call_id, count_results
 from activities.job.volatile_paths import without_volatile
 from activities.redaction.credentials import register_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.repository import RepositoryLink
-from protocol.state import JobState
+from protocol.state import JobState, ShownImage
 
 _configs: dict[bytes, AgentConfig] = {}
 
@@ -95,6 +97,8 @@ class Snapshot:
     review: Files
     judge: Files
     arguments: Files
+    helpers: Files
+    images: Files
     link: ProjectLink | None = None
     repository: RepositoryLink | None = None
     on_save: Callable[[str], None] | None = None
@@ -120,6 +124,8 @@ class Snapshot:
             review=empty,
             judge=empty,
             arguments=empty,
+            helpers=empty,
+            images=empty,
         )
         snapshot.pin_config(config)
         return snapshot
@@ -156,6 +162,8 @@ class Snapshot:
             part_files(b"review"),
             part_files(b"judge"),
             part_files(b"arguments"),
+            part_files(b"helpers"),
+            part_files(b"images"),
             _load_link(store, parts.get(b"project.json")),
             _repository(store, parts.get(b"repository.json")),
         )
@@ -211,6 +219,8 @@ class Snapshot:
             b"review": review,
             b"judge": self.judge,
             b"arguments": self.arguments,
+            b"helpers": self.helpers,
+            b"images": self.images,
         }
         empty = EMPTY_TREE.hex()
         folders |= {name: part for name, part in extra.items() if part.id != empty}
@@ -244,7 +254,7 @@ class Snapshot:
         empty = Files.empty(self.checkpoints.store)
         self.conversation = Conversation(empty).append(*messages)
         self.compaction = Compaction()
-        self.reads = self.arguments = empty
+        self.reads = self.arguments = self.images = empty
 
     def shelve_conversation(self, number: int) -> None:
         """Keep the conversation of the phase of that number where `search_history` looks."""
@@ -260,6 +270,29 @@ class Snapshot:
         """Keep the arguments of a call that the conversation cannot hold."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(arguments.encode()))
         self.arguments = self.arguments.with_tree_entry((call_id(self.state.step, index),), raw)
+
+    def keep_helper(self, index: int, conversation: Conversation) -> None:
+        """Keep a helper's conversation, for the record."""
+        raw = TreeEntry(FOLDER, bytes.fromhex(conversation.without_provider_data.id))
+        self.helpers = self.helpers.with_tree_entry((call_id(self.state.step, index),), raw)
+
+    def keep_image(self, data: builtins.bytes, mime: str, pointer: str, tokens: int) -> None:
+        """Keep what a result shows, for the message that follows the results of its reply."""
+        raw = TreeEntry(FILE, self.checkpoints.store.write_blob(data))
+        shown = ShownImage(pointer=pointer, blob=raw.id.hex(), mime=mime, tokens=tokens)
+        self.images = self.images.with_tree_entry((shown.blob,), raw)
+        self.state.images = [*self.state.images, shown]
+
+    def append_images(self) -> None:
+        """Show what results of the newest reply hold, once all its calls have their results.
+
+        Results are text: over Chat Completions nothing else can be in them.
+        """
+        if self.state.images and count_results(self.conversation) == len(
+            self.conversation.tool_calls(self.state.step)
+        ):
+            self.conversation = self.conversation.append_images(self.state.images)
+            self.state.images = []
 
     def keep_judgement(self, text: str) -> None:
         """Keep what the judge said at this step, for the record."""

@@ -144,7 +144,7 @@ def _without_untouched(
 
 
 def _is_generated(path: str) -> bool:
-    return path == SUMMARY or path.startswith("tools/")
+    return path == SUMMARY or path.startswith(("tools/", "skills/"))
 
 
 def _file_line(files: Files, changes: Files, entry: FileEntry) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from mcp.types import CallToolResult
 
 from activities.commands.private_folder import private_folder
+from activities.mcp.media import put_images, take_images
 from activities.mcp.outcomes import make_relative, outcomes_told, shorten_paths
 from activities.mcp.results import result_text
 from activities.mcp.servers import worker_servers
@@ -30,15 +31,16 @@ def call_server_tool(
     if context.config.mcp[declared.server].cwd is None:
         return call_in_turns(declared, context, arguments)
     with private_folder(context.files, context.root, context.job) as private:
-        text = _send_call(declared, context, arguments, private.path)
+        text, images = _send_call(declared, context, arguments, private.path)
         # The server has ended: nobody writes there any more.
-        context.files = private.read_back()
+        context.files = put_images(private.read_back(), images)
     return "\n".join([text, *private.notes])
 
 
 def _send_call(
     declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any], folder: Path
-) -> str:
+) -> tuple[str, dict[str, bytes]]:
+    """The result as text, and the images in it."""
     with outcomes_told(declared, folder):
         result = worker_servers().call_tool(
             declared.server,
@@ -52,7 +54,8 @@ def _send_call(
         )
     if not isinstance(result, CallToolResult):
         raise ToolError(f"{declared.server} asks something, and works on files: it cannot wait.")
+    result, images = take_images(result, context.files.limit)
     text = result_text(result)
     if result.is_error:
         raise ToolError(shorten_paths(text, folder))
-    return make_relative(text, folder)
+    return make_relative(text, folder), images

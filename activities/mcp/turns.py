@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 from activities.mcp.connection import Called, Turn
 from activities.mcp.elicitation import Elicited, Misread, elicited
 from activities.mcp.errors import ServerCallFailed, ServerUnavailable
+from activities.mcp.media import put_images, take_images
 from activities.mcp.outcomes import outcomes_told
 from activities.mcp.raw_answers import odd_result
 from activities.mcp.results import result_text
@@ -179,7 +180,7 @@ class _Call:
     def _settle(self, result: Called, pending: Pending, arguments: dict[str, Any]) -> str:
         """The text of a result. Raises Unfinished for what is none yet."""
         if isinstance(result, CallToolResult):
-            return _text(result)
+            return self._text(result)
         pending = _unasked(pending).model_copy(update={"turn": pending.turn + 1})
         if isinstance(result, InputRequiredResult):
             requests = result.input_requests or {}
@@ -232,7 +233,16 @@ class _Call:
             if odd is None:
                 raise ToolError(f"{self._name} ended its task without a result.") from error
             result = odd
-        return _text(result)
+        return self._text(result)
+
+    def _text(self, result: CallToolResult) -> str:
+        """The result as text, its images as files. Raises ToolError for what is an error."""
+        result, images = take_images(result, self._context.files.limit)
+        text = result_text(result)
+        if result.is_error:
+            raise ToolError(text)
+        self._context.files = put_images(self._context.files, images)
+        return text
 
     def _give_up(self) -> None:
         # What it is told is a wish in any case.
@@ -292,10 +302,3 @@ def _unasked(pending: Pending) -> Pending:
 
 def _said(task: CreatedTask | TaskState) -> str:
     return hide_credentials(redact(replace_surrogates(one_line(task.status_message or "", 200))))
-
-
-def _text(result: CallToolResult) -> str:
-    text = result_text(result)
-    if result.is_error:
-        raise ToolError(text)
-    return text

@@ -8,14 +8,15 @@ if it had never been there.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.conversation import MessageForm, to_wire
+from activities.job.conversation import MessageForm, Read, to_wire
 from activities.model.providers import maker_of
 from activities.text.tokens import count_tokens
 from config.schema.agent_sections import ModelConfig
@@ -38,17 +39,20 @@ class ChatForm:
     reasoning: bool | None
     """Whether reasoning is sent back; None: only what is signed or encrypted."""
     marks: str = "none"
+    vision: bool = False
 
     @property
     def key(self) -> Hashable:
-        return "chat", self.maker, self.reasoning
+        return "chat", self.maker, self.reasoning, self.vision
 
     @property
     def verbatim(self) -> bool:
         return not self.reasoning
 
-    def render(self, message: bytes, provider_data: bytes) -> bytes:
-        data = _data_of_maker(provider_data, self.maker)
+    def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
+        if self.vision and read and (images := _images(beside)):
+            return _with_images(message, "text", [_chat_image(*each, read) for each in images])
+        data = _data_of_maker(beside, self.maker)
         fields, extras = _returned_fields(data, self.reasoning), data.get("extras", [])
         if not (fields or extras or self.reasoning):
             return message
@@ -75,17 +79,21 @@ class ResponsesForm:
     items: bool
     """Whether the model's own items are sent back."""
     marks: str = "none"
+    vision: bool = False
 
     @property
     def key(self) -> Hashable:
-        return "responses", self.maker, self.items
+        return "responses", self.maker, self.items, self.vision
 
     @property
     def verbatim(self) -> bool:
         return False
 
-    def render(self, message: bytes, provider_data: bytes) -> bytes:
-        data = self._own_data(provider_data)
+    def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
+        if self.vision and read and (images := _images(beside)):
+            shown = [_responses_image(*each, read) for each in images]
+            return _with_images(message, "input_text", shown, type="message")
+        data = self._own_data(beside)
         if items := data.get("items"):
             return b",".join(map(to_wire, items))
         stored: dict[str, Any] = json.loads(message)
@@ -106,12 +114,20 @@ class ReasoningWeights:
 
     maker: str
     reasoning: bool | None
+    vision: bool = False
 
     @property
     def key(self) -> Hashable:
-        return self.maker, self.reasoning
+        return self.maker, self.reasoning, self.vision
+
+    @property
+    def without_images(self) -> ReasoningWeights:
+        return replace(self, vision=False)
 
     def tokens(self, provider_data: bytes, encoding: str) -> int:
+        if b'"images"' in provider_data:
+            shown = json.loads(provider_data).get("images", []) if self.vision else []
+            return sum(image["tokens"] for image in shown)
         data = _data_of_maker(provider_data, self.maker)
         items = [] if self.reasoning is False else data.get("items", [])
         reasoned = [item for item in items if item.get("type") == "reasoning"]
@@ -120,7 +136,7 @@ class ReasoningWeights:
 
 def weights_of(model: ModelConfig) -> ReasoningWeights:
     """What of the reasoning counts for a model."""
-    return ReasoningWeights(maker_of(model), model.send_reasoning)
+    return ReasoningWeights(maker_of(model), model.send_reasoning, model.vision)
 
 
 def form_of(model: ModelConfig) -> MessageForm:
@@ -130,15 +146,43 @@ def form_of(model: ModelConfig) -> MessageForm:
         model.cache_marks if model.cache_marks in CACHE_MARKS else "none",
     )
     if model.api == "responses":
-        return ResponsesForm(maker, model.send_reasoning is not False, marks)
-    return ChatForm(maker, model.send_reasoning, marks)
+        return ResponsesForm(maker, model.send_reasoning is not False, marks, model.vision)
+    return ChatForm(maker, model.send_reasoning, marks, model.vision)
+
+
+def _images(beside: bytes) -> list[tuple[str, str]]:
+    """The images of a message: of each its media type and the hex id of its blob."""
+    if b'"images"' not in beside:
+        return []
+    return [(image["mime"], image["blob"]) for image in json.loads(beside).get("images", [])]
+
+
+def _chat_image(mime: str, blob: str, read: Read) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": _data_url(mime, blob, read)}}
+
+
+def _responses_image(mime: str, blob: str, read: Read) -> dict[str, Any]:
+    return {"type": "input_image", "image_url": _data_url(mime, blob, read), "detail": "auto"}
+
+
+def _data_url(mime: str, blob: str, read: Read) -> str:
+    return f"data:{mime};base64,{b64encode(read(bytes.fromhex(blob))).decode()}"
+
+
+def _with_images(message: bytes, kind: str, images: list[dict[str, Any]], **fields: str) -> bytes:
+    """A message of parts: the images, and last its text, at which a mark for the cache can be."""
+    stored: dict[str, Any] = json.loads(message)
+    parts = [*images, {"type": kind, "text": stored["content"]}]
+    sent = {**fields, **stored, "content": parts}
+    # Credentials were hidden when it was stored; to look through an image for them takes long.
+    return json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _data_of_maker(provider_data: bytes, maker: str) -> dict[str, Any]:
     if not provider_data:
         return {}
     data: dict[str, Any] = json.loads(provider_data)
-    return data if data["maker"] == maker else {}
+    return data if data.get("maker") == maker else {}
 
 
 def _returned_fields(data: dict[str, Any], reasoning: bool | None) -> dict[str, Any]:
@@ -195,4 +239,11 @@ def _marked_text(message: bytes, key: str, kind: str, marks: str) -> bytes:
         # A mark on an empty text is refused.
         return message
     name, mark = CACHE_MARKS[marks]
+    if isinstance(stored[key], list):
+        *images, text = stored[key]
+        return json.dumps(
+            {**stored, key: [*images, {**text, name: mark}]},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        ).encode()
     return to_wire({**stored, key: [{"type": kind, "text": stored[key], name: mark}]})

@@ -76,6 +76,7 @@ def first_messages(
             for entry in offered.deferred
         ],
         later=_later_tools(config, state) if kind == "strategic" else "",
+        skills=config.skill_entries,
         workspace=clip_text(
             workspace, limits.workspace_tokens, 'read_file("workspace.md") shows all'
         ),

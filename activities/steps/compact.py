@@ -15,6 +15,7 @@ from activities.job import context_summary
 from activities.job.activity_context import open_snapshot, scheduled_at
 from activities.job.compaction_plan import CompactionPlan, plan_compaction
 from activities.job.context_view import OPENING, Compaction
+from activities.job.skills import kept_skills
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
@@ -24,7 +25,7 @@ from activities.model.prompt import context_tokens, fixed_tokens
 from activities.model.stream import StreamedReply
 from activities.runtime.failures import ATTEMPTS, is_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.text.tokens import encoding_name
+from activities.text.tokens import count_tokens, encoding_name
 from protocol.requests import CompactReply, CompactRequest, Usage
 
 SUMMARIES = 2
@@ -114,6 +115,7 @@ class CompactActivity:
             unseen=planned.unseen,
             spared=list(planned.spared),
             summary=summary,
+            skills=kept_skills(snapshot, planned, request.limit),
         )
         usage = Usage()
         for reply in written:
@@ -143,7 +145,7 @@ def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionP
         snapshot.view.message_sizes(encoding, todos, weights_of(model)),
         OPENING,
         present,
-        fixed_tokens(snapshot),
+        fixed_tokens(snapshot) + count_tokens(kept_skills(snapshot, None, request.limit), encoding),
         request.limit,
         hard=request.hard,
     )

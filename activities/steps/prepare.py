@@ -54,6 +54,7 @@ from activities.starting.agent_resolution import (
     tool_routes,
     tools_for,
 )
+from activities.starting.agent_skills import REPOSITORY, read_skills, take_repository_skills
 from activities.starting.fork import (
     begin_fork,
     copy_origin,
@@ -182,6 +183,7 @@ class PrepareActivity:
         choose_models(config)
         check_result_schema(config)
         notices = declare_tools(config) + check_remote(config, request)
+        skills = read_skills(config)
         tools = tools_for(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
@@ -216,11 +218,17 @@ class PrepareActivity:
             files = files.write("instructions.md", instructions.encode())
             for document in documents:
                 files = document.put_into(files)
-            snapshot.files = files
+            snapshot.files = skills.put_into(files)
+            notices += skills.notices
         if config.todos.work:
             begin_configured_list(snapshot, 1)
         if request.project:
             hand_over(self._root, snapshot, request.project)
+        if config.trust_skills:
+            folder = request.project.folder if request.project else REPOSITORY
+            notices += take_repository_skills(snapshot, folder)
+            tools = tools_for(config)
+            snapshot.files = _with_pages(snapshot.files, config, tools)
         return PreparedJob(snapshot, tools, notices=notices, notifying=notifying)
 
     def _bring_repository(
@@ -255,6 +263,7 @@ class PrepareActivity:
         # What a server declared stays as it was pinned, like all that is not overridden.
         notices = declare_tools(config) if config.mcp != pinned.mcp else []
         notices += check_remote(config, request)
+        skills = read_skills(config) if config.skills != pinned.skills else None
         tools = tools_for(config)
         notifying = None if request.project else notifying_of([config])
         documents = read_documents(
@@ -290,6 +299,9 @@ class PrepareActivity:
             )
             if request.project:
                 hand_over(self._root, snapshot, request.project)
+            if skills:
+                snapshot.files = skills.put_into(snapshot.files)
+                notices += skills.notices
             snapshot.files = _with_pages(snapshot.files, config, tools)
             snapshot.files = with_summary(snapshot)
         snapshot.record_changes(before)

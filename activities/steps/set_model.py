@@ -14,7 +14,7 @@ from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.starting.agent_resolution import choose_models, job_limits
 from config.loader import amend_config
-from config.schema.agent import AgentConfig
+from config.schema.agent import AgentConfig, ConfigError
 from config.schema.agent_sections import ModelConfig
 from protocol.start import SetModelReply, SetModelRequest
 from protocol.state import PhaseKind
@@ -67,6 +67,10 @@ def with_model_settings(
         ConfigError: A key is unknown, or a value is wrong.
     """
     amended = amend_config(config, settings)
+    if "images" in amended.toolset and "images" not in config.toolset:
+        raise ConfigError(
+            "set: model.vision: a job has its tools from the start; fork it to have view_image"
+        )
     keys = [key.partition(".")[2] for key in settings]
 
     def apply_settings(model: ModelConfig, *, always: bool = False) -> ModelConfig:

@@ -12,7 +12,7 @@ from activities.checkpoints import Files, FilesError, PathRefused, Root, diff_fi
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import VotingOutcome
 from activities.job.activity_context import job_id, open_snapshot, scheduled_at, scheduled_ms
-from activities.job.conversation import ERROR_PREFIX, call_id, tool_result
+from activities.job.conversation import ERROR_PREFIX, Conversation, call_id, tool_result
 from activities.job.plan_file import parse_plan, plan_boxes
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
@@ -34,6 +34,7 @@ from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinish
 from activities.toolkit.ownership import folder_refusal, git_refusal, is_system, write_refusal
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import deferred_refusal
+from activities.tools.delegation import CONVERSATION, read_answer
 from protocol.errors import Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest
 from protocol.scope import follow_boxes
@@ -146,6 +147,9 @@ def run_tool(
         return _record_result(
             snapshot, request, time_ms, failed, why, guards.report_outcome(), failed=True
         )
+    if request.helper:
+        tree = snapshot.checkpoints.files(request.helper)
+        snapshot.keep_helper(request.call, Conversation(tree.subfolder(CONVERSATION)))
     changed = snapshot.record_changes(before)
     story += f" {changed[0]}" if changed else ""
     if "plan.md" in changed:
@@ -206,6 +210,8 @@ def _run_guarded(
     added, snapshot.files = guards.add_feedback(entry.name, arguments, text, context.files)
     snapshot.reads = context.reads
     snapshot.state = context.state
+    for image in context.images:
+        snapshot.keep_image(image.data, image.mime, image.pointer, image.tokens)
     note = _rewrite_note(guards)
     return f"{note}\n{text}" if note else text, added, context.files, context.command_failure
 
@@ -235,6 +241,7 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         time_ms=scheduled_ms(),
         heartbeat=no_heartbeat if local else throttled_heartbeat(),
         waited_seconds=request.waited_seconds or 0,
+        answer=read_answer(snapshot.checkpoints.files(request.helper)) if request.helper else "",
     )
 
 
@@ -343,6 +350,7 @@ def _record_result(
     snapshot.conversation = snapshot.conversation.append(
         tool_result(request.step, request.call, f"{ERROR_PREFIX}{content}" if failed else content)
     )
+    snapshot.append_images()
     guarded = report.model_dump(exclude_unset=True) if report else {}
     commit = snapshot.save(story, time_ms)
     mark = fingerprints.poll_fingerprint(text) if polls else fingerprints.result_fingerprint(text)

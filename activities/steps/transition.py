@@ -115,6 +115,8 @@ class TransitionActivity:
         finished = snapshot.state.model_copy(deep=True)
         snapshot.state.phase = self._next_phase(snapshot, request)
         snapshot.state.found_tools = []
+        snapshot.state.used_skills = []
+        snapshot.state.images = []
         if request.outcome == "rewound":
             snapshot.state.issue = issue
         elif finished.phase.kind == "tactical":

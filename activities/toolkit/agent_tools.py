@@ -18,14 +18,14 @@ def agent_tools(config: AgentConfig) -> list[Tool]:
     Raises:
         UnknownTool: The configuration has a name that is neither a tool nor a group.
     """
-    tools = [*select_tools(config.tool_names), *_server_tools(config)]
+    tools = [*select_tools(config.toolset), *_server_tools(config)]
     names = {"", *(entry.name for entry in tools)}
     return [entry for entry in tools if entry.needs in names or entry.name in config.tools]
 
 
 def has_tool(config: AgentConfig, name: str) -> bool:
     """Return whether the agent has this registry tool."""
-    return any(entry.name == name for entry in select_tools(config.tool_names))
+    return any(entry.name == name for entry in select_tools(config.toolset))
 
 
 def check_servers(config: AgentConfig) -> None:

@@ -20,6 +20,17 @@ def no_heartbeat() -> None:
     """For tools that run as local activities, which need none."""
 
 
+@dataclass(frozen=True)
+class ViewedImage:
+    """What the model is shown of an image."""
+
+    data: bytes
+    mime: str
+    pointer: str
+    """What it is in words."""
+    tokens: int
+
+
 @dataclass
 class ToolContext:
     """One call's view of the job. A tool changes `files` by assigning the new value.
@@ -68,6 +79,10 @@ class ToolContext:
     """How far the call was, where it is under way."""
     held: dict[str, Any] = field(default_factory=dict)
     """What the turn before left for this one."""
+    images: list[ViewedImage] = field(default_factory=list)
+    """What the model is shown beside the result, in order."""
+    answer: str = ""
+    """For `delegate`: what the helper said."""
     gives_up: bool = False
     """Whether the task of the call is not wanted any more."""
 

@@ -12,6 +12,9 @@ from protocol.state import PhaseKind
 SYSTEM = (
     "archive/",
     "tools/",
+    "skills/",
+    "delegated/",
+    "received/",
     "errors/",
     "citations/",
     "requirements/set_aside.json",

@@ -17,8 +17,10 @@ from activities.toolkit.registry import REGISTRY, Tool
 from config.schema.agent import AgentConfig
 from protocol.state import PhaseKind
 
-CORE_GROUPS = ("files", "todos", "job", "discovery")
+CORE_GROUPS = ("files", "todos", "job", "discovery", "skills", "images")
 """Groups that are never deferred."""
+IMAGES = "images"
+"""The group that only models have that can look."""
 SEARCH_TOOL = "search_tools"
 MAX_OFFERED = 128
 """Tools that endpoints take in one request."""
@@ -48,6 +50,8 @@ def offer_tools(
         unused: Tools that the job has no use for at present.
     """
     tools = [entry for entry in agent_tools(config) if kind in entry.phases]
+    if not config.model_for(kind).vision:
+        tools = [entry for entry in tools if entry.group != IMAGES]
     # Not among what is counted: it is there for the others.
     tools = [entry for entry in tools if entry.name not in (SEARCH_TOOL, *unused)]
     deferred = {entry.name: entry for entry in tools if entry.group not in CORE_GROUPS}

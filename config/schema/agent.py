@@ -28,6 +28,7 @@ from config.schema.mcp_servers import DeclaredTool, Server, ServerName
 from config.schema.notifications import Notify
 from config.schema.reply_phrases import Wording
 from config.schema.shell import ShellConfig
+from config.schema.skills import Skill
 from config.schema.web import Web
 from config.schema.workspace import Workspace
 from protocol.course import StuckThresholds
@@ -126,6 +127,16 @@ class AgentFile(Data):
         default_factory=lambda: ShellConfig.model_validate({}),
         description="How run_command runs commands.",
     )
+    skills: list[str] = Field(
+        default_factory=list,
+        description="Folders of Agent Skills on the worker: a skill's own, or one with such "
+        "folders in it; relative paths begin at config/.",
+    )
+    trust_skills: bool = Field(
+        False,
+        description="Whether skills are used that come with the job's repository, in its folder "
+        ".agents/skills/.",
+    )
     verifiers: list[Verifier] = Field(
         default_factory=list,
         description="Commands (build, lint, tests) that must succeed before a phase ends.",
@@ -158,7 +169,9 @@ class AgentFile(Data):
     @property
     def tool_names(self) -> list[str]:
         """Tool groups and tools, also those that the settings add."""
-        return [*self.tools, *(["web"] if self.settings.research_web else [])]
+        sees = any(model.vision for model in (self.model, *self.phase_models.values()))
+        added = {"web": self.settings.research_web, "images": sees}
+        return [*self.tools, *(name for name, is_added in added.items() if is_added)]
 
 
 class AgentConfig(AgentFile):
@@ -180,6 +193,13 @@ class AgentConfig(AgentFile):
     """What the MCP servers declared when the job began."""
     unavailable_servers: dict[str, str] = Field(default_factory=dict)
     """MCP servers that the job does without, and why."""
+    skill_entries: list[Skill] = Field(default_factory=list)
+    """The skills that were there when the job began."""
+
+    @property
+    def toolset(self) -> list[str]:
+        """With the tool that loads a skill, where there is one."""
+        return [*super().tool_names, *(["skills"] if self.skill_entries else [])]
 
     @property
     def models(self) -> list[ModelConfig]:

@@ -62,6 +62,9 @@ class ModelConfig(Data):
         "from gpt-5.6 on, `cache_control` as gateways to Anthropic's models do; `auto` goes by the "
         "model's name.",
     )
+    vision: bool = Field(
+        False, description="Whether the model can look at images: it then has view_image."
+    )
     window: int | None = Field(
         None, ge=1000, description="Tokens of the model's context window; null when unknown."
     )
@@ -108,6 +111,7 @@ class Prompts(Data):
     context_summary: str = Field(
         description="Prompt that summarises the older part of a conversation."
     )
+    helper: str = Field(description="Prompt of a helper that `delegate` has read.")
     handoff_summary: str = Field(
         description="Prompt that shortens what a job of a project hands back, where it is long."
     )
@@ -138,6 +142,9 @@ class Limits(Data):
         le=8760,
         description="Hours a job waits for a person to approve a call before it counts as denied; "
         "null: as long as it takes.",
+    )
+    helper_calls: int = Field(
+        20, ge=1, le=200, description="Model calls that one helper of `delegate` may take."
     )
     history_events: int = Field(
         1000, ge=100, le=10_000, description="Events after which a job continues as new."

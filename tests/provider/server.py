@@ -133,7 +133,7 @@ class ProviderServer:
 def _unmarked(request: dict[str, Any]) -> dict[str, Any]:
     """The request with texts for parts, as models of ours read it."""
     messages = [
-        {**message, "content": "".join(part["text"] for part in message["content"])}
+        {**message, "content": "".join(part.get("text", "") for part in message["content"])}
         if isinstance(message.get("content"), list)
         else message
         for message in request["messages"]

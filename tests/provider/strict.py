@@ -21,12 +21,17 @@ from openai.types.responses import (
 )
 from openai.types.responses.function_tool_param import FunctionToolParam
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+from openai.types.responses.response_input_image_content_param import ResponseInputImageContentParam
 from openai.types.responses.response_input_item_param import FunctionCallOutput
 from openai.types.responses.response_input_text_content_param import ResponseInputTextContentParam
 
 from rehearsal import wire
 from tests.provider.cache import PromptCache, blocks_of
 
+PARTS: dict[str, Any] = {
+    "input_text": ResponseInputTextContentParam,
+    "input_image": ResponseInputImageContentParam,
+}
 NOT_STATELESS = ("previous_response_id", "conversation", "background", "prompt")
 ITEMS: dict[str, Any] = {
     "reasoning": ResponseReasoningItemParam,
@@ -196,7 +201,7 @@ class Responses:
         for key in ("content", "output"):
             parts = item.get(key)
             for part in parts if isinstance(parts, list) and not own else []:
-                _known(f"input[{number}].{key}[0].", part, ResponseInputTextContentParam)
+                _known(f"input[{number}].{key}[0].", part, PARTS[part["type"]])
                 if "prompt_cache_breakpoint" in part and item.get("role") == "assistant":
                     raise Refused(f"Unknown parameter: 'input[{number}].{key}[0]…breakpoint'.")
         if own is None:
@@ -284,7 +289,9 @@ def as_chat(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+    return (
+        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    )
 
 
 def _known(where: str, fields: dict[str, Any], shape: Any) -> None:

@@ -59,6 +59,7 @@ async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Ro
             ({"limits.rewinds": 9}, "'limits.rewinds' cannot be set of a job under way"),
             ({"model.nmae": "second"}, "model.nmae"),
             ({"model.window": 9}, "model.window"),
+            ({"model.vision": True}, "model.vision: a job has its tools from the start"),
         ]:
             refused = status["refusals"]
             await handle.signal("resume", {"set": wrong})

@@ -271,3 +271,20 @@ def test_what_a_server_of_the_older_protocol_asks_is_answered_with_its_defaults(
         assert "pledged: cancel" in answer(job)
         assert "nobody answered" in answer(job)
     assert ledger.read_text().splitlines() == ["reserve tea", "reserved tea small", "pledge cancel"]
+
+
+def test_an_image_of_a_server_becomes_a_file_that_can_be_looked_at(tmp_path: Path) -> None:
+    config = agent(everything=public("everything", "stdio"))
+    config.model.vision = True
+    job = standing(tmp_path, config)
+    reply = call(job, "everything__get-tiny-image")
+    assert reply.ok
+    [path] = [path for path in job.paths() if path.startswith("received/")]
+    assert f", in {path}]" in answer(job)
+    data = job.open().files.read(path)
+    assert data.startswith(b"\x89PNG")
+    assert f"{len(data):,} bytes" in answer(job)
+    assert job.call("view_image", path=path).startswith(f"Shown are:\n- {path} (PNG")
+    # The reference server's image has a wrong checksum: what is shown is not the file itself.
+    [shown] = job.open().images.walk()
+    assert shown.id != job.open().files.entry(path).id  # type: ignore[union-attr]

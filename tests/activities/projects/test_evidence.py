@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
+from activities.projects.evidence import tool_proofs
 from activities.projects.handoff import hand_over, handoff_problems
 from activities.projects.repository import ProjectRepository, repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing
+from tests.activities.tools.test_images import SHOT
 
 
 @pytest.fixture
@@ -80,3 +83,19 @@ def test_what_is_looked_at_stays_as_it_was_and_is_looked_at_after_its_last_chang
     tester.call("write_file", path="repo/cache.txt", content="1\n")
     tester.call("write_file", path="repo/run.log", content="twice\n")
     assert judged(tester) == []
+
+
+def test_a_look_at_an_image_is_evidence_with_its_hash(tester: Standing) -> None:
+    snapshot = tester.open()
+    assert snapshot.link
+    snapshot.link.handoff.proof = {"browser": ["view_image"]}
+    snapshot.config.model.vision = True
+    snapshot.pin_config(snapshot.config)
+    snapshot.files = snapshot.files.write("received/page.png", SHOT)
+    tester.commit = snapshot.save("a page", AT)
+    assert "(view_image)" in judged(tester)[0]
+    tester.call("view_image", path="received/page.png")
+    assert judged(tester) == []
+    [proof] = tool_proofs(tester.open(), "c0ffee")
+    assert proof.end.startswith("received/page.png (PNG, 800 x 600, ")
+    assert hashlib.sha256(SHOT).hexdigest()[:16] in proof.end

@@ -14,6 +14,7 @@ from activities.job.context_view import OPENING, shorten_results
 from activities.model.prompt import context_tokens, request_body
 from activities.steps.compact import CompactActivity
 from activities.text.tokens import count_tokens
+from config.schema.skills import Skill
 from protocol.requests import CompactReply, CompactRequest
 from rehearsal import Failure, Reply, Script
 from tests.activities.standing import AT, Standing, environment
@@ -233,3 +234,35 @@ async def test_a_new_phase_starts_with_nothing_taken_away(job: Standing) -> None
     assert snapshot.compaction.cleared
     snapshot.begin_conversation({"role": "system", "content": "s"})
     assert not snapshot.compaction.cleared
+
+
+SKILL = "---\nname: tea\ndescription: Makes tea.\n---\n" + "Warm the pot. " * 40
+
+
+@pytest.mark.parametrize("limit", [LIMIT, 6_000])
+async def test_a_skill_stays_while_the_todo_that_needed_it_is_open(
+    job: Standing, limit: int
+) -> None:
+    config = job.open().config.model_copy(deep=True)
+    config.skill_entries = [Skill(name="tea", description="Makes tea.")]
+    job.pin(config)
+    job.write("skills/tea/SKILL.md", SKILL)
+    script = Script(lambda _: Reply("todo 1 todo 2 todo 3 output/tea.md"))
+    assert "Warm the pot." in job.call("use_skill", name="tea")
+    read_more(job, "first")
+    job.commit = (await compact(job, script, limit=limit)).commit
+    kept = [message for message in messages(job) if "Skills in use" in str(message["content"])]
+    assert [message["role"] for message in kept] == ["user"]
+    assert str(messages(job)).count("Warm the pot.") == 40
+    assert context_tokens(job.open()) < limit
+
+    assert not job.call("todo_complete").startswith("Error")
+    read_more(job, "second")
+    job.commit = (await compact(job, script, limit=limit, id_="8")).commit
+    assert "Warm the pot." not in str(messages(job))
+
+
+def read_more(job: Standing, name: str) -> None:
+    for number in range(12):
+        job.write(f"notes/{name}_{number}.md", f"{name} {number} " + "tea and more tea " * 250)
+        job.call("read_file", path=f"notes/{name}_{number}.md")

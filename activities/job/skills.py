@@ -1,0 +1,52 @@
+"""Skills in a job's files: what is shown of one, and what of it outlives a compaction."""
+
+from __future__ import annotations
+
+from activities.checkpoints import Files
+from activities.job.compaction_plan import CompactionPlan
+from activities.job.snapshot import Snapshot
+from activities.text.tokens import clip_text
+from config.schema.skills import SKILL_FILE
+from config.skill_files import skill_body
+
+SHARE = 4
+"""The part of a request's tokens that kept bodies may have together: a fourth."""
+
+
+def skill_path(name: str) -> str:
+    """Where a skill's own file lies in the workspace."""
+    return f"skills/{name}/{SKILL_FILE}"
+
+
+def read_body(files: Files, name: str) -> str:
+    """A skill's body. Raises FileMissing."""
+    return skill_body(files.read(skill_path(name)).decode(errors="replace"))
+
+
+def kept_skills(snapshot: Snapshot, plan: CompactionPlan | None, limit: int) -> str:
+    """The bodies that an open todo needs and that a compaction takes out of the conversation.
+
+    Args:
+        snapshot: The job's.
+        plan: What is shown from now on; None for all bodies that an open todo needs.
+        limit: Tokens that a request may have.
+    """
+    pending = {todo.id for todo in snapshot.state.phase.open_todos}
+    names = {
+        use.name: None
+        for use in snapshot.state.used_skills
+        if use.todo in pending and not (plan and _is_shown(plan, use.message))
+    }
+    return "\n\n".join(
+        f"# Skill {name} (skills/{name}/)\n\n"
+        + clip_text(
+            read_body(snapshot.files, name),
+            limit // SHARE // len(names),
+            f'read_file("{skill_path(name)}") shows all',
+        )
+        for name in names
+    )
+
+
+def _is_shown(plan: CompactionPlan, message: int) -> bool:
+    return message >= max(plan.cleared, plan.folded) or message in plan.spared

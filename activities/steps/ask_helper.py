@@ -1,0 +1,223 @@
+"""A helper: a conversation of its own that reads for the agent and gives one answer.
+
+One activity is one reply of the helper with the results of what it looked up. Its conversation is a
+tree that goes from one to the next by its id, and into the checkpoint with its answer. A helper can
+only read; what it fetches from the web stays with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from temporalio import activity
+
+from activities.checkpoints import Files, FilesError, PathRefused, Root
+from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
+from activities.guards.call_guards import CallGuards
+from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_ms
+from activities.job.conversation import ERROR_PREFIX, Conversation, tool_result
+from activities.job.snapshot import Snapshot
+from activities.model.client import ModelClient, ModelQuery
+from activities.model.endpoint import Connect
+from activities.model.prices import priced_usage
+from activities.model.prompt import conversation_body
+from activities.model.providers import cache_key
+from activities.model.stream import StreamedReply
+from activities.runtime.failures import typed_failures
+from activities.runtime.heartbeats import heartbeats, throttled_heartbeat
+from activities.steps.model_call import assistant_message, provider_data
+from activities.steps.tool_call import truncate_result
+from activities.text.tokens import count_tokens, encoding_name
+from activities.toolkit.agent_tools import agent_tools
+from activities.toolkit.context import ToolContext
+from activities.toolkit.errors import DependencyUnavailable, ToolError
+from activities.toolkit.registry import Tool
+from activities.tools.delegation import CONVERSATION, read_task, reads_for_others
+from protocol.helpers import MAX_HELPER_CALLS, HelperReply, HelperRequest
+from protocol.requests import Usage
+
+FILES = "files"
+SHARE = 0.75
+"""Of the tokens of a request at which the agent's own conversation would be compacted: what a
+helper's may grow to."""
+LAST = "This is your last reply: answer the task with what you know, in plain text."
+SILENT = "Answer the task in plain text, or read on with a tool."
+NO_ROOM = "Not read: there is no room left in this conversation. Answer with what you know."
+TOO_MANY = f"Not run: at most {MAX_HELPER_CALLS} calls of a reply are carried out."
+NEEDS_PERSON = "It needs a person's approval, which only the agent can get: leave it, and say so."
+
+
+class Helping:
+    """The `ask_helper` activity."""
+
+    def __init__(self, root: Root, connect: Connect) -> None:
+        self._root = root
+        self._asking = ModelClient(root, connect)
+
+    @activity.defn(name="ask_helper")
+    async def ask_helper(self, request: HelperRequest) -> HelperReply:
+        """One reply of a helper: look-ups and their results, or the answer."""
+        with typed_failures():
+            async with heartbeats():
+                if not await asyncio.to_thread(self._has_task, request):
+                    return HelperReply(usage=Usage(), done=True)
+                return await self._asking.request_reply(
+                    partial(self._question, request), partial(self._after, request)
+                )
+
+    def _has_task(self, request: HelperRequest) -> bool:
+        """Whether the call can be done at all; if not, the tool itself says what is wrong."""
+        snapshot = open_snapshot(self._root, request)
+        try:
+            read_task(snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"])
+        except ToolError:
+            return False
+        return True
+
+    def _question(self, request: HelperRequest) -> ModelQuery:
+        snapshot = open_snapshot(self._root, request)
+        conversation, _ = _open_conversation(snapshot, request)
+        tools, key = helper_tools(snapshot), cache_key(job_id(), f"helper {request.call}")
+        return ModelQuery(
+            snapshot.config.model_chain(snapshot.state.phase.kind),
+            lambda model: conversation_body(model, tools, conversation, key),
+        )
+
+    def _after(self, request: HelperRequest, streamed: StreamedReply) -> HelperReply:
+        snapshot = open_snapshot(self._root, request)
+        conversation, files = _open_conversation(snapshot, request)
+        number = request.number + 1
+        conversation = conversation.append_reply(
+            assistant_message(number, streamed), provider_data(number, streamed)
+        )
+        reply = HelperReply(usage=priced_usage(streamed, snapshot.config))
+        reply.usage.sent_calls = len(streamed.calls)
+        reply.done = request.last or (not streamed.calls and bool(streamed.text.strip()))
+        if not reply.done:
+            look_up = _LookUp(self._root, snapshot, conversation, files)
+            results = [look_up.run(*call) for call in streamed.calls[:MAX_HELPER_CALLS]]
+            reply.usage.tool_calls = len(results)
+            reply.usage.failed_calls = sum(text.startswith(ERROR_PREFIX) for text in results)
+            beyond = len(streamed.calls) - len(results)
+            reply.usage.refused_calls = beyond
+            results += [f"{ERROR_PREFIX}{TOO_MANY}"] * beyond
+            conversation = conversation.append(
+                *(tool_result(number, place, text) for place, text in enumerate(results)),
+                *([] if results else [{"role": "user", "content": SILENT}]),
+            )
+            files, reply.full = look_up.files, look_up.is_full
+        reply.context = _count_tokens(snapshot, conversation)
+        reply.tree = _store_tree(conversation, files)
+        return reply
+
+
+class _LookUp:
+    """The calls of one reply, as far as there is room for their results."""
+
+    def __init__(
+        self, root: Root, snapshot: Snapshot, conversation: Conversation, files: Files
+    ) -> None:
+        self._tools = {entry.name: entry for entry in helper_tools(snapshot)}
+        self._guards = CallGuards(root, snapshot)
+        self._snapshot = snapshot
+        kind, config = snapshot.state.phase.kind, snapshot.config
+        limit = config.context.compaction_limit(config.model_for(kind))
+        self._room = int(SHARE * limit) - _count_tokens(snapshot, conversation)
+        self._encoding = encoding_name(config.model_for(kind).name)
+        self._context = ToolContext(
+            files=files,
+            reads=Files.empty(files.store),
+            changes=snapshot.changes,
+            state=snapshot.state.deep_copy(),
+            config=config,
+            conversation=conversation,
+            history=snapshot.history,
+            root=root,
+            job=job_id(),
+            key=attempt_key(),
+            commit=snapshot.commit,
+            time_ms=scheduled_ms(),
+            heartbeat=throttled_heartbeat(),
+        )
+
+    @property
+    def files(self) -> Files:
+        """The workspace with what was fetched from the web."""
+        return self._context.files
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the results take up all the room there is."""
+        return self._room <= 0
+
+    def run(self, name: str, raw: str) -> str:
+        """The result of a call."""
+        if self.is_full:
+            return f"{ERROR_PREFIX}{NO_ROOM}"
+        try:
+            text = self._run(name, raw)
+        except (ToolError, FilesError, PathRefused, DependencyUnavailable) as problem:
+            text = f"{ERROR_PREFIX}{problem}"
+        text = truncate_result(text, self._snapshot.config.limits.result_characters)
+        tokens = count_tokens(text, self._encoding)
+        self._room -= tokens
+        return f"{ERROR_PREFIX}{NO_ROOM}" if self.is_full else text
+
+    def _run(self, name: str, raw: str) -> str:
+        if (entry := self._tools.get(name)) is None:
+            raise ToolError(f"There is no tool {name!r}. The tools are: {', '.join(self._tools)}.")
+        arguments = entry.load_arguments(raw)
+        entry.check_arguments(arguments)
+        allowed = self._guards.judge_call(name, arguments)
+        if allowed.asks:
+            raise ToolError(NEEDS_PERSON)
+        if allowed.guard:
+            raise ToolError(f"Refused by {allowed.guard}: {allowed.denied}")
+        return entry.run(self._context, allowed.arguments)
+
+
+def helper_tools(snapshot: Snapshot) -> list[Tool]:
+    """The agent's own tools of this phase that only read, and those of the web."""
+    state = snapshot.state
+    return [
+        entry
+        for entry in agent_tools(snapshot.config)
+        if reads_for_others(entry)
+        and state.phase.kind in entry.phases
+        and entry.name not in state.unused_tools
+    ]
+
+
+def _open_conversation(snapshot: Snapshot, request: HelperRequest) -> tuple[Conversation, Files]:
+    """The helper's conversation so far with what it is told next, and the files it sees."""
+    if request.tree:
+        tree = snapshot.checkpoints.files(request.tree)
+        conversation = Conversation(tree.subfolder(CONVERSATION))
+        files = Files(tree.store, tree.subfolder(FILES).id, limit=snapshot.files.limit)
+    else:
+        task = read_task(snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"])
+        conversation = Conversation(Files.empty(snapshot.checkpoints.store)).append(
+            {"role": "system", "content": snapshot.config.templates["helper"]},
+            {"role": "user", "content": task},
+        )
+        files = snapshot.files
+    if request.last:
+        conversation = conversation.append({"role": "user", "content": LAST})
+    return conversation, files
+
+
+def _store_tree(conversation: Conversation, files: Files) -> str:
+    """Hex id of the tree that holds both; it is in the store before the workflow knows of it."""
+    tree = Files.empty(files.store)
+    for name, part in ((CONVERSATION, conversation.files), (FILES, files)):
+        tree = tree.with_tree_entry((name,), TreeEntry(FOLDER, bytes.fromhex(part.id)))
+    tree.store.flush()
+    return tree.id
+
+
+def _count_tokens(snapshot: Snapshot, conversation: Conversation) -> int:
+    """Tokens of the helper's next request."""
+    encoding = encoding_name(snapshot.config.model_for(snapshot.state.phase.kind).name)
+    tools = sum(count_tokens(str(entry.schema), encoding) for entry in helper_tools(snapshot))
+    return tools + conversation.count_tokens(encoding)

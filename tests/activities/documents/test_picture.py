@@ -1,0 +1,102 @@
+"""Images and pages of PDFs, made small enough to be looked at."""
+
+from __future__ import annotations
+
+import random
+from io import BytesIO
+from typing import Any
+
+import pypdfium2
+import pytest
+from PIL import Image
+
+from activities.documents.bounded import draw_bounded
+from activities.documents.pages import DocumentError
+from activities.documents.picture import LONGEST, MOST_BYTES, MOST_PIXELS
+
+
+def encoded(kind: str, size: tuple[int, int], mode: str = "RGB", **options: Any) -> bytes:
+    out = BytesIO()
+    Image.new(mode, size, **options).save(out, kind)
+    return out.getvalue()
+
+
+def noise(size: tuple[int, int]) -> bytes:
+    out = BytesIO()
+    pixels = random.Random(7).randbytes(3 * size[0] * size[1])
+    Image.frombytes("RGB", size, pixels).save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF"])
+def test_a_small_image_is_shown_as_it_is(kind: str) -> None:
+    data = encoded(kind, (800, 600), "P" if kind == "GIF" else "RGB")
+    picture = draw_bounded("a", data, 1)
+    assert picture.data == data
+    assert (picture.mime, picture.width, picture.height) == (f"image/{kind.lower()}", 800, 600)
+    assert picture.about == f"{kind}, 800 x 600"
+    assert picture.tokens == 641
+
+
+@pytest.mark.parametrize(
+    ("data", "mime"),
+    [
+        (encoded("PNG", (2560, 1600)), "image/png"),
+        (encoded("PNG", (5000, 20)), "image/png"),
+        (encoded("PNG", (1, 4000), "LA"), "image/png"),
+        (encoded("WEBP", (3000, 3000), "RGBA"), "image/png"),
+        (noise((1500, 1400)), "image/jpeg"),
+    ],
+)
+def test_a_large_image_is_made_smaller(data: bytes, mime: str) -> None:
+    picture = draw_bounded("a", data, 1)
+    assert picture.mime == mime
+    assert max(picture.width, picture.height) <= LONGEST
+    assert picture.width * picture.height <= MOST_PIXELS
+    assert len(picture.data) <= MOST_BYTES
+    shown = Image.open(BytesIO(picture.data))
+    assert shown.size == (picture.width, picture.height)
+    # The same in every attempt.
+    assert draw_bounded("a", data, 1) == picture
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+def test_what_can_be_read_of_a_damaged_image_is_shown(kind: str) -> None:
+    data = noise((300, 300)) if kind == "PNG" else encoded(kind, (300, 300))
+    picture = draw_bounded("a", data[: len(data) // 2], 1)
+    assert picture.about == f"{kind}, 300 x 300, damaged"
+    assert Image.open(BytesIO(picture.data)).size == (300, 300)
+
+
+def test_what_is_transparent_is_white() -> None:
+    picture = draw_bounded("a", encoded("PNG", (3000, 1000), "RGBA"), 1)
+    assert Image.open(BytesIO(picture.data)).convert("RGB").getpixel((5, 5)) == (255, 255, 255)
+
+
+def test_a_page_of_a_pdf_is_drawn() -> None:
+    document, out = pypdfium2.PdfDocument.new(), BytesIO()
+    document.new_page(595, 842)
+    document.new_page(14_000, 14_000)
+    document.save(out)
+    first, second = (draw_bounded("a.pdf", out.getvalue(), page) for page in (1, 2))
+    assert first.about == "PDF, page 1 of 2"
+    assert (first.mime, first.width, first.height) == ("image/png", 920, 1303)
+    assert second.width * second.height <= MOST_PIXELS + LONGEST
+    with pytest.raises(DocumentError, match=r"a\.pdf: it has 2 pages, and no page 3"):
+        draw_bounded("a.pdf", out.getvalue(), 3)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "no PNG, JPEG, WebP, GIF or PDF"),
+        (b"<svg/>", "no PNG, JPEG, WebP, GIF or PDF"),
+        (encoded("BMP", (9, 9)), "no PNG, JPEG, WebP, GIF or PDF"),
+        (encoded("PNG", (900, 900))[:20], "the image cannot be read"),
+        (b"%PDF-1.4 and nothing more", "this page cannot be drawn"),
+        (encoded("PNG", (8000, 8000), "1"), "more than 50,000,000; scale it down"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_said(data: bytes, why: str) -> None:
+    with pytest.raises(DocumentError, match=why):
+        draw_bounded("a", data, 1)

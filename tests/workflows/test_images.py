@@ -1,0 +1,119 @@
+"""A job that looks at a page: a real browser, by way of a public MCP server, over both APIs."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+from io import BytesIO
+from typing import Any
+
+import pytest
+from PIL import Image
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from rehearsal import Request
+from rehearsal.request_view import RequestView
+from tests.activities.mcp.serving import FETCHED
+from tests.http_server import Handler, served
+from tests.provider.server import Provider, ProviderTransport
+from tests.provider.strict import Responses
+from tests.workflows.serving import serving
+from tests.workflows.short import DONE, Call, Short, close, job
+
+CHROMIUM = shutil.which("chromium")
+PAGE = b"<html><body style='margin:0;background:rgb(0,128,0)'><h1>Tea</h1></body></html>"
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not there: on Debian apt install it"),
+    pytest.mark.skipif(
+        not (FETCHED / "playwright-mcp").exists(), reason="npm has not fetched playwright-mcp"
+    ),
+]
+
+
+class Page(Handler):
+    def do_GET(self) -> None:
+        self.give(PAGE)
+
+
+def browser(folder: str) -> dict[str, Any]:
+    """The configuration of the server that drives it."""
+    options = ["--headless", "--isolated", "--executable-path", str(CHROMIUM)]
+    options += ["--output-dir", folder, *(["--no-sandbox"] if os.getuid() == 0 else [])]
+    return {"command": [str(FETCHED / "playwright-mcp"), *options], "start_seconds": 60}
+
+
+class Looking:
+    """Opens the page, takes a picture of it, looks at that, and says what colour it has."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.seen: list[tuple[int, int, int]] = []
+        self.answers: list[str] = []
+        self.short = Short({"Work": self.work, "Close": [close("output/colour.md")]})
+
+    def work(self, view: RequestView) -> list[Call]:
+        self.answers += [made.result for made in view.calls[-1:]]
+        if view.replies == 0:
+            return [("browser__browser_navigate", {"url": self.address})]
+        if view.replies == 1:
+            return [("browser__browser_take_screenshot", {"type": "png", "scale": "css"})]
+        if view.replies == 2:
+            found = re.search(r"received/\w+\.png", self.answers[-1])
+            path = found[0] if found else "none.png"
+            return [("view_image", {"path": path}), ("list_files", {"path": "received"})]
+        colour = f"{self.seen[-1]}" if self.seen else "none"
+        return [("write_file", {"path": "output/colour.md", "content": colour}), DONE]
+
+    def __call__(self, request: Request) -> Any:
+        return self.short(request)
+
+    def look(self, messages: list[dict[str, Any]]) -> None:
+        """Note the colour in the corner of each image of a request."""
+        for url in re.findall(r"data:image/png;base64,([\w+/=]+)", str(messages)):
+            image = Image.open(BytesIO(base64.b64decode(url))).convert("RGB")
+            pixel = image.getpixel((image.width - 1, image.height - 1))
+            assert isinstance(pixel, tuple)
+            self.seen.append((int(pixel[0]), int(pixel[1]), int(pixel[2])))
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_job_looks_at_a_page_of_a_real_browser(
+    temporal: Client, root: Root, tmp_path: Any, api: str
+) -> None:
+    with served(Page) as address:
+        looking = Looking(address)
+        responses = Responses(looking)
+
+        def chat(request: Request) -> Any:
+            looking.look(request["messages"])
+            return looking(request)
+
+        def sees(request: Request) -> Any:
+            looking.look(responses.requests[-1]["input"])
+            return looking(request)
+
+        responses.model = sees
+        model = ProviderTransport(Provider(responses)) if api == "responses" else chat
+        settings = {
+            "mcp": {"browser": browser(str(tmp_path))},
+            "limits.tools_offered": 100,
+            "model.vision": True,
+            "model.api": api,
+            "model.temperature": None,
+            "model.base_url": "http://model/v1",
+        }
+        async with serving(temporal, root, model) as jobs:
+            handle = await jobs.start(job(set=settings))
+            result = await jobs.result(handle)
+            assert result["status"] == "completed", looking.answers
+            colour = (jobs.folder(handle) / "output" / "colour.md").read_text()
+            history = await handle.fetch_history()
+            snapshot = jobs.snapshot(handle, result["checkpoint"])
+    assert colour == "(0, 128, 0)", looking.answers
+    # Neither the history nor any message of a checkpoint has the image itself.
+    assert "iVBOR" not in history.to_json()
+    assert not any(b"iVBOR" in message for message in snapshot.conversation.stored_messages())
+    assert not responses.refusals

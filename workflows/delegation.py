@@ -1,0 +1,78 @@
+"""Helpers that read for the agent: its calls of `delegate`, some of them side by side.
+
+They move in rounds, one reply of each. Between two rounds the job is between two steps: signals are
+handled, limits are kept, and it may continue as new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from protocol.helpers import DELEGATE, MOST_HELPERS, Helper, HelperReply
+from protocol.requests import Call
+from protocol.tools import ToolRoute
+from workflows import budget
+from workflows.activity_failures import StepFailed
+from workflows.tool_calls import ToolCalls
+
+OF_THE_HELPER = frozenset({"ContextTooLong", "ModelRefused"})
+"""Failures that end a helper and not the job's step."""
+
+
+class Delegation:
+    """Lets helpers read."""
+
+    def __init__(self, tool_calls: ToolCalls) -> None:
+        self._job = tool_calls.job
+        self._steps = tool_calls.steps
+        self._calls = tool_calls
+
+    async def delegate_call(self, call: Call, route: ToolRoute) -> None:
+        """Begin helpers, have each give a reply, or record the answer to the call at hand."""
+        job, helper = self._job, self._job.helper
+        if helper is None:
+            if not await self._calls.blocked_by_guards(call, route, []):
+                job.helpers = [Helper(call=place) for place in self._side_by_side(route)]
+        elif not helper.done:
+            await self._ask_helpers()
+        elif await self._calls.run_call(call, route, helper.failure or None):
+            job.helpers = [each for each in job.helpers if each is not helper]
+
+    def _side_by_side(self, route: ToolRoute) -> list[int]:
+        """Places of the calls of the reply that begin now."""
+        job = self._job
+        # Guards judge the call at hand alone, and before it costs anything.
+        most = 1 if route.guarded else MOST_HELPERS
+        last = job.next_call
+        while last + 1 < len(job.calls) and job.calls[last + 1].tool == DELEGATE:
+            last += 1
+        return list(range(job.next_call, last + 1))[:most]
+
+    async def _ask_helpers(self) -> None:
+        """One reply of each helper that has not answered, or of as many as the limits let."""
+        job = self._job
+        helpers = budget.helpers_with_room(job)
+        if not helpers:
+            self._calls.park_without_room(budget.helper_calls(job, 1))
+            return
+        replies = await asyncio.gather(
+            *(self._ask_helper(helper) for helper in helpers), return_exceptions=True
+        )
+        for helper, reply in zip(helpers, replies, strict=True):
+            if isinstance(reply, HelperReply):
+                job.add_usage(reply.usage)
+                helper.replies += 1
+                helper.tree, helper.context = reply.tree, reply.context
+                helper.full, helper.done = reply.full, reply.done
+            elif isinstance(reply, StepFailed) and reply.kind in OF_THE_HELPER:
+                helper.failure = f"The helper cannot do this: {reply.message}"
+                helper.done = True
+        for reply in replies:
+            if isinstance(reply, BaseException) and not (
+                isinstance(reply, StepFailed) and reply.kind in OF_THE_HELPER
+            ):
+                raise reply
+
+    async def _ask_helper(self, helper: Helper) -> HelperReply:
+        last = helper.full or helper.replies + 1 >= self._job.limits.helper_calls
+        return await self._steps.ask_helper(self._job, helper, last=last)
