@@ -43,8 +43,8 @@ def job_input(
     """The start input of jobs, checked as far as it can be without a worker.
 
     Raises:
-        Mistake: unknown agent, a setting that does not exist or cannot be used, a missing document,
-            nothing to do, more than a start takes.
+        UserError: unknown agent, a setting that does not exist or cannot be used, a missing
+            document, nothing to do, more than a start takes.
     """
     text = read_text(instructions)
     check_size({"instructions": text, "items": items, "documents": documents, "set": settings})
@@ -87,7 +87,7 @@ def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> Non
     """Refuse what no worker takes of settings for a fork of a job with this configuration.
 
     Raises:
-        Mistake: with what is wrong.
+        UserError: with what is wrong.
     """
     try:
         check_settings(amend_config(pinned, settings))
@@ -148,7 +148,7 @@ def parse_settings(settings: list[str]) -> dict[str, object]:
 
 
 def schema_setting(path: Path) -> list[str]:
-    """The setting that has a job's result fit the schema of a file. Raises Mistake."""
+    """The setting that has a job's result fit the schema of a file. Raises UserError."""
     try:
         text = path.expanduser().read_text(encoding="utf-8")
         schema = yaml.safe_load(text)
@@ -182,7 +182,7 @@ async def start_workflow(
     """Start the job, or the project.
 
     Raises:
-        Mistake: the id is in use, or was used before.
+        UserError: the id is in use, or was used before.
     """
 
     async def begin(reuse: WorkflowIDReusePolicy) -> None:

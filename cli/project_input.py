@@ -28,7 +28,7 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
         repository: What it begins from, in place of what the file says.
 
     Raises:
-        Mistake: no such file, not valid YAML, a wrong key or value, an agent that is unknown or
+        UserError: no such file, not valid YAML, a wrong key or value, an agent that is unknown or
             cannot work with what is set for it, a missing document, more than a start takes.
     """
     start, data = read_project(file)
@@ -50,7 +50,7 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
 
 
 def read_project(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
-    """A project's file, and the object that is in it. Raises Mistake."""
+    """A project's file, and the object that is in it. Raises UserError."""
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
         return read_object(ProjectStart, data, str(file)), data

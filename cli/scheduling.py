@@ -33,7 +33,7 @@ DIGITS = 5
 
 
 def parse_interval(text: str, option: str = "--schedule", also: str = f", or {OFF}") -> timedelta:
-    """How often, as a person says it. Raises Mistake, which names the option.
+    """How often, as a person says it. Raises UserError, which names the option.
 
     Args:
         also: What else the option takes.
@@ -114,7 +114,7 @@ async def start_recurring(name: str, kind: str, data: dict[str, Any], every: str
         When the first is due.
 
     Raises:
-        Mistake: no interval, or there is a schedule of this name.
+        UserError: no interval, or there is a schedule of this name.
     """
     interval = parse_interval(every, "--every", "")
     client = await connect_client()
@@ -183,7 +183,7 @@ async def change_recurring(name: str, change: Change) -> None:
     """Pause, resume, trigger or delete a schedule of jobs.
 
     Raises:
-        Mistake: there is none of this name.
+        UserError: there is none of this name.
     """
     client = await connect_client()
     handle = client.get_schedule_handle(name)

@@ -43,7 +43,7 @@ async def send_and_wait(
         handed the signal on to.
 
     Raises:
-        Mistake: no such job, a closed one, or the job refused the signal.
+        UserError: no such job, a closed one, or the job refused the signal.
     """
     before = await view_job(client, job_id)
     if before.closed:

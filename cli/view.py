@@ -72,7 +72,7 @@ def usage_line(status: Status) -> str:
 
     After the tokens, those that the endpoint read from and wrote to its cache, if there are any.
 
-    Empty where it is not known: a memo does not tell it.
+    Empty where it is not known: a memo does not have it.
     """
     counts = status.get("usage")
     if not counts:
@@ -287,7 +287,7 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
 
 
 def _resolved(notice: str, status: Status) -> bool:
-    """Whether a notice tells of a refusal that the agent has gone on from; `log` keeps it."""
+    """Whether a notice is about a refusal that the agent has moved past; `log` keeps it."""
     refusal = _REFUSAL.match(notice)
     goes_on = int(status.get("step") or 0) > int(refusal[1]) if refusal else False
     return goes_on and not status.get("waiting_for")

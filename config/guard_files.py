@@ -1,4 +1,4 @@
-"""Reads guard files. Every mistake is told with the file, the line, and what was expected."""
+"""Reads guard files. Every mistake is reported with the file, the line, and what was expected."""
 
 from __future__ import annotations
 

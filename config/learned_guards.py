@@ -128,7 +128,7 @@ class LearnedGuards:
         Args:
             agent: The agent's name.
             project: The project that the job works for, or nothing.
-            own: The agent's own guards; a learned one of the same name does not count.
+            agent_guards: The agent's own guards; a learned one of the same name does not count.
         """
         own_names = {guard.name for guard in agent_guards}
         learned: list[Guard] = []

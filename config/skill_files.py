@@ -19,7 +19,7 @@ class ParsedSkill(NamedTuple):
     """What a `SKILL.md` says."""
 
     skill: Skill | None
-    """None for a file that describes nothing: no model could tell when to use it."""
+    """None for a file that describes nothing: no model could know when to use it."""
     warnings: list[str]
 
 

@@ -87,7 +87,7 @@ def read_model(path: Path, kind: type[M]) -> M:
 
 
 _UNSAID = ("missing", "credential")
-"""Errors that are told without what was found."""
+"""Errors that are reported without the value."""
 
 
 def explain_error(error: ValidationError, kind: type[BaseModel]) -> str:

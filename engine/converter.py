@@ -124,7 +124,7 @@ def _error_reason(error: Exception) -> str:
 
 
 class RedactingFailureConverter(DefaultFailureConverter):
-    """Failures as activities tell them, without credentials, whatever library raised them."""
+    """Failures of activities, without credentials, whatever library raised them."""
 
     encrypted = False
 
@@ -133,7 +133,7 @@ class RedactingFailureConverter(DefaultFailureConverter):
     ) -> None:
         # Comes back here for each cause.
         super().to_failure(exception, payload_converter, failure)
-        # Workflows know only what activities told; and their sandbox could not load the patterns.
+        # Workflows know only results of activities; and their sandbox could not load the patterns.
         if activity.in_activity():
             # By name and late, like all activities (`engine.service`).
             redact = import_module("activities.redaction.secrets").redact

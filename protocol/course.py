@@ -14,7 +14,8 @@ from protocol.state import Data
 
 
 class PatternThresholds(Data):
-    """How often a pattern may come before the model is told, and before it goes no further."""
+    """How often a pattern may come before the model gets advice, and before the phase is
+    narrowed."""
 
     nudge: int = Field(ge=2, description="The model is told, and again at each multiple.")
     then: int = Field(ge=3, description="The phase goes back, or the job waits for a person.")
@@ -110,7 +111,7 @@ class Course(Data):
     replies_since_todo: int = 0
     """Model calls since the last completed todo."""
     unread_nudges: list[str] = Field(default_factory=list)
-    """Patterns that the model was told of since its last reply: it has not read that yet."""
+    """Patterns with advice since the last reply, which the model has not read yet."""
     narrowed_issue: str = ""
     """The pattern because of which only todo_rewind and todo_complete are accepted."""
     narrowed_step: int = 0

@@ -36,7 +36,7 @@ class GateFacts(Data):
     """The first entries only; `todos_count` says how many there are."""
     plan_phases: int = 0
     plan_unboxed: list[str] = Field(default_factory=list)
-    """Phases of the plan without a single box: nobody could tell whether they are done."""
+    """Phases of the plan without a single box: nobody could see whether they are done."""
     plan_unread: list[str] = Field(default_factory=list)
     """Headings that seem to be of phases and are not, with open boxes below them."""
     plan_open: int = 0

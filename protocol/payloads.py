@@ -247,12 +247,12 @@ class InvalidPayload(Invalid):
 
 
 def read_start(values: tuple[Any, ...]) -> JobStart:
-    """The start input of a job. Raises Refused, or Sealed."""
+    """The start input of a job. Raises InvalidPayload, or EncryptedPayloadError."""
     return read_input(JobStart, values, "job", '{"agent": "…", "instructions": "…"}')
 
 
 def read_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) -> D:
-    """What a workflow is started with. Raises Refused, or Sealed."""
+    """What a workflow is started with. Raises InvalidPayload, or EncryptedPayloadError."""
     check_decrypted(values)
     if len(values) != 1:
         raise InvalidPayload(
@@ -262,7 +262,7 @@ def read_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) 
 
 
 def check_decrypted(values: tuple[Any, ...]) -> None:
-    """Raises Sealed when a value is an encrypted payload that could not be decrypted here."""
+    """Raise EncryptedPayloadError if a value is encrypted and its key is not here."""
     for value in values:
         message = value.get(UNDECODABLE) if isinstance(value, dict) else None
         if isinstance(message, str) and message.startswith(f"{ENCRYPTED}: "):
@@ -270,7 +270,7 @@ def check_decrypted(values: tuple[Any, ...]) -> None:
 
 
 def read_signal(name: str, values: Any) -> SignalPayload:
-    """A signal's payload. Raises Refused."""
+    """A signal's payload. Raises InvalidPayload."""
     spec = SIGNALS.get(name)
     if spec is None:
         raise InvalidPayload(f"signal {name!r} is not known; the signals are {', '.join(SIGNALS)}")
@@ -284,7 +284,7 @@ def read_project_signal(name: str, values: Any) -> dict[str, Any]:
     """A project's signal: a job's, with the id of a child under `job` if it is for that one.
 
     Raises:
-        Refused: it cannot be used.
+        InvalidPayload: it cannot be used.
     """
     job: Any = None
     if values and isinstance(values[0], dict) and "job" in values[0]:
@@ -299,7 +299,7 @@ def read_project_signal(name: str, values: Any) -> dict[str, Any]:
 
 
 def read_object(kind: type[D], value: Any, what: str) -> D:
-    """Any object that somebody sent. Raises Refused."""
+    """Any object that somebody sent. Raises InvalidPayload."""
     if isinstance(value, dict) and list(value) == [UNDECODABLE]:
         raise InvalidPayload(f"{what}: {value[UNDECODABLE]}")
     if not isinstance(value, dict):

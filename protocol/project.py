@@ -34,7 +34,7 @@ PATCH = "changes.patch"
 STATE = "state"
 """That branch."""
 MAX_JOB_SUMMARIES = 300
-"""Jobs of a project that people are told of, the newest."""
+"""Jobs of a project that people can see, the newest."""
 MOST_WAITS = 50
 """Times in which a job waited for a person, the newest."""
 MOST_UNRESOLVED = 10
@@ -120,7 +120,7 @@ class Stage(Unit):
 
 
 class ChildReport(Data):
-    """What a child job tells of itself when its status or its phase changes."""
+    """The report of a child job when its status or its phase changes."""
 
     job: str = Field(max_length=1000)
     status: str = Field("running", max_length=40)

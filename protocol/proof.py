@@ -28,7 +28,7 @@ class CheckCommand(Data):
     seconds: int = Field(600, ge=1, le=3600)
     """Most seconds of one run."""
     report: str = Field("", max_length=300, pattern=r"^(?:[\w-][\w.-]*/)*(?:[\w-][\w.-]*)?$")
-    """Path of a JUnit XML file that it writes; pytest is told to write one without this."""
+    """Path of a JUnit XML file that it writes; pytest gets an option to write one without this."""
 
 
 def in_repository(command: str, folder: str) -> str:

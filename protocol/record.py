@@ -58,7 +58,7 @@ class WaitTimer(Data):
 
     @property
     def seconds(self) -> int:
-        """How long it is, as the model is told."""
+        """Its length, as the model sees it."""
         return round(self.ends - self.started)
 
 
@@ -262,15 +262,15 @@ class JobRecord(Data):
     end_tried_step: int = 0
     """The step after which a phase that has handed over was last held against its gate."""
     correction: str | None = None
-    """What the model is told with its next turn of its last reply."""
+    """Correction of the last reply, for the next turn."""
     advice: str = ""
-    """What stuck detection has it told beside that; empty once a todo is completed."""
+    """Advice of stuck detection beside that; empty once a todo is completed."""
     person_edits: str = ""
     """What a person changed in a pause, until the model has read it."""
     course: Course = Field(default_factory=Course)
     """What stuck detection remembers of the running phase."""
     nudges: int = 0
-    """How often the model was told that it goes in circles."""
+    """How often the model got advice that it goes in circles."""
     timer: WaitTimer | None = None
     """Of the next call, when that is a `wait` that has begun, or works on a server's task."""
     pending: Pending | None = None
@@ -345,13 +345,13 @@ class JobRecord(Data):
 
     @property
     def next_correction(self) -> str | None:
-        """All that the model is told with its next turn: before a rewind, the one thing."""
+        """Everything for the next turn; before a rewind, the advice alone."""
         if self.course.narrowed_issue and self.advice:
             return self.advice
         return " ".join(filter(None, [self.correction, self.advice])) or None
 
     def add_correction(self, text: str) -> None:
-        """Add to what the model is told with its next turn."""
+        """Add to the correction for the next turn."""
         self.correction = f"{self.correction} {text}" if self.correction else text
 
     def add_usage(self, usage: Usage) -> None:

@@ -14,7 +14,7 @@ from protocol.state import Data, JobState, Remark, ScopeItem
 
 ReplyVerdict = Literal["", "asks", "claims", "reports"]
 """What a reply without a tool call amounts to: it asks a person something, says in words that work
-is complete, or only tells. Empty for a reply with calls."""
+is complete, or only reports. Empty for a reply with calls."""
 
 
 LOST_WORKERS = 8
@@ -54,8 +54,8 @@ class Usage(Data):
         if self.sent_calls == self.tool_calls and not self.failed_calls:
             return ""
         counts = (self.sent_calls, "sent"), (self.refused_calls, "refused")
-        told = [*counts, (self.failed_calls, "failed")]
-        return ", ".join(f"{count:,} {word}" for count, word in told if count)
+        parts = [*counts, (self.failed_calls, "failed")]
+        return ", ".join(f"{count:,} {word}" for count, word in parts if count)
 
     def add(self, other: Usage) -> None:
         for name in Usage.model_fields:
@@ -108,14 +108,14 @@ class ModelRequest(JobPosition):
     correction: str | None = None
     """What was wrong with the reply before; shown to the model once, never kept."""
     must_call: bool = False
-    """Whether the endpoint is told that the reply has to call a tool."""
+    """Whether the request requires the reply to call a tool."""
     compaction_exhausted: bool = False
     """Whether the conversation was compacted as often as it is on an endpoint's word."""
 
 
 MAX_PATH = 120
 MAX_CALLS = 32
-"""Of a reply; those beyond are dropped, and the model is told."""
+"""Of a reply; those beyond are dropped, which the next turn says."""
 
 
 class Call(Data):
@@ -216,7 +216,7 @@ class ToolRequest(JobPosition):
     pending: Pending | None = None
     """The call is under way: how far it was."""
     gives_up: bool = False
-    """Nobody wants the task any more: its server is told."""
+    """Nobody wants the task any more: its server is informed."""
     helper: str = ""
     """For `delegate`: hex id of the tree of the helper that has answered."""
 

@@ -38,7 +38,8 @@ class PrepareRequest(Data):
     publish: Publish | None = None
     project: ProjectLink | None = None
     chain: str = ""
-    """First run id of the workflow: tells a retry or a reset from another job of the same id."""
+    """First run id of the workflow: distinguishes a retry or a reset from another job of the same
+    id."""
 
 
 class ReviewLimits(Data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.state import Data, PhaseKind
 
 READ_LINES = 500
-"""Lines that `read_file` shows when it is not told how many."""
+"""Lines that `read_file` shows by default."""
 
 
 class ToolRoute(Data):

@@ -1,1 +1,1 @@
-"""Deterministic code only: when things happen. What happens is in `activities`."""
+"""Deterministic workflow code: decides when things happen. `activities` does them."""

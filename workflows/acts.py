@@ -1,4 +1,4 @@
-"""What people did to a job, told in the words of its signals: pure functions."""
+"""What people did to a job, in the words of its signals: pure functions."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def acts_in_phase(job: JobRecord) -> list[str]:
     """Lines on what people did in the running phase that shows in its work.
 
     They go into a file of a checkpoint, and so to the model: without times, and without what leaves
-    the work as it was, such as a pause or a limit. What was told to the agent and why a phase was
-    taken back is on its page already.
+    the work as it was, such as a pause or a limit. What people said to the agent and why a phase
+    was taken back is on its page already.
     """
     number = job.state.phase.number
     return [

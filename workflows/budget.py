@@ -24,7 +24,7 @@ SUMMARY_TOKENS = 20_000
 JUDGE_TOKENS = 30_000
 """The most that a judge is sent, about."""
 LOW = 0.2
-"""Share of a limit below which the model is told what is left."""
+"""Share of a limit below which the model learns what is left."""
 REVIEW_TOKENS = 40_000
 """The most that a review begins with, about."""
 HELPER_TOKENS = 10_000

@@ -1,4 +1,4 @@
-"""How a job or project ends when it is cancelled, by a signal or through Temporal."""
+"""Cancelling a job or project, by a signal or through Temporal."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Cancellation:
 
     reason: str
     by_signal: bool
-    """Whether the server still has to be asked: it knows only of its own cancellations."""
+    """True if the server has not been asked to cancel yet: it only knows its own cancellations."""
 
 
 def read_cancellation(error: BaseException) -> Cancellation:
-    """The cancellation that an exception stands for. Raises the exception if it is none."""
+    """Return the cancellation that an exception represents; re-raise any other exception."""
     if isinstance(error, CancelRequested):
         return Cancellation(str(error), by_signal=True)
     if is_cancelled_exception(error):
@@ -51,17 +51,17 @@ async def finish_cancellation(
     close: Callable[[], Awaitable[None]],
     publish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Write the result of what was cancelled, and wait until the server knows of it as well.
+    """Write the result of a cancelled job or project, and wait for the server to know of it.
 
-    After a signal closing itself asks the server, as its last act. Where closing fails a person is
-    waited for: any signal tries again, and Temporal's own cancellation ends it without a result.
+    After a signal, `close` asks the server to cancel as its last act. If closing fails, wait for a
+    person: any signal retries, and a cancellation through Temporal ends the run without a result.
 
     Args:
-        record: The job's or project's, which shows as waiting while closing fails.
-        inbox: Its signals.
-        cancellation: Why it ends.
+        record: Shows as waiting while closing fails.
+        inbox: Signals of the job or project.
+        cancellation: The reason for the end.
         close: Writes the result.
-        publish: Shows how it stands.
+        publish: Publishes the current status.
     """
     while True:
         inbox.signals.clear()
@@ -87,7 +87,7 @@ async def finish_cancellation(
 
 
 async def run_shielded(step: Coroutine[Any, Any, T]) -> T:
-    """Carry a step out although a cancellation may arrive before it ends."""
+    """Run a step to its end even if a cancellation arrives meanwhile."""
     task = asyncio.create_task(step)
     with suppress(asyncio.CancelledError):
         await asyncio.shield(task)

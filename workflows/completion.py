@@ -1,4 +1,4 @@
-"""The end of a job: `job_complete`, its gate, and the review that may stand before it."""
+"""The end of a job: `job_complete`, its gate, its guards and an optional review."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNDECIDED = (
 
 
 class Completion:
-    """Lets a job end that may."""
+    """Handles `job_complete` and the review before a job ends."""
 
     def __init__(self, tool_calls: ToolCalls) -> None:
         self._job = tool_calls.job
@@ -52,7 +52,7 @@ class Completion:
         return ["job_complete", "subagent_end"] if self._job.project else ["job_complete"]
 
     async def continue_review(self, review: Review) -> None:
-        """Ask the reviewer for a reply, or act on its verdict."""
+        """Ask the reviewer for its next reply, or act on its verdict."""
         job, limits = self._job, self._job.limits.review
         call = job.calls[job.next_call]
         route = job.route(call.tool)
@@ -76,7 +76,7 @@ class Completion:
             await reflect_on_failure(job, self._steps, self._inbox.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
-        # Refused too often the job waits for a person, who has to see what for.
+        # After too many refusals the job waits for a person, who has to see the reasons.
         self._inbox.notice(f"step {self._job.step}: job_complete was refused. {why}")
         await self._calls.refuse_call(call, route, gate, why)
 
@@ -93,7 +93,7 @@ class Completion:
             job.review.findings = UNDECIDED.format(calls=number)
 
     async def _has_stored_traces(self) -> bool:
-        """Whether the store has all that was noted; if not, the job waits for it."""
+        """Store pending traces and return whether all are stored; if not, the job waits for it."""
         stored = await store_pending_traces(self._job, self._steps, self._inbox.notice)
         if not stored:
             self._job.waiting = activity_failures.STORE

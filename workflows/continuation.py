@@ -1,4 +1,4 @@
-"""Continue-as-new: what one run of a job or project hands over to the next, and when."""
+"""Continue-as-new: the state that one run passes to the next, and when."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from workflows.inbox import Inbox
 Record = TypeVar("Record", JobRecord, ProjectRecord)
 
 MAX_HISTORY_BYTES = 10 << 20
-"""The server ends a run at five times that, which some dozens of the largest signals fill long
-before there are many events."""
+"""A fifth of the server's limit. A few dozen signals of maximum size exceed that limit long before
+a history has many events."""
 
 
 class Continuation:
-    """The chain of runs that make up one job or project."""
+    """The chain of runs of one job or project."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
         self.started_at = ""
-        """When the first run began, which the server forgets before the last one is closed."""
+        """Start of the first run (ISO 8601); the server may forget that run before the last one
+        closes."""
 
     def restore_record(self, kind: type[Record], start: tuple[Any, ...]) -> Record | None:
-        """The record that the run before this one handed over; None in the first run."""
+        """Return the record of the previous run and restore its inbox; None in the first run."""
         if not workflow.info().continued_run_id:
             self.started_at = workflow.info().workflow_start_time.isoformat(timespec="seconds")
             return None
@@ -39,10 +40,11 @@ class Continuation:
         return record
 
     def is_due(self, record: JobRecord | ProjectRecord, events: int) -> bool:
-        """Whether this run has so many events, or so many bytes, that a new one is due.
+        """Return whether the run has enough events or bytes of history to continue as new.
 
-        Not while the record fits into no payload, which would fail the workflow task for ever. It
-        fits once its signals are handled and its notes are in the store; until then the run grows.
+        False while the record exceeds the size of a payload, which would fail the workflow task
+        forever. The record shrinks once its signals are handled and its traces stored; until then
+        the run grows.
         """
         info = workflow.info()
         record.inbox = self._inbox.signals
@@ -53,7 +55,7 @@ class Continuation:
         return is_long and record.fits
 
     def begin_run(self, record: JobRecord | ProjectRecord) -> None:
-        """Begin a new run with the same state. Does not return."""
+        """Continue as new with the same state. Does not return."""
         record.inbox, record.notices = self._inbox.signals, self._inbox.notices
         record.started_at = self.started_at
         workflow.continue_as_new(args=[record.model_dump(mode="json", exclude_defaults=True)])

@@ -104,7 +104,7 @@ def _novelty_key(call: Call, reply: ToolReply) -> str:
 
 def window_size(figures: StuckThresholds) -> int:
     """How many calls the longest pattern needs, and a reply more: a count must be able to rise when
-    the model has read that it was told.
+    the model has read the advice.
     """
     longest = max(
         LONGEST_CYCLE * figures.cycle.then,

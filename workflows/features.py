@@ -64,7 +64,7 @@ MOST_PROOFS = 8
 MOST_LINE = 200
 """Characters of what is said of another feature."""
 MOST_LINES = 40
-"""Features that a coder is told of, the newest."""
+"""Features that a coder hears of, the newest."""
 
 
 def next_moves(project: ProjectRecord) -> list[Move]:
@@ -240,7 +240,7 @@ def _assign_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
         "coder",
         _task_text(CODE, project, feature),
         commit=feature.commit,
-        # A fork has been told that already.
+        # A fork has that in its conversation already.
         results=[] if feature.job else _earlier_features(project),
         findings=feature.reasons,
         written_tests=feature.written_tests,
@@ -279,7 +279,7 @@ def _assign_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
         "tester",
         _task_text(TEST, project, feature),
         commit=feature.commit,
-        # What its coder said, who is told to say what the tester should know.
+        # What its coder said, whose instructions are to say what the tester should know.
         results=[
             *([feature.coder_report] if feature.coder_report else []),
             *(RUN.format(run=run.line) for run in feature.evidence),

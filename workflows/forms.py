@@ -36,5 +36,5 @@ FORM_FIELDS = (
     *("wave", "planning_attempts", "planned", "finished", "findings"),
 )
 """Fields of the record that `settle_job` and `mark_merged` may change: the other ones can
-meanwhile, by what children tell and people send."""
+meanwhile, by reports of children and signals of people."""
 FORMS: dict[FormName, ProjectForm] = {"features": features, "groups": groups, "pipeline": pipeline}

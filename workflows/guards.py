@@ -55,20 +55,20 @@ def apply_guard_outcome(
     return lines
 
 
-def count_undecided(job: JobRecord, told: GuardOutcome, tool: str, why: str) -> WaitState | None:
+def count_undecided(job: JobRecord, outcome: GuardOutcome, tool: str, why: str) -> WaitState | None:
     """Count refusals in a row by who failed itself; how the job waits once they are too many.
 
     The first go to the model, whose work may be why a check does not end.
     """
     others = {name: count for name, count in job.undecided.items() if name != tool}
-    if not (told.guard and told.undecided):
+    if not (outcome.guard and outcome.undecided):
         job.undecided = others
         return None
     count = job.undecided.get(tool, 0) + 1
     job.undecided = {**others, tool: count}
     if count < MOST_UNDECIDED:
         return None
-    return activity_failures.without_verdict(told.guard, tool, why, count)
+    return activity_failures.without_verdict(outcome.guard, tool, why, count)
 
 
 def note_trials(job: JobRecord, trials: Sequence[str], what: str, path: str | None = None) -> None:

@@ -18,11 +18,11 @@ MAX_BYTES = 500_000
 
 
 PayloadReader = Callable[[str, tuple[Any, ...]], dict[str, Any]]
-"""Checks a signal's payload; raises Refused."""
+"""Checks a signal's payload; raises InvalidPayload."""
 
 
 def read_payload(signal: str, values: tuple[Any, ...]) -> dict[str, Any]:
-    """The payload of a job's signal as it was sent. Raises Refused."""
+    """The payload of a job's signal as it was sent. Raises InvalidPayload."""
     return read_signal(signal, values).model_dump(exclude_unset=True)
 
 

@@ -118,7 +118,7 @@ def work_problems(ended: EndedJob, work: ChildWork | None) -> list[str]:
 
 
 def remaining_findings(ended: EndedJob, why: list[str], before: list[str]) -> list[str]:
-    """What the next job is told: one that did not get to its end mended nothing found before."""
+    """Findings for the next attempt; earlier ones stay if this job did not complete."""
     return why if ended.status == "completed" else [*why, *before]
 
 
@@ -226,7 +226,7 @@ def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> s
 
 
 def conflict_findings(conflicts: Sequence[str]) -> list[str]:
-    """What whoever has to mend a merge conflict is told."""
+    """Findings for the job that has to mend a merge conflict."""
     return [
         "The work collides with what others have had accepted meanwhile. A text has both versions, "
         "marked with <<<<<<< and >>>>>>>; of all else it says here which version is where: "

@@ -1,7 +1,7 @@
-"""What people are called for, each once: pure functions of the record, which remembers it.
+"""Notifications to people, each sent once: pure functions of the record, which remembers them.
 
-Names, words and figures alone; what people or models wrote goes into `content`, which is dropped
-unless the configuration wants it sent.
+A notification has names, fixed words and numbers only. Text by people or models goes into
+`content`, which is dropped unless the configuration asks for it.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from workflows import budget, project_status, shares
 from workflows.activity_failures import shell_quoted
 
 NOT_CALLED_FOR = ("paused",)
-"""A person did that."""
+"""A person paused it, so nobody needs to be notified."""
 
 
 def due_of_job(job: JobRecord, job_id: str, chain: str) -> list[Notification]:
-    """What people are to be called for now, noted as done.
+    """Return the notifications that are due, and record them in the job as sent.
 
     Args:
-        job: As it stands.
-        job_id: Its id.
+        job: The current record.
+        job_id: Workflow id of the job.
         chain: Run id of its first run.
     """
     if (book := job.notifying) is None:
         return []
     draft = _Draft(book, job_id, job.agent, job.status, f"{chain[:8]}.{job.commit[:8]}")
-    made = [
+    notifications = [
         *_of_waiting(draft, job.waiting, job_id, title=job.title),
         *_of_limits(draft, budget.nearly_used(job), parked=_waits_for(job.waiting, "budget")),
     ]
@@ -43,35 +43,35 @@ def due_of_job(job: JobRecord, job_id: str, chain: str) -> list[Notification]:
         if result.unresolved:
             text += f", {len(result.unresolved)} unresolved"
         content = f"{job.title}\n{result.summary}"
-        made.append(_end(draft, job_id, result.status, text, content))
-    return made
+        notifications.append(_end(draft, job_id, result.status, text, content))
+    return notifications
 
 
 def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
-    """The same for a project, which calls people for its jobs as well."""
+    """Like `due_of_job`, for a project and its running jobs."""
     if (book := project.notifying) is None:
         return []
     mark = f"{chain[:8]}.{project.state[:8]}"
     agent, word = f"project ({project.start.form})", project_status.status_word(project)
     draft = _Draft(book, project.id, agent, word, mark)
-    made = _of_waiting(draft, project.waiting, project.id, title=project.title)
+    notifications = _of_waiting(draft, project.waiting, project.id, title=project.title)
     # While the project itself waits it is that which a person sees to.
     for run in project.running.values() if project.waiting is None else ():
         stands = None
         if run.last_report.waiting and run.person_wait:
             stands = project_status.waiting_of(project, run)
         since = str(run.person_wait.since) if run.person_wait else ""
-        made += _of_waiting(draft, stands, run.job, title=project.title, since=since)
+        notifications += _of_waiting(draft, stands, run.job, title=project.title, since=since)
     book.waits = {
         job: mark for job, mark in book.waits.items() if job in {project.id, *project.running}
     }
     parked = _waits_for(project.waiting, "budget")
-    made += _of_limits(draft, shares.nearly_used(project), parked=parked)
+    notifications += _of_limits(draft, shares.nearly_used(project), parked=parked)
     blocked = [unit for unit in project.units if unit.status == "blocked"]
     kind = FORM_SPECS[project.start.form].unit
     for unit in blocked:
         if unit.id not in book.blocked:
-            made.append(
+            notifications.append(
                 draft.make(
                     "blocked",
                     reason=unit.id,
@@ -87,12 +87,12 @@ def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
         book.ended = True
         text = f"{project.id} has ended: {project_status.progress_line(project)}"
         content = f"{project.title}\n{project.result.summary}"
-        made.append(_end(draft, project.id, project.result.status, text, content))
-    return made
+        notifications.append(_end(draft, project.id, project.result.status, text, content))
+    return notifications
 
 
 class _Draft:
-    """What all notifications of one record have in common."""
+    """Fields that all notifications of one record share."""
 
     def __init__(self, book: Notifying, owner: str, agent: str, status: str, mark: str) -> None:
         self.book, self.owner, self.agent = book, owner, agent
@@ -118,7 +118,7 @@ class _Draft:
 def _of_waiting(
     draft: _Draft, waiting: WaitState | None, job: str, *, title: str, since: str = ""
 ) -> list[Notification]:
-    """For a wait that nobody was called for yet."""
+    """Return a notification for a wait that has not been reported yet."""
     book = draft.book
     if waiting is None:
         book.waits.pop(job, None)
@@ -131,7 +131,7 @@ def _of_waiting(
     book.waits = {**book.waits, job: mark}
     book.asked = question or book.asked
     command = command_of(waiting, job)
-    goes_on = " It goes on trying by itself." if waiting.trying else ""
+    retrying = " It goes on trying by itself." if waiting.trying else ""
     figures = f" {waiting.message}" if waiting.reason == "budget" else ""
     about = "\n".join(f"{name}: {value}" for name, value in waiting.about.items())
     return [
@@ -140,7 +140,7 @@ def _of_waiting(
             job=job,
             status="waiting",
             reason=waiting.reason,
-            text=f"{job} waits for a person: {waiting.reason}.{figures}{goes_on} Type: {command}",
+            text=f"{job} waits for a person: {waiting.reason}.{figures}{retrying} Type: {command}",
             remedy=waiting.remedy,
             command=command,
             content=f"{title}\n{waiting.message}\n{about}".strip(),
@@ -149,10 +149,10 @@ def _of_waiting(
 
 
 def _of_limits(draft: _Draft, used: list[budget.Used], *, parked: bool) -> Iterator[Notification]:
-    """For limits of which so much is used since people were last called."""
+    """Yield a notification for each limit that has become nearly used up."""
     before, draft.book.limits = draft.book.limits, [each.name for each in used]
     for each in used:
-        # Of one that is reached, the call for the wait says it.
+        # Once parked, the notification for the wait names the limit.
         if each.name in before or parked:
             continue
         command = f"starter.py limit {shell_quoted(draft.owner)} {each.name}={each.raised}"
@@ -173,8 +173,8 @@ def _end(draft: _Draft, job: str, status: str, text: str, content: str) -> Notif
 
 
 def command_of(waiting: WaitState, job: str) -> str:
-    """What a person types who wants the job to go on."""
-    # In code marks; one that lacks a value is shown with an ellipsis.
+    """Return the command that lets the job continue."""
+    # Commands in a remedy are in backticks; an ellipsis marks a missing value.
     for piece in waiting.remedy.split("`")[1::2]:
         if piece.startswith("starter.py ") and "…" not in piece:
             return piece.replace(" JOB", f" {shell_quoted(job)}")

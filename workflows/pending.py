@@ -1,7 +1,7 @@
-"""Calls that their server has not finished: pure functions of the job's record.
+"""Calls that their MCP server has not finished: pure functions of the job's record.
 
-Such a call stays the one at hand. Its server asks something, which a person answers like a question
-of the agent; or it works on a task, for which a durable timer runs until it is asked again.
+The job stays at such a call. Either its server asks a question, which a person answers like one of
+the agent's; or it runs a task, and a durable timer runs until the next poll.
 """
 
 from __future__ import annotations
@@ -11,50 +11,50 @@ from protocol.requests import Pending
 from workflows import questions
 
 
-def take_reply(job: JobRecord, told: Pending, now: float) -> None:
-    """Note how far the call is now."""
+def take_reply(job: JobRecord, latest: Pending, now: float) -> None:
+    """Record the progress of the call at hand."""
     before, question = job.pending, job.clarification.pending
-    job.pending = told
-    job.timer = None if told.question else WaitTimer(started=now, ends=now + told.seconds)
+    job.pending = latest
+    job.timer = None if latest.question else WaitTimer(started=now, ends=now + latest.seconds)
     if question is None:
         return
-    if before and told.question and told.turn == before.turn:
-        # One more of its turn, or one that was not answered yet: for the rest of its time.
-        question.id = f"{questions.question_id(job)}-{job.clarification.used}.{len(told.answers)}"
-        question.question, question.default = told.question, told.default
+    if before and latest.question and latest.turn == before.turn:
+        # Another question of the same turn, or an unanswered one: the deadline stays.
+        question.id = f"{questions.question_id(job)}-{job.clarification.used}.{len(latest.answers)}"
+        question.question, question.default = latest.question, latest.default
         question.answer = None if now < question.until else ""
     else:
         _resolve(job)
 
 
 def settle(job: JobRecord) -> None:
-    """The call at hand is recorded."""
+    """Clear the pending state once the call at hand is recorded."""
     if job.pending:
         job.pending = job.timer = None
         _resolve(job)
 
 
 def waits_for_answer(job: JobRecord, job_id: str, now: float) -> WaitState | None:
-    """How the job waits for a person to answer the server; None once there is something to say.
+    """Return the wait for a person's answer to the server; None when the call can continue.
 
-    Where no question can be put to people any more, the server hears at once that nobody answers.
+    When the job may ask no more questions, the server gets an empty answer at once.
     """
-    told, asked = job.pending, job.clarification
-    if told is None or not told.question:
+    pending, clarification = job.pending, job.clarification
+    if pending is None or not pending.question:
         return None
-    if asked.pending is None and asked.used < job.limits.clarifications:
-        asked.used += 1
-        asked.pending = Question(
-            id=f"{questions.question_id(job)}-{asked.used}",
-            question=told.question,
-            default=told.default,
+    if clarification.pending is None and clarification.used < job.limits.clarifications:
+        clarification.used += 1
+        clarification.pending = Question(
+            id=f"{questions.question_id(job)}-{clarification.used}",
+            question=pending.question,
+            default=pending.default,
             until=int(now + job.limits.clarification_hours * 3600 + 0.5),
-            server=told.server,
+            server=pending.server,
         )
-    question = asked.pending
+    question = clarification.pending
     if question and question.answer is None:
         return questions.waiting_for_answer(question, job_id)
-    job.pending = told.model_copy(update={"answer": question.answer if question else ""})
+    job.pending = pending.model_copy(update={"answer": question.answer if question else ""})
     return None
 
 

@@ -1,4 +1,4 @@
-"""The judge: a model that may keep a phase from ending whose gate has passed."""
+"""The judge: a model that may refuse the end of a phase whose gate has passed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WHAT = "the end of the phase"
 
 
 class PhaseJudge:
-    """Asks the judge where one is configured."""
+    """Asks the judge, if one is configured."""
 
     def __init__(self, tool_calls: ToolCalls) -> None:
         self._job = tool_calls.job
@@ -22,9 +22,9 @@ class PhaseJudge:
         self._notice = tool_calls.notice
 
     async def keeps_open(self, call: Call, route: ToolRoute) -> bool:
-        """Whether the judge keeps the phase from ending, or the limits the judge from judging.
+        """Return whether the phase stays open: the judge refused, or the budget allows no judging.
 
-        It is asked once: while the checkpoint is the same, its verdict stands.
+        The judge is asked once per checkpoint.
         """
         job, limits = self._job, self._job.limits.judge
         if limits is None or job.state.phase.kind not in limits.phases:

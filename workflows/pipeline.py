@@ -1,4 +1,4 @@
-"""The pipeline: agents in sequence, each from what the one before handed over. Pure functions."""
+"""The pipeline: agents in sequence, each continuing the previous one's work. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workflows.moves import (
 
 
 def pipeline_stages(start: ProjectStart) -> list[Stage]:
-    """The units of a pipeline."""
+    """Return the units of a pipeline, one per stage."""
     return [
         Stage(
             id=id_,
@@ -33,7 +33,7 @@ def pipeline_stages(start: ProjectStart) -> list[Stage]:
 
 
 def next_moves(project: ProjectRecord) -> list[Move]:
-    """What the state asks for."""
+    """Return the next moves for the current state."""
     if project.running:
         return [WaitForJobs()]
     stage = next((stage for stage in project.stages if stage.status != "completed"), None)
@@ -45,7 +45,7 @@ def next_moves(project: ProjectRecord) -> list[Move]:
 
 
 def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
-    """Mark what a job is begun for."""
+    """Mark the stage of a new job as in progress and count the attempt."""
     stage = _find_stage(project, move.unit)
     stage.status = "in_progress"
     stage.attempts += 1
@@ -54,7 +54,7 @@ def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
 def settle_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
-    """Take in what came of a job; the commit that is to be merged, or nothing."""
+    """Record the outcome of a job. Return the commit to merge, or an empty string."""
     stage = _find_stage(project, run.unit)
     remember_fork_point(stage, ended)
     if work:
@@ -66,7 +66,7 @@ def settle_job(
 
 
 def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
-    """Take in what came of merging it."""
+    """Record the outcome of merging the job's work."""
     stage = _find_stage(project, run.unit)
     if conflicts:
         stage.commit = commit
@@ -76,10 +76,10 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
 
 
 def _retry_or_block(project: ProjectRecord, stage: Stage, why: list[str]) -> None:
-    """Once more, or no further."""
+    """Return the stage to `pending`, or block it if no attempt is left."""
     start = project.start.stages[stage.number]
     stage.reasons = why
-    # What it was before: whoever begins it next finds it as this one did.
+    # The next attempt expects a pending stage.
     stage.status = "pending"
     if start.on_failure == "block" or stage.attempts >= project.start.attempts:
         block_unit(stage, why)
@@ -97,7 +97,7 @@ def _assign_stage(project: ProjectRecord, stage: Stage) -> AssignJob:
         start.task or "Do your part of the project, as its instructions ask.",
         agent=start.agent,
         commit=stage.commit,
-        # A fork has been told already what those before it said.
+        # A fork's conversation already has the results of earlier stages.
         results=[] if stage.job else project.results[-3:],
         findings=stage.reasons,
         again=stage,

@@ -315,7 +315,7 @@ class Project(SignalReceiver):
         work: ChildWork | None,
         why: list[str],
     ) -> None:
-        """Settle what a job used, and tell people what came of it."""
+        """Settle what a job used, and record for people how it ended."""
         project.usage.add(ended.usage)
         note_wait(project, run, None)
         del project.running[run.job]

@@ -1,4 +1,4 @@
-"""The child jobs of a project: begun, watched until their deadline, cancelled."""
+"""The child jobs of a project: starting, watching until their deadline, cancelling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workflows.project_steps import Child, ProjectSteps, child_outcome
 
 
 class ProjectChildren:
-    """The jobs of a project that are at work in this run of it."""
+    """The jobs that this run of a project has started."""
 
     def __init__(self, project: ProjectRecord, steps: ProjectSteps) -> None:
         self._project = project
@@ -25,11 +25,11 @@ class ProjectChildren:
         """Whether a child has reported or ended since the project last looked."""
 
     async def begin(self, move: AssignJob, part: dict[str, float]) -> bool:
-        """Begin a job, and watch it; whether it has begun. If not it counts as failed.
+        """Start a job and watch it. Return whether it started; if not, it counts as failed.
 
         Args:
-            move: Which job.
-            part: Its share of the project's limits.
+            move: The job to start.
+            part: Its share of the project's limits, by key.
         """
         project = self._project
         run = RunningJob(
@@ -52,12 +52,12 @@ class ProjectChildren:
         return True
 
     def forget(self, job: str) -> None:
-        """A job whose work is settled."""
+        """Drop a job whose work is settled."""
         self._children.pop(job, None)
         self._watchers.pop(job, None)
 
     async def end_all(self) -> None:
-        """Cancel those at work, and wait until they have ended."""
+        """Cancel the running jobs and wait until they have ended."""
         for job, child in self._children.items():
             if not child.done():
                 await self._steps.cancel_child(job)
@@ -65,22 +65,22 @@ class ProjectChildren:
             await workflow.wait(self._watchers.values())
 
     async def _watch(self, run: RunningJob, child: Child) -> None:
-        """Wait for a child, but not beyond its deadline."""
+        """Wait for a child; cancel it at its deadline."""
         if late := await self._is_late(run, child):
             await self._steps.cancel_child(run.job)
         ended = await child_outcome(run, child)
         if late and ended.status != "completed":
             ended.status, ended.reason = "late", "the deadline passed"
-            # The item goes back to what it was before.
+            # A retry must not fork from a late job.
             ended.checkpoint, ended.phases = "", 0
         project_status.count_time(self._project, workflow.now().timestamp())
         self._project.ended_jobs.append(ended)
         self.has_news = True
 
     async def _is_late(self, run: RunningJob, child: Child) -> bool:
-        """Wait for a child until its deadline, if it has one; whether that passed.
+        """Wait for a child until its deadline, if any; return whether the deadline passed.
 
-        Its time stands still while a person has paused the project.
+        The clock stops while a person has paused the project.
         """
         if (seconds := run.handoff.deadline) is None:
             return False

@@ -189,7 +189,7 @@ def unblock_advice(unit: Unit) -> str:
 
 
 def total_usage(project: ProjectRecord) -> Usage:
-    """What all children have used, as far as they have told."""
+    """What all children have used, by their last reports."""
     usage = project.usage.model_copy()
     for run in project.running.values():
         usage.add(run.last_report.usage)

@@ -233,7 +233,7 @@ async def child_outcome(run: RunningJob, child: Child) -> EndedJob:
 
 
 def _from_last_report(ended: EndedJob, run: RunningJob) -> EndedJob:
-    """What a job told last is the most that is known: what it used, and where a fork can go on."""
+    """Take usage and checkpoint from the last report, the most that is known."""
     ended.usage = run.last_report.usage
     ended.checkpoint, ended.phases = run.last_report.checkpoint, run.last_report.number
     return ended

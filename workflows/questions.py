@@ -149,7 +149,7 @@ def waiting_for_approval(approval: Approval, job_id: str) -> WaitState:
 
 
 def denial_text(approval: Approval) -> str:
-    """What the model is told of a call that a person did not approve."""
+    """The message to the model about a call that a person did not approve."""
     if approval.expired:
         return (
             f"Nobody approved this call of {approval.tool} in time, which counts as a no. "

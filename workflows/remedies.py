@@ -50,7 +50,7 @@ SETTINGS: tuple[Hint, ...] = (
         "takes another address",
     ),
 )
-"""The more telling ones first."""
+"""The more specific ones first."""
 SERVER = ("tool-call-parser", "tool call parser", "enable-auto-tool-choice", "--jinja")
 """How servers word it that were started without reading tool calls."""
 PARSER = (

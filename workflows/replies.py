@@ -1,7 +1,7 @@
-"""Replies that call no tool: what the model is told, and when it is made to call one.
+"""Replies that call no tool: corrections, and when the next reply must call one.
 
-The most common way for an agent to stop early is to talk: it asks whether to go on, reports, or
-says that it is done. None of that counts; the answer says what to do instead.
+Agents most often stop early by talking: they ask for permission, report, or claim to be done. None
+of that has an effect; the correction says what to do instead.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from protocol.state import JobState
 from protocol.text import first_few, one_line
 
 DEMAND_AFTER = 2
-"""Replies without a call in a row after which the next must call a tool."""
+"""Number of replies in a row without a call after which the next must call a tool."""
 MAX_SQUEEZES = 4
-"""Compactions in a row on the endpoint's word that the request is too long."""
+"""Limit of consecutive compactions after the endpoint rejected a request as too long."""
 CUT_SHORT = (
     "Your last reply was cut at the output limit. Say less and act, in smaller pieces: {do}."
 )
@@ -30,7 +30,7 @@ TOO_MANY = (
 )
 LONGEST = 120
 COUNTED = ("todo_complete", "job_complete")
-"""Calls that are held back after one of the same reply that failed."""
+"""Calls that are held back if an earlier call of the same reply failed."""
 HELD_BACK = "Not counted yet: {failed}. See to that, then call {tool} again."
 NOT_OVER = (
     "The next list is handed over, and this phase is not over yet: {failed}. See to that, then "
@@ -41,7 +41,7 @@ MOST_NAMED = 8
 
 
 def reply_correction(reply: ModelReply, state: JobState) -> str | None:
-    """What the model is told of a reply without a call, or with too many; else None."""
+    """Return the correction for a reply without calls or with too many; None for others."""
     todo = state.phase.current
     if reply.calls:
         most = len(reply.calls)
@@ -54,7 +54,7 @@ def reply_correction(reply: ModelReply, state: JobState) -> str | None:
 
 
 def _open_work_text(state: JobState) -> str:
-    """`Open are 3 todos and the scope items S2, S3.`"""
+    """Return a sentence such as `Open are 3 todos and the scope items S2, S3.`"""
     count = state.phase.open_count
     named = first_few([item.id for item in state.open_items], MOST_NAMED)
     items = f" and the scope item{'s' if len(state.open_items) > 1 else ''} {named}"
@@ -63,17 +63,17 @@ def _open_work_text(state: JobState) -> str:
 
 
 def failed_call(call: Call, why: str) -> str:
-    """`write_file notes/a.md before it failed (There is no folder notes.)`."""
+    """Return text such as `write_file notes/a.md before it failed (There is no folder notes.)`."""
     named = f"{call.tool[:60]} {call.path}" if call.path else call.tool[:60]
     return f"{named} before it failed ({one_line(why.rstrip('.'), LONGEST)})"
 
 
 def calls_not_run(job: JobRecord, ended_by: int | None) -> str | None:
-    """What the model is told of the calls of its reply that came after the end of the phase.
+    """Return the note on calls that were skipped because the phase ended, or None.
 
     Args:
-        job: Before its new phase begins.
-        ended_by: Place of the call that ended the phase, if one did.
+        job: The record before its new phase begins.
+        ended_by: Index of the call that ended the phase, if one did.
     """
     if ended_by is None:
         return None
@@ -93,5 +93,5 @@ def must_call(job: JobRecord) -> bool:
 
 
 def is_compaction_exhausted(job: JobRecord) -> bool:
-    """Whether the job was compacted as often as it is on the endpoint's word."""
+    """Whether the job has used up its consecutive compactions for an over-long request."""
     return job.hard_compactions >= MAX_SQUEEZES

@@ -1,7 +1,7 @@
-"""What of a project's limits its children may use: set aside at their start, settled at their end.
+"""Shares of a project's limits: reserved when a child starts, settled when it ends.
 
-Pure functions. A child has its share as limits of its own, so that it stops by itself, in the
-midst of its work, where the project's money ends.
+Pure functions. A child has its share as limits of its own, so it stops in the middle of its work
+when the project's budget is used up.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from workflows.activity_failures import shell_quoted
 from workflows.budget import KEYS, LOW, Consumption, Used, format_amount
 
 LEAST = {"model_calls": 2, "tool_calls": 1, "tokens": 1000, "cost": 1e-6, "seconds": 1}
-"""Less than this is not worth beginning a job with."""
+"""Smallest share by key that is worth starting a job with."""
 
 
 def spent_by_ended(project: ProjectRecord) -> Consumption:
-    """What the children that are over have used."""
+    """Return the consumption of the children that have ended."""
     return Consumption(project.usage, project.seconds)
 
 
 def free_amount(project: ProjectRecord, key: str) -> float | None:
-    """What is neither spent nor set aside; None where there is no limit."""
+    """Return what is neither spent nor reserved; None if there is no limit."""
     limit = getattr(project.limits, key)
     if limit is None:
         return None
-    # Time is not divided: children that work side by side all have the same hours.
+    # Time is not divided: children that run in parallel use the same hours.
     set_aside = (
         0 if key == "seconds" else sum(run.share.get(key, 0) for run in project.running.values())
     )
@@ -35,7 +35,7 @@ def free_amount(project: ProjectRecord, key: str) -> float | None:
 
 
 def divide_shares(project: ProjectRecord, among: int) -> dict[str, float] | WaitState:
-    """What each of so many children gets, by key; or how the project waits, with too little."""
+    """Return each of `among` children's share by key, or a wait if a share would be too small."""
     shares: dict[str, float] = {}
     for key in KEYS:
         available = free_amount(project, key)
@@ -50,7 +50,7 @@ def divide_shares(project: ProjectRecord, among: int) -> dict[str, float] | Wait
 
 
 def remaining_after(project: ProjectRecord, run: RunningJob, ended: EndedJob) -> dict[str, float]:
-    """What a child that is over leaves of the project's limits on model calls, by key."""
+    """Return what an ended child leaves of the limits on model calls, tokens and cost, by key."""
     amounts: dict[str, float] = {}
     for key in ("model_calls", "tokens", "cost"):
         if (available := free_amount(project, key)) is not None:
@@ -61,9 +61,9 @@ def remaining_after(project: ProjectRecord, run: RunningJob, ended: EndedJob) ->
 
 
 def additional_shares(project: ProjectRecord) -> dict[str, dict[str, float]]:
-    """For children that wait for money, the shares they can have now, by job id.
+    """Return larger shares for children that wait for budget, by job id and key.
 
-    What others left over, or a person added, is divided among them.
+    Budget that others left, or that a person added, is divided among them.
     """
     asking = {
         job: run
@@ -77,7 +77,7 @@ def additional_shares(project: ProjectRecord) -> dict[str, dict[str, float]]:
             continue
         for job, run in asking.items():
             least = run.share.get(key, 0)
-            # What it used is its own count, in which the time that people took is none.
+            # The child counts its own seconds, without time spent waiting for people.
             more = (
                 available + run.last_report.seconds
                 if key == "seconds"
@@ -90,9 +90,9 @@ def additional_shares(project: ProjectRecord) -> dict[str, dict[str, float]]:
 
 
 def lowered_shares(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dict[str, float]]:
-    """For children at work, the shares that a person's new limits leave them, by job id.
+    """Return the smaller shares that lowered limits leave to running children, by job id and key.
 
-    Only where they have more than there is now; what is there beyond is theirs once they ask.
+    Only shares that exceed the new limits change; children ask for any surplus themselves.
     """
     shares: dict[str, dict[str, float]] = {}
     for key in keys:
@@ -102,7 +102,7 @@ def lowered_shares(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dic
         held_shares = [run.share.get(key, 0) for run in project.running.values()]
         for job, run in project.running.items():
             if key == "seconds":
-                # As if the limit had been this when the job began.
+                # As if the limit had been this when the job started.
                 part: float = int(available + project.seconds - run.project_seconds_before)
             elif available < 0 or key not in run.share:
                 part = (available + sum(held_shares)) / len(held_shares)
@@ -116,12 +116,12 @@ def lowered_shares(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dic
 
 
 def share_settings(part: dict[str, float]) -> dict[str, object]:
-    """A share as configuration of the child: `limits.job.cost` and the like."""
+    """Return a share as configuration of the child, with keys such as `limits.job.cost`."""
     return {f"limits.job.{key}": value for key, value in part.items()}
 
 
 def wait_for_budget(project: ProjectRecord, key: str, among: int) -> WaitState:
-    """How the project waits when a limit leaves no room for so many further jobs."""
+    """Return the project's wait when a limit leaves no room for `among` more jobs."""
     limit = getattr(project.limits, key)
     used = spent_by_ended(project).amount(key)
     name = key.replace("_", " ")
@@ -135,9 +135,9 @@ def wait_for_budget(project: ProjectRecord, key: str, among: int) -> WaitState:
 
 
 def limit_remedy(project: ProjectRecord, key: str, among: int) -> str:
-    """How a person makes room for so many jobs."""
+    """Return the remedy that makes room for `among` jobs."""
     limit, used = getattr(project.limits, key), spent_by_ended(project).amount(key)
-    # Children that are over may have used more than twice the limit.
+    # Ended children may have used more than twice the limit.
     enough = max(2 * limit, used + among * LEAST[key])
     value = format_amount(key, enough, up=True).replace(",", "")
     return (
@@ -147,7 +147,7 @@ def limit_remedy(project: ProjectRecord, key: str, among: int) -> str:
 
 
 def limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, float]]:
-    """The limits that are set, each with what was used of it, children at work included."""
+    """Return each limit that is set with its consumption, including running children."""
     limits = {}
     for key in KEYS:
         if (limit := getattr(project.limits, key)) is not None:
@@ -162,7 +162,7 @@ def limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, float]]:
 
 
 def nearly_used(project: ProjectRecord) -> list[Used]:
-    """The project's limits of which no more than a fifth is left."""
+    """Return the project's limits of which at most a fifth is left."""
     return [
         Used(key, key, each["limit"], each["spent"])
         for key, each in limits_with_usage(project).items()

@@ -31,7 +31,7 @@ class StartProcedure:
         self.waiting: WaitState | None = None
         """How the start waits, if it does."""
         self.last_report = ""
-        """What the project was told of it, if the job works for one."""
+        """The last report to the project, if the job works for one."""
 
     async def prepare_until_ready(
         self, prepare: Callable[[], Coroutine[Any, Any, R]], *, project: str = "", **memo: str
@@ -44,7 +44,7 @@ class StartProcedure:
 
         Raises:
             CancelledError: a person cancelled it before that.
-            Refused: the same, and the server could not be asked to cancel it.
+            InvalidPayload: the same, and the server could not be asked to cancel it.
             StepFailed: it cannot start.
         """
         self._memo = memo

@@ -172,7 +172,7 @@ def _remark_lines(job: JobRecord) -> Iterator[str]:
 
 
 def child_report(job: JobRecord, job_id: str) -> ChildReport:
-    """What the project is told that the job works for."""
+    """The report to the project that the job works for."""
     waits, phase = job.waiting, job.state.phase
     # In the first phase there is nothing yet to go on from.
     phase_start = job.phases.get(phase.number) if phase.number > 1 else None

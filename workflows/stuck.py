@@ -1,9 +1,9 @@
 """Stuck detection: is the phase going in circles? A pure function of its course.
 
 Each row of `ROWS` counts one pattern. When an event raises a row's count to the row's `nudge`, or
-to a multiple of it, the model is told; at its `then` the phase is narrowed to going back, or the
-job waits for a person. That comes in a later reply than the nudge: of a reply with many calls the
-model has not read the first result when the last is carried out.
+to a multiple of it, the model gets advice; at its `then` the phase is narrowed to going back, or
+the job waits for a person. That comes in a later reply than the nudge: of a reply with many calls
+the model has not read the first result when the last is carried out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Then = Literal["rewind", "stuck", "review"]
 
 @dataclass(frozen=True)
 class Nudge:
-    """The model is told, once, with its next turn."""
+    """The model gets advice, once, with its next turn."""
 
     word: ClassVar = "the model was told"
     pattern: str
@@ -70,13 +70,13 @@ class PatternRow:
 def judge_course(
     before: Course, after: Course, figures: StuckThresholds, todo: int
 ) -> Sequence[Verdict]:
-    """What follows from the newest event: the gravest alone, or all that the model is to be told.
+    """What follows from the newest event: the gravest alone, or all the advice for the model.
 
     Args:
         before: The course before the event.
         after: The same after it.
         figures: The agent's.
-        todo: Number of the current todo, for what the model is told.
+        todo: Number of the current todo, for the advice to the model.
     """
     if after.narrowed_issue:
         return []
@@ -89,7 +89,7 @@ def judge_course(
 
 
 def advice_text(verdicts: Sequence[Verdict]) -> str:
-    """What the model is told: every issue, then what to do, each advice once."""
+    """The advice to the model: every issue, then what to do, each once."""
     if isinstance(verdicts[0], Narrow):
         return verdicts[0].text
     advice = dict.fromkeys(verdict.advice for verdict in verdicts)
@@ -97,7 +97,7 @@ def advice_text(verdicts: Sequence[Verdict]) -> str:
 
 
 def mark_advised(course: Course, verdicts: Sequence[Verdict]) -> Course:
-    """The course once the model is to be told."""
+    """The course once the model is to get advice."""
     patterns = [verdict.pattern for verdict in verdicts]
     return course.model_copy(update={"unread_nudges": [*course.unread_nudges, *patterns]})
 

@@ -157,7 +157,7 @@ class ToolCalls:
         if not (refusal or answer or call.tool in replies.COUNTED):
             waiting = guards.count_undecided(job, reply, call.tool, reply.error or "")
             if waiting:
-                # Recorded as refused: the model makes it again, and what it was told counts anew.
+                # Recorded as refused: the model makes it again, and patterns count from zero.
                 job.course = job.course.in_new_phase
                 await self.wait_for_person(waiting)
         return True

@@ -1,4 +1,4 @@
-"""Which tools a phase has, and what a call to another one is answered. Pure functions."""
+"""Rules on which tools a phase has, and the refusals of other calls. Pure functions."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "view": ("read_file",),
     "write": ("write_file",),
 }
-"""Tools of other agents, in lower case, that models are trained on, and ours that do the same."""
+"""Lower-case names of other agents' tools that models are trained on, and our equivalents."""
 
 
 def unknown_tool(tool: str, offered: Sequence[str]) -> str:
-    """The answer to a call of a tool that does not exist."""
+    """Return the answer to a call of a tool that does not exist."""
     if tool.lower() in SHELLS:
         if "run_command" in offered:
             return f"There is no tool {tool!r}; run_command runs a command."
@@ -53,7 +53,7 @@ def unknown_tool(tool: str, offered: Sequence[str]) -> str:
 
 
 def phase_rule(route: ToolRoute, kind: PhaseKind) -> str | None:
-    """Why a tool may not be called in this kind of phase, or None."""
+    """Return why a tool may not be called in this kind of phase, or None."""
     if kind in route.phases:
         return None
     rule = f"{route.name} belongs to {' and '.join(route.phases)} phases; this is a {kind} one."

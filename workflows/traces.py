@@ -1,7 +1,7 @@
-"""What a job notes for later jobs to learn from: pure functions of its record.
+"""Traces that a job records for later jobs to learn from: pure functions of its record.
 
-Notes wait in the record, which nothing loses, until they are handed to the store together: a
-refusal costs no activity of its own.
+Traces wait in the durable record and are stored in batches, so that a refusal costs no activity of
+its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protocol.text import one_line
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
 
 FLUSHED_AT = 20
-"""Notes that are handed over at once, wherever the phase stands."""
+"""Number of traces that are flushed at once, at any point of the phase."""
 
 
 def note_trace(
@@ -30,18 +30,18 @@ def note_trace(
     path: str | None = None,
     trial: bool = False,
 ) -> None:
-    """Note what happened, for the store.
+    """Add a trace to the job's record.
 
     Args:
-        job: At the step at which it happened.
-        type: What kind of trace it is.
-        source: What kind of thing decided.
-        by: Its name: that of the guard, hook, gate or pattern.
-        what_happened: In a sentence or two.
+        job: The record at the step where it happened.
+        type: The kind of trace.
+        source: The kind of thing that decided.
+        by: Name of the guard, hook, gate or pattern that decided.
+        what_happened: One or two sentences.
         what_was_correct: What should have been done, or is to be done now.
-        why: The reason that was given.
-        tool: The tool that was called, if one was.
-        path: The file that it named, if it did.
+        why: The reason given.
+        tool: The tool that was called, if any.
+        path: The file that the call named, if any.
         trial: Whether a guard on trial would have refused what was let through.
     """
     current = job.state.phase.current
@@ -69,11 +69,11 @@ def note_trace(
 def note_handoff(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, why: Sequence[str], run_id: str
 ) -> None:
-    """Note what came of work that a project handed over.
+    """Add a trace of the outcome of a handoff to the project's record.
 
     Args:
-        why: Why it was not accepted; empty if it was.
-        run_id: Of the project's workflow.
+        why: Why the work was not accepted; empty if it was.
+        run_id: Run id of the project's workflow.
     """
     project.trace_count += 1
     handoff = run.handoff
@@ -98,10 +98,10 @@ def note_handoff(
 
 
 def flush_is_due(job: JobRecord) -> bool:
-    """Whether notes are to be handed over now: there are many, or the job rests for a while."""
+    """Whether traces should be stored now: there are many, the phase changed, or the job waits."""
     if is_full(job) and job.waiting is None:
         return True
-    # Those that the store did not take go again with the next that are due.
+    # Deferred traces are sent again together with the next batch.
     fresh = job.traces[job.deferred_traces :]
     if not fresh:
         return False
@@ -111,5 +111,5 @@ def flush_is_due(job: JobRecord) -> bool:
 
 
 def is_full(record: JobRecord | ProjectRecord) -> bool:
-    """Whether there are as many as a job or a project may carry along."""
+    """Whether the record holds the maximum number of traces."""
     return len(record.traces) >= MOST_KEPT

@@ -1,4 +1,4 @@
-"""What Temporal Web shows of a job or project: details, memo, search attributes."""
+"""Updates what Temporal Web shows of a job or project: details, memo, search attributes."""
 
 from __future__ import annotations
 

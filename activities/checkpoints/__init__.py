@@ -1,4 +1,4 @@
-"""Checkpoints: a job's files as git trees, its steps as commits, its folder as a projection."""
+"""Checkpoints: files stored as git trees, steps as commits, the workspace as a projection."""
 
 from activities.checkpoints.diff import Change, diff_files
 from activities.checkpoints.edits import take_edits

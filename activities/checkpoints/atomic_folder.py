@@ -1,4 +1,4 @@
-"""A folder that gets its place when it is complete."""
+"""Create a folder atomically: it appears at its path only when complete."""
 
 import secrets
 import shutil
@@ -10,14 +10,14 @@ from pathlib import Path
 import pygit2
 
 STALE_SECONDS = 600
-"""A draft that is so old belongs to a process that is gone: making one takes milliseconds."""
+"""Age at which a draft counts as abandoned; creating one takes milliseconds."""
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Where to make what then gets its place at `path`; a kill or a race harms nothing.
+    """Yield a draft path; on success rename it to `path`. Safe against kills and races.
 
-    Whoever is faster keeps the place. Raises OSError, pygit2.GitError.
+    If another process created `path` first, its folder stays. Raises OSError, pygit2.GitError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale_drafts(path.parent)
@@ -27,14 +27,14 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         yield draft
         draft.rename(path)
     except (OSError, pygit2.GitError):
-        # Half of one must not take the last room there is, once for each attempt.
+        # Each failed attempt would otherwise leave a partial draft and fill the disk.
         shutil.rmtree(draft, ignore_errors=True)
         if not path.exists():
             raise
 
 
 def _remove_stale_drafts(folder: Path) -> None:
-    """Remove what processes left that were killed on the way."""
+    """Remove drafts left behind by killed processes."""
     old = time.time() - STALE_SECONDS
     for draft in folder.glob(".new-*"):
         with suppress(FileNotFoundError):

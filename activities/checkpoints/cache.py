@@ -1,4 +1,4 @@
-"""What was read or made last, held by what names its content: it can never be stale."""
+"""In-memory cache of git objects keyed by content hash; entries cannot go stale."""
 
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -8,14 +8,14 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Values by key, shared by all threads. Whoever gets one does not change it.
+    """Values by key, shared by all threads. Callers must not modify a cached value.
 
-    One step looks some hundred times into it, so it takes no lock and remembers no order: what
-    is full begins anew.
+    A step makes some hundred lookups, so there is no lock and no LRU order: a full cache is
+    cleared.
     """
 
     def __init__(self, limit: int, weigh: Callable[[V], int]) -> None:
-        """`limit`: what all values together may weigh."""
+        """`limit`: maximum total weight of all values, as measured by `weigh`."""
         self._values: dict[K, V] = {}
         self._weight = 0
         self._limit = limit
@@ -23,8 +23,8 @@ class Cache(Generic[K, V]):
         self.get: Callable[[K], V | None] = self._values.get
 
     def put(self, key: K, value: V) -> V:
-        """Hold a value and return it."""
-        # Races between threads cost at worst a value that is made again, and some weight.
+        """Store a value and return it."""
+        # A race between threads costs at worst a recomputed value and an inexact weight.
         if key not in self._values:
             self._weight += self._weigh(value)
             if self._weight > self._limit:
@@ -34,6 +34,6 @@ class Cache(Generic[K, V]):
         return value
 
     def clear(self) -> None:
-        """Hold nothing any more."""
+        """Remove all values."""
         self._values.clear()
         self._weight = 0

@@ -1,4 +1,4 @@
-"""Takes an opened folder into a tree; what is known to be unchanged is neither read nor written."""
+"""Import an opened folder into a tree; files known to be unchanged are not read or written."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from activities.checkpoints.records import BLOB, JournalRecord
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Node, TreeEntry
 
 MAX_SINGLE_CHANGES = 256
-"""Changed entries of one folder up to which they are put into its tree one by one."""
+"""Up to this many changed entries, a folder's tree is patched; beyond it, it is rebuilt."""
 
 FileSignature = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
 class CheckinLimits:
-    """The most that is taken at once: entries in all, and bytes that are new."""
+    """Limits of one checkin: total entries, and bytes of new or changed content."""
 
     entries: int = 300_000
     new_bytes: int = 1 << 30
@@ -32,8 +32,10 @@ class CheckinLimits:
 
 @dataclass
 class FolderState:
-    """What a folder held when it was last looked at: each file's entry, and by what to tell that
-    it is still the same (None: only by its content)."""
+    """A folder's content at the last check: each file's tree entry and signature.
+
+    A signature of None means the file must be compared by content.
+    """
 
     tree: bytes = EMPTY_TREE
     files: dict[bytes, tuple[FileSignature | None, TreeEntry]] = field(default_factory=dict)
@@ -46,11 +48,11 @@ class FolderState:
 
 
 def read_folder_state(files: Files, fd: int, fresh: int) -> FolderState:
-    """What an opened folder holds that was just brought to `files`.
+    """Return the state of an opened folder that was just updated to `files`.
 
     Args:
-        fresh: Nanoseconds of the file system's clock. What changed later than that could change
-            again without its times telling.
+        fresh: File-system time in nanoseconds. Files changed at or after it get no signature,
+            since they could change again without a visible change of their times.
     """
     return _read_state(files, fd, bytes.fromhex(files.id), fresh)
 
@@ -85,8 +87,8 @@ def _file_signature(file_stat: os.stat_result) -> FileSignature:
 class Checkin:
     """One pass over one folder.
 
-    `base` is what stays where something cannot be taken; `notes` has a line for each such thing:
-    devices, sockets, FIFOs, files over `base.limit`, paths too long.
+    Entries that cannot be imported (devices, sockets, FIFOs, files over `base.limit`, overlong
+    paths) keep their entry from `base`, and `notes` gets one line for each.
     """
 
     base: Files
@@ -97,7 +99,7 @@ class Checkin:
     _new: int = 0
 
     def import_folder(self, fd: int) -> bytes:
-        """The tree of an opened folder. Raises FilesError for more than the limits, OSError."""
+        """Return the tree id of an opened folder. Raises FilesError above the limits, OSError."""
         return self._import_folder(fd, (), self.known)
 
     def _import_folder(self, fd: int, folder_path: NameParts, known: FolderState | None) -> bytes:
@@ -182,7 +184,7 @@ class Checkin:
 
 
 class _SkippedEntry(Exception):
-    """Something that no tree can hold."""
+    """The entry cannot be stored in a tree."""
 
 
 def _stored_name(name: bytes) -> bytes:
@@ -190,6 +192,9 @@ def _stored_name(name: bytes) -> bytes:
 
 
 def _add_permissions(fd: int, name: bytes, mode: int, needed: int) -> None:
-    """Modes are not kept but for the executable bit; ours must not be kept from reading."""
+    """Add the mode bits the worker needs to read the entry.
+
+    Safe, because trees store no mode other than the executable bit.
+    """
     if mode & needed != needed:
         os.chmod(name, stat.S_IMODE(mode) | needed, dir_fd=fd)

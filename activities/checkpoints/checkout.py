@@ -1,4 +1,4 @@
-"""Brings a real folder up to a tree; what is not known to be ours is moved away, never deleted."""
+"""Update a real folder to match a tree; content we did not write is moved away, never deleted."""
 
 import itertools
 import os
@@ -13,7 +13,7 @@ from activities.checkpoints.entry_names import from_bytes, to_bytes, unescape_na
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEntry
 
-# At the top of a workspace and in no checkpoint.
+# Top-level workspace names that are excluded from checkpoints.
 EXCLUDED_NAMES = frozenset({b"errors"})
 
 NameParts = tuple[bytes, ...]
@@ -23,9 +23,9 @@ NameParts = tuple[bytes, ...]
 class Checkout:
     """One pass over one workspace folder.
 
-    `drafts` is a folder of ours on the same file system in which files are made before they get
-    their place; `lost_folder` is where strays go, made when needed. `moved_paths` collects what
-    was moved there, as paths below `lost_folder`.
+    `drafts` is the descriptor of a private folder on the same file system, where files are
+    written before they are renamed into place. Strays go to `lost_folder`, created on demand;
+    `moved_paths` lists them relative to it.
     """
 
     store: ObjectStore
@@ -37,10 +37,10 @@ class Checkout:
     def update_folder(
         self, fd: int, folder_path: NameParts, known: list[bytes], target: bytes, *, scan: bool
     ) -> None:
-        """Brings the opened folder `fd`, whose path is `folder_path`, to the tree `target`.
+        """Update the opened folder `fd`, at `folder_path`, to the tree `target`.
 
-        `known`: trees that we may have put there ourselves, so that their content is no person's.
-        Without `scan` only the entries that differ between `known[0]` and `target` are compared.
+        `known`: trees that we may have written there ourselves; only their content may be deleted.
+        Without `scan`, only entries that differ between `known[0]` and `target` are checked.
         """
         if not scan:
             differing = {
@@ -88,7 +88,7 @@ class Checkout:
                 os.mkdir(name, dir_fd=fd)
             inside = [raw.id for raw in known if raw.mode == FOLDER]
             with folder_io.open_folder(fd, name) as inner:
-                # A folder that is new here, or was missing, is filled from end to end.
+                # A folder that is new or was missing must be filled completely.
                 full_scan = scan or not is_folder or not inside
                 self.update_folder(inner, (*folder_path, name), inside, target.id, scan=full_scan)
             return
@@ -104,10 +104,10 @@ class Checkout:
             elif not self._is_ours(fd, name, known):
                 self._move_to_lost(fd, folder_path, name)
         if target is not None:
-            # Under its name only when complete; a rename follows no link that appeared meanwhile.
+            # Rename only a complete file; rename also follows no link created in the meantime.
             draft, old = self._draft_name(), self._draft_name()
             folder_io.create_entry(self.store, target, self.drafts, draft)
-            # Where the file system has no second names, what is written until now is lost.
+            # Without hard links, an edit made between the check and the rename is lost.
             with suppress(OSError):
                 os.link(name, old, src_dir_fd=fd, dst_dir_fd=self.drafts, follow_symlinks=False)
             os.rename(draft, name, src_dir_fd=self.drafts, dst_dir_fd=fd)
@@ -119,7 +119,7 @@ class Checkout:
     def _free_name(
         self, fd: int, folder_path: NameParts, name: bytes, known: list[TreeEntry]
     ) -> None:
-        """Frees the name of a file, link or device."""
+        """Free the name of a file, link or device: delete it if it is ours, else move it away."""
         if self._is_ours(fd, name, known):
             old = self._draft_name()
             os.rename(name, old, src_dir_fd=fd, dst_dir_fd=self.drafts)
@@ -130,15 +130,14 @@ class Checkout:
     def _delete_old(
         self, folder_path: NameParts, name: bytes, old: bytes, known: list[TreeEntry]
     ) -> None:
-        """Deletes what was taken from its place, unless a person wrote to it since it was looked
-        at."""
+        """Delete a replaced entry; if a person wrote to it since the check, move it away."""
         if self._is_ours(self.drafts, old, known):
             os.unlink(old, dir_fd=self.drafts)
         elif folder_io.entry_status(self.drafts, old) is not None:
             self._move_to_lost(self.drafts, folder_path, name, old)
 
     def _draft_name(self) -> bytes:
-        """A free name among the drafts."""
+        """Return an unused name in the drafts folder."""
         return b"%d" % next(self._draft)
 
     def _remove_folder(
@@ -152,14 +151,16 @@ class Checkout:
             self.update_folder(inner, (*folder_path, name), inside, EMPTY_TREE, scan=True)
         try:
             os.rmdir(name, dir_fd=fd)
-        except OSError:  # something came meanwhile
+        except OSError:  # something was added in the meantime
             self._move_to_lost(fd, folder_path, name)
 
     def _move_to_lost(
         self, fd: int, folder_path: NameParts, name: bytes, current_name: bytes | None = None
     ) -> None:
-        """Moves an entry, which `fd` may hold under another name, to its path below
-        `lost_folder`."""
+        """Move an entry to its path below `lost_folder`.
+
+        `current_name`: its name in `fd`, if that is not `name`.
+        """
         self.lost_folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             place = stack.enter_context(folder_io.open_folder(None, self.lost_folder))

@@ -1,4 +1,4 @@
-"""The difference of two trees, at the cost of what differs."""
+"""Compare two trees; the cost depends on the differences, not on the size."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What lies at a path before and after; None where nothing does."""
+    """The entries at a path before and after; None for no entry."""
 
     path: str
     old: FileEntry | None
@@ -20,10 +20,10 @@ class Change:
 
 
 def diff_files(old: Files | None, new: Files) -> Iterator[Change]:
-    """The paths at which two trees differ, in the order of `Files.walk`; None is no tree at all.
+    """Yield the paths at which two trees differ, in the order of `Files.walk`.
 
-    Compares what `walk` yields: files, links and empty folders. A folder that is there on both
-    sides, empty or not, is no change of its own: what came or went in it is.
+    `old` None counts as an empty tree. Compares what `walk` yields: files, links and empty
+    folders. A folder on both sides, empty or not, is not reported itself; its changes are.
     """
     before = TreeEntry(FOLDER, bytes.fromhex(old.id)) if old else TreeEntry(FOLDER, EMPTY_TREE)
     after = TreeEntry(FOLDER, bytes.fromhex(new.id))
@@ -57,5 +57,5 @@ def _is_folder(raw: TreeEntry | None) -> bool:
 
 
 def _leaf_entry(raw: TreeEntry | None) -> TreeEntry | None:
-    """The entry if `walk` would yield it: not for a folder that holds something."""
+    """Return the entry if `walk` would yield it, None for a non-empty folder."""
     return None if raw is not None and raw.mode == FOLDER and raw.id != EMPTY_TREE else raw

@@ -1,4 +1,4 @@
-"""What a person edited in a workspace folder, taken into a tree."""
+"""Import a person's edits in a workspace folder into a tree."""
 
 from activities.checkpoints import folder_io
 from activities.checkpoints.checkin import Checkin
@@ -13,13 +13,13 @@ from activities.checkpoints.root import Root
 def take_edits(
     checkpoints: Checkpoints, root: Root, job: str, base: Files
 ) -> tuple[Files, list[str]]:
-    """`base`, the job's newest files, with what a person changed in `<root>/<job>/`.
+    """Apply a person's changes in `<root>/<job>/` to `base`, the job's newest files.
 
-    A folder that lags behind `base` takes nothing back: only what differs from what was projected
-    there counts as a change. Links are kept as links; executable bits, empty folders and nested
-    repositories come along; `errors/` does not. Returns the files and a line for each thing left
-    out: devices, sockets, FIFOs, files over `base.limit`, paths too long; there `base` stays.
-    Raises OSError, CheckpointMissing.
+    A folder that lags behind `base` reverts nothing: only differences from what was projected
+    there count as changes. Links stay links; executable bits, empty folders and nested
+    repositories are included; `errors/` is not. Returns the files and one line per omitted entry
+    (devices, sockets, FIFOs, files over `base.limit`, overlong paths), which keeps its state from
+    `base`. Raises OSError, CheckpointMissing.
     """
     with locked_projection(checkpoints) as record:
         if not root.workspace(job).is_dir():
@@ -35,7 +35,7 @@ def take_edits(
 
 
 def _apply_changes(base: Files, edited: Files, known: list[Files]) -> Files:
-    """`base` with what in `edited` is in none of the trees that we ourselves may have put there."""
+    """Apply to `base` the entries of `edited` that none of the trees we may have projected has."""
     changes = [
         change
         for change in diff_files(base, edited)
@@ -60,9 +60,10 @@ def _apply_changes(base: Files, edited: Files, known: list[Files]) -> Files:
 
 
 def _topmost_new_path(path: str, trees: list[Files]) -> str:
-    """The highest folder above that path which none of the trees has, else the path itself.
+    """Return the highest parent folder that is in none of the trees, else the path itself.
 
-    It is put as a whole: of its files each by itself would make every folder above it anew.
+    A new folder is added as a whole; adding its files one by one would rewrite all its parents
+    each time.
     """
     parts = tuple(path.split("/"))
     for depth in range(1, len(parts)):

@@ -1,6 +1,6 @@
-"""Entries put into a tree and taken out of it, whatever is in the way or left empty.
+"""Put entries into a tree and remove them, including obstacles and emptied folders.
 
-By parts, since names that a person or a command gave may break the rules for tools.
+Works on path parts, since names from a person or a command may break the path rules for tools.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 
 
 def with_entry(files: Files, path: str, raw: TreeEntry | None) -> Files:
-    """`files` with (or, for None, without) that entry; a file where a folder is needed goes.
+    """Return `files` with the entry set (None: removed), replacing a file in a folder's place.
 
-    Trees that follow the workspace late may still hold a file where it has a folder now.
+    A tree that lags behind the workspace may still have a file where there is a folder now.
     """
     parts = tuple(path.split("/"))
     for depth in range(1, len(parts)):
@@ -29,7 +29,7 @@ def with_entry(files: Files, path: str, raw: TreeEntry | None) -> Files:
 
 
 def without_entry(files: Files, path: str, may_remove: Callable[[str], bool]) -> Files:
-    """`files` without what lies there, nor the folders above it that are empty then and go too."""
+    """Return `files` without the entry and without emptied parents that `may_remove` allows."""
     files = files.with_tree_entry(tuple(path.split("/")), None)
     while (path := path.rpartition("/")[0]) and may_remove(path):
         parts = tuple(path.split("/"))

@@ -1,13 +1,13 @@
-"""One reversible escape of a file name to a git tree entry name.
+"""Reversible escaping of file names to git tree entry names.
 
-Git refuses `.git` and whatever some file system would take for it, and tools that read a
-repository choke on names that are not UTF-8. Every such name is stored as `%XX` bytes instead.
+Git refuses `.git` and names that some file system treats as `.git`, and tools that read a
+repository fail on names that are not UTF-8. Unsafe bytes of a name are stored as `%XX`.
 """
 
 import re
 from functools import lru_cache
 
-# Upper-case hex only: names that start with `%s` or `%n` are left to the store's own entries.
+# Upper-case hex only: names starting with `%s` or `%n` are reserved for the store's own entries.
 _UNSAFE = re.compile(
     "["
     "%~:\\\\"
@@ -20,7 +20,7 @@ _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 
 
 def to_bytes(name: str) -> bytes:
-    """The bytes of a name; surrogates of `surrogateescape` become the bytes they stand for."""
+    """Encode a name; `surrogateescape` surrogates become the original bytes."""
     return name.encode("utf-8", "surrogateescape")
 
 
@@ -31,20 +31,20 @@ def from_bytes(raw: bytes) -> str:
 
 @lru_cache(maxsize=16_384)
 def entry_name(name: str) -> bytes:
-    """The tree entry name of one file name: a function of the name's bytes, valid UTF-8.
+    """Return the tree entry name of a file name: valid UTF-8, determined by the name's bytes.
 
-    A step asks for the same few dozens of times. Raises UnicodeEncodeError for a lone surrogate
-    that stands for no byte.
+    Cached, since a step looks up the same few names dozens of times. Raises UnicodeEncodeError
+    for a surrogate that encodes no byte.
     """
-    # Through bytes first: two spellings of the same bytes must give one entry.
+    # Normalize through bytes: two spellings of the same bytes must give one entry.
     return to_bytes(_UNSAFE.sub(_percent_escape, from_bytes(to_bytes(name))))
 
 
 def unescape_name(entry: bytes) -> str:
-    """The file name of a tree entry: the inverse of `entry_name`.
+    """Return the file name of a tree entry: the inverse of `entry_name`.
 
-    Raises ValueError for an entry that is no file name (`/` in it, `.`, `..`, NUL), which only a
-    repository made by someone else can hold, so that it cannot lead out of a folder.
+    Raises ValueError for an entry that is no file name (empty, `.`, `..`, or with `/` or NUL).
+    Only a foreign repository has such entries; refusing them prevents path traversal.
     """
     raw = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), entry) if b"%" in entry else entry
     if raw in {b"", b".", b".."} or b"/" in raw or b"\0" in raw:

@@ -1,35 +1,35 @@
-"""What can go wrong with files and checkpoints, in one tree.
+"""Errors of files and checkpoints.
 
-ValueError
-├── PathRefused         the path is not one inside the workspace
-└── FilesError          the operation does not fit the files that are there
+Invalid
+├── PathRefused         the path is not inside the workspace
+└── FilesError          the operation does not fit the present files
     └── FileMissing
-LookupError
+LonghaulError, LookupError
 └── CheckpointMissing   a commit, tree or blob is not in the repository
-RuntimeError
+Unavailable
 ├── RootError           the workspaces root cannot be used
-├── GitNotInstalled               a remote is wanted, and there is no git program
-└── RemoteUnavailable          the remote of checkpoints cannot be reached
+├── GitNotInstalled     a remote is configured, but the git program is missing
+└── RemoteUnavailable   the checkpoint remote cannot be reached
 """
 
 from protocol.errors import Invalid, LonghaulError, Unavailable
 
 
 def quote_path(path: str) -> str:
-    """A path for a one-line message: quoted, control characters escaped, cut at 120."""
+    """Quote a path for a one-line message: control characters escaped, shortened above 120."""
     return repr(path if len(path) <= 120 else f"{path[:80]}…{path[-30:]}")
 
 
 class PathRefused(Invalid):
-    """The path is not one inside the workspace. The message names it and says what to do."""
+    """The path is not inside the workspace. The message names it and says what to do."""
 
 
 class FilesError(Invalid):
-    """The operation does not fit the files that are there. One line that says what to do."""
+    """The operation does not fit the present files. The one-line message says what to do."""
 
 
 class FileMissing(FilesError):
-    """There is nothing at `path`."""
+    """`path` does not exist."""
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -39,8 +39,10 @@ class FileMissing(FilesError):
 
 
 class CheckpointMissing(LonghaulError, LookupError):
-    """A commit, tree or blob is not in the repository; `commit` is the id that was looked for
-    (of the object, where that is not a commit; empty when the whole repository is missing)."""
+    """A commit, tree or blob is not in the repository.
+
+    `commit`: hex id of the missing object, of any kind; empty if the whole repository is missing.
+    """
 
     def __init__(self, commit: str, why: str = "") -> None:
         super().__init__(why or f"The checkpoint object {commit} cannot be found.")
@@ -48,17 +50,17 @@ class CheckpointMissing(LonghaulError, LookupError):
 
 
 class RootError(Unavailable):
-    """The workspaces root is missing or cannot be written. One line that says what to do."""
+    """The workspaces root is missing or not writable. The one-line message says what to do."""
 
 
 class GitNotInstalled(Unavailable):
-    """A remote is wanted, and this host has no git program. One line that says what to do."""
+    """A remote needs the git program, which is missing. The one-line message says what to do."""
 
 
 class RemoteUnavailable(Unavailable):
-    """The remote of checkpoints cannot be reached, or refuses. The message is git's, one line."""
+    """The checkpoint remote is unreachable or refuses. The message is git's, on one line."""
 
     def __init__(self, why: str, stdout: str = "") -> None:
         super().__init__(why)
-        self.told = stdout
-        """What git printed for programs."""
+        self.output = stdout
+        """Git's standard output."""

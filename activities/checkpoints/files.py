@@ -20,7 +20,7 @@ EntryKind = Literal["file", "folder", "link"]
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """What lies at a path. `id` is the hex id of the blob, or of the folder's tree."""
+    """The entry at a path. `id`: hex id of the blob, or of the folder's tree."""
 
     path: str
     kind: EntryKind
@@ -30,36 +30,35 @@ class FileEntry:
 
     @property
     def size(self) -> int:
-        """Bytes of a file or of a link's target; 0 for a folder. Looked up when asked for."""
+        """Size in bytes of a file or of a link's target; 0 for a folder. Read on access."""
         return 0 if self.kind == "folder" else self._store.size(bytes.fromhex(self.id))
 
 
 class Files:
     """The files of one tree.
 
-    Every change returns a new `Files` and writes blobs and trees only: no ref, no index, no
-    folder; doing it twice writes the same objects again. Paths follow `parse_path`. Links are
-    followed inside the tree (except by `entry`, `link`, `move`, `delete` in the last name); one
-    that leads out raises PathRefused. An object the repository has lost raises CheckpointMissing.
-    Belongs to the thread of its `store` handle.
+    Every change returns a new `Files` and writes only blobs and trees: no ref, index or folder.
+    Changes are idempotent. Paths follow `parse_path`. Links are followed inside the tree (in the
+    last name not by `entry`, `link`, `move`, `delete`); one that leads out raises PathRefused. A
+    missing object raises CheckpointMissing. Use only in the thread of its `store`.
     """
 
     __slots__ = ("_root", "limit", "store")
 
     def __init__(self, store: ObjectStore, tree_id: str, *, limit: int = MAX_FILE_BYTES) -> None:
-        """`limit`: the most bytes `write` takes for one file."""
+        """`limit`: maximum size in bytes of a file passed to `write`."""
         self.store = store
         self.limit = limit
         self._root = bytes.fromhex(tree_id)
 
     @classmethod
     def empty(cls, store: ObjectStore) -> Self:
-        """A tree with nothing in it."""
+        """Return an empty tree."""
         return cls(store, sharded_tree.build_tree(store, {}).hex())
 
     @property
     def id(self) -> str:
-        """Hex id of the tree: a function of the content alone."""
+        """Hex id of the tree, determined by the content alone."""
         return self._root.hex()
 
     def __eq__(self, other: object) -> bool:
@@ -74,7 +73,7 @@ class Files:
     # Reading
 
     def read(self, path: str) -> bytes:
-        """The content of a file. Raises FileMissing, or FilesError for a folder."""
+        """Return the content of a file. Raises FileMissing, or FilesError for a folder."""
         raw = self.tree_entry(self._resolve_path(path))
         if raw is None:
             raise FileMissing(path)
@@ -83,28 +82,28 @@ class Files:
         return self.store.read(raw.id)
 
     def read_entry(self, entry: FileEntry) -> bytes:
-        """The content of a file that was listed, whatever its name; of a link, its target."""
+        """Return a listed file's content, or a link's target. Path rules do not apply."""
         return self.store.read(bytes.fromhex(entry.id))
 
     def entry(self, path: str) -> FileEntry | None:
-        """What lies at a path (the link itself, not its target), or None."""
+        """Return the entry at a path (a link itself, not its target), or None."""
         parts = self._resolve_path(path, follow=False, allow_root=True)
         raw = self.tree_entry(parts)
         return self.to_entry(parts, raw) if raw else None
 
     def resolve_links(self, path: str) -> str:
-        """Where the path leads once its links are followed, whether something is there or not."""
+        """Return the path with its links followed; nothing needs to exist there."""
         return "/".join(self._resolve_path(path, allow_root=True))
 
     def children(self, path: str = "") -> list[FileEntry]:
-        """The entries of a folder, sorted by the bytes of their names. Raises FileMissing."""
+        """Return a folder's entries, sorted by name bytes. Raises FileMissing, FilesError."""
         parts = self._resolve_path(path, allow_root=True)
         return [
             self.to_entry((*parts, name), raw) for name, raw in self._folder_entries(path, parts)
         ]
 
     def subfolder(self, path: str) -> "Files":
-        """What lies in a folder, as files of their own. Raises FileMissing, FilesError."""
+        """Return a folder's content as its own `Files`. Raises FileMissing, FilesError."""
         entry = self.entry(path)
         if entry is None:
             raise FileMissing(path)
@@ -113,9 +112,9 @@ class Files:
         return Files(self.store, entry.id, limit=self.limit)
 
     def walk(self, path: str = "") -> Iterator[FileEntry]:
-        """Files, links and empty folders below a folder: depth first, names sorted by bytes."""
+        """Yield files, links and empty folders below a folder: depth first, sorted by bytes."""
         parts = self._resolve_path(path, allow_root=True)
-        # A stack, not recursion: depth is the tree's, not Python's.
+        # A stack, not recursion: a tree may be deeper than Python's recursion limit.
         stack = [((*parts, name), raw) for name, raw in reversed(self._folder_entries(path, parts))]
         while stack:
             names, raw = stack.pop()
@@ -130,7 +129,7 @@ class Files:
     # Changing
 
     def write(self, path: str, data: bytes, *, executable: bool | None = None) -> "Files":
-        """With this content at the path; folders are made, None keeps the present mode."""
+        """Write a file, creating parent folders. `executable` None keeps the present mode."""
         if len(data) > self.limit:
             raise FilesError(
                 f"{quote_path(path)} would have {len(data):,} bytes; a file may have "
@@ -147,7 +146,7 @@ class Files:
         return self.with_tree_entry(parts, TreeEntry(EXECUTABLE if executable else FILE, blob))
 
     def make_folder(self, path: str) -> "Files":
-        """With a folder at the path; one that is there is kept as it is."""
+        """Create a folder; an existing one stays unchanged. Raises FilesError for a file."""
         parts = self._resolve_path(path, allow_root=True)
         present = self.tree_entry(parts)
         if present is not None:
@@ -161,7 +160,7 @@ class Files:
         )
 
     def link(self, path: str, target: str) -> "Files":
-        """With a symbolic link at the path. The target is stored as it is, checked when used."""
+        """Create a symbolic link. The target is stored unchanged and checked when followed."""
         if not target or any(char == "\0" or "\ud800" <= char < "\udc80" for char in target):
             raise FilesError(
                 f"The link {quote_path(path)} needs a target; name a path relative to it."
@@ -173,14 +172,14 @@ class Files:
         return self.with_tree_entry(parts, TreeEntry(LINK, self.store.write_blob(to_bytes(target))))
 
     def delete(self, path: str) -> "Files":
-        """Without the file, link or folder. Raises FileMissing."""
+        """Remove the file, link or folder. Raises FileMissing."""
         parts = self._resolve_path(path, follow=False)
         if self.tree_entry(parts) is None:
             raise FileMissing(path)
         return self.with_tree_entry(parts, None)
 
     def move(self, old: str, new: str) -> "Files":
-        """With `old` under the name `new`, which must be free. Raises FileMissing, FilesError."""
+        """Move `old` to `new`, which must not exist. Raises FileMissing, FilesError."""
         source, target = (
             self._resolve_path(old, follow=False),
             self._resolve_path(new, follow=False),
@@ -198,15 +197,15 @@ class Files:
             raise FilesError(f"{quote_path(new)} is already there; delete it first.")
         moved = self.with_tree_entry(source, None).with_tree_entry(target, raw)
         if raw.mode == FOLDER:
-            # What lies below must still have a path that can be used.
+            # Paths below the folder must stay within the size limits.
             for entry in moved.walk("/".join(target)):
                 check_size(entry.path)
         return moved
 
-    # By parts: no rules, no links; for what reads folders whose names the rules would refuse.
+    # By parts: no path rules, no links; for names that the path rules would refuse.
 
     def tree_entry(self, parts: tuple[str, ...]) -> TreeEntry | None:
-        """The tree entry at these names, links not followed, or None."""
+        """Return the tree entry at these names, without following links, or None."""
         entry: TreeEntry | None = TreeEntry(FOLDER, self._root)
         for part in parts:
             if entry is None or entry.mode != FOLDER:
@@ -215,7 +214,7 @@ class Files:
         return entry
 
     def with_tree_entry(self, parts: tuple[str, ...], raw: TreeEntry | None) -> "Files":
-        """With (or, for None, without) that entry. Raises FilesError if a parent is a file."""
+        """Set an entry, or remove it for None. Raises FilesError if a parent is a file."""
         root = self._replace_entry(self._root, parts, 0, raw)
         return Files(self.store, root.hex(), limit=self.limit)
 
@@ -239,10 +238,10 @@ class Files:
     def _resolve_path(
         self, path: str, *, follow: bool = True, allow_root: bool = False
     ) -> tuple[str, ...]:
-        """The names of a path with its links followed, the last one only if `follow`."""
+        """Return a path's names with links followed; a link as last name only with `follow`."""
         todo = list(reversed(parse_path(path, allow_root=allow_root)))
         done: list[str] = []
-        trail = [TreeEntry(FOLDER, self._root)]  # what lies at each name of `done`, the root first
+        trail = [TreeEntry(FOLDER, self._root)]  # the root, then the entry of each name in `done`
         links = 0
         while todo:
             part = todo.pop()
@@ -267,9 +266,9 @@ class Files:
                 todo += [step for step in reversed(steps) if step not in {"", "."}]
                 continue
             done.append(part)
-            # Below something that is missing, nothing is found: an empty folder stands for it.
+            # A missing entry counts as an empty folder, so nothing is found below it.
             trail.append(raw or TreeEntry(FOLDER, EMPTY_TREE))
-        # What links lead to must itself be a path that is allowed.
+        # The resolved path must follow the path rules as well.
         return parse_path("/".join(done), allow_root=allow_root) if links else tuple(done)
 
     def _folder_entries(self, path: str, parts: tuple[str, ...]) -> list[tuple[str, TreeEntry]]:
@@ -286,7 +285,7 @@ class Files:
         return sorted(listing, key=lambda item: to_bytes(item[0]))
 
     def to_entry(self, parts: tuple[str, ...], raw: TreeEntry) -> FileEntry:
-        """That tree entry as a `FileEntry`."""
+        """Convert a tree entry to a `FileEntry`."""
         kind: EntryKind = (
             "folder" if stat.S_ISDIR(raw.mode) else "link" if raw.mode == LINK else "file"
         )

@@ -1,7 +1,7 @@
 """File operations on opened folders: no name is ever looked up through a link.
 
-Every function takes the descriptor of a folder and one file name (bytes) in it, so that what a
-person or a command swaps in between two calls is not followed out of the workspace.
+Functions take a folder's descriptor and one file name (bytes) in it, so that a link swapped in
+between two calls cannot lead out of the workspace.
 """
 
 import errno
@@ -19,14 +19,14 @@ from activities.checkpoints.sharded_tree import EXECUTABLE, FOLDER, LINK, TreeEn
 
 CHUNK = 1 << 20
 NOT_OF_CONTENT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
-"""The process lacks handles or memory, or the disk is bad: that does not make a file a person's."""
+"""Out of handles or memory, or a bad disk: errors that say nothing about a file's content."""
 
 
 @contextmanager
 def open_folder(fd: int | None, name: bytes | Path) -> Iterator[int]:
-    """A descriptor of the folder `name` in `fd`. Raises OSError if it is a link or no folder.
+    """Yield a descriptor of the folder `name` in `fd`. Raises OSError if it is a link or no folder.
 
-    Of a path without `fd` that holds for its last name alone.
+    For a path without `fd`, only the last name is checked for being a link.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -42,20 +42,22 @@ def open_folder(fd: int | None, name: bytes | Path) -> Iterator[int]:
 
 @contextmanager
 def entry_path_in_errors(path: Sequence[bytes]) -> Iterator[None]:
-    """Has what the user may not do, and a bad disk, say where: calls on descriptors name the last
-    part alone, or nothing."""
+    """Add the full path to permission and I/O errors.
+
+    Calls on descriptors report only the last name, or none.
+    """
     try:
         yield
     except OSError as error:
         needs_path = isinstance(error, PermissionError) or error.errno == errno.EIO
-        if needs_path and not isinstance(error.filename, str):  # else a call further in has said it
+        if needs_path and not isinstance(error.filename, str):  # str: an inner call has added it
             where = os.fsdecode(b"/".join(path))
             raise OSError(error.errno, error.strerror, where) from error
         raise
 
 
 def entry_status(fd: int, name: bytes) -> os.stat_result | None:
-    """The status of the entry itself, or None."""
+    """Return the status of the entry without following a link, or None if it is missing."""
     try:
         return os.stat(name, dir_fd=fd, follow_symlinks=False)
     except FileNotFoundError:
@@ -63,12 +65,12 @@ def entry_status(fd: int, name: bytes) -> os.stat_result | None:
 
 
 def list_names(fd: int) -> list[bytes]:
-    """The names in a folder, sorted by bytes."""
+    """Return the names in a folder, sorted by bytes."""
     return sorted(os.fsencode(name) for name in os.listdir(fd))
 
 
 def open_file(fd: int, name: bytes) -> int:
-    """A descriptor of a regular file. Raises OSError for anything else; never blocks on a FIFO."""
+    """Open a regular file. Raises OSError for anything else; never blocks on a FIFO."""
     inner = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
     if stat.S_ISREG(os.fstat(inner).st_mode):
         return inner
@@ -77,7 +79,7 @@ def open_file(fd: int, name: bytes) -> int:
 
 
 def has_content(store: ObjectStore, fd: int, name: bytes, raw: TreeEntry) -> bool:
-    """Whether the file or link on the disk has that entry's content (the mode bit aside)."""
+    """Whether the file or link on disk has the entry's content; ignores the executable bit."""
     entry_stat = entry_status(fd, name)
     if entry_stat is None or raw.mode == FOLDER:
         return False
@@ -92,7 +94,7 @@ def has_content(store: ObjectStore, fd: int, name: bytes, raw: TreeEntry) -> boo
 
 
 def set_executable(fd: int, name: bytes, executable: bool) -> None:
-    """Gives a regular file the executable bits that go with its read bits, or takes them."""
+    """Set a regular file's executable bits for everyone who may read it, or clear them all."""
     inner = open_file(fd, name)
     try:
         mode = stat.S_IMODE(os.fstat(inner).st_mode)
@@ -104,7 +106,7 @@ def set_executable(fd: int, name: bytes, executable: bool) -> None:
 
 
 def create_entry(store: ObjectStore, raw: TreeEntry, fd: int, name: bytes) -> None:
-    """Makes the file or link of an entry under a free name."""
+    """Create the file or link of an entry; `name` must be free."""
     data = store.read(raw.id)
     if raw.mode == LINK:
         os.symlink(data, name, dir_fd=fd)
@@ -116,7 +118,7 @@ def create_entry(store: ObjectStore, raw: TreeEntry, fd: int, name: bytes) -> No
 
 
 def _file_id(fd: int, name: bytes) -> bytes | None:
-    """The blob id of a regular file's content, in pieces so that memory stays small."""
+    """Return the blob id of a regular file, None if it cannot be opened. Reads in chunks."""
     try:
         inner = open_file(fd, name)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What is kept of a job that was forgotten: that it was."""
+"""Records of forgotten jobs: all that remains of them."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ class ForgottenJob(Data):
 
     job: str
     timestamp: int
-    """When it was asked for, epoch seconds."""
+    """When forgetting was requested, epoch seconds."""
     project: str = ""
     done: bool = False
-    """Whether all of it is gone; until then whoever comes by goes on."""
+    """Whether everything is removed; until then, the next caller continues the removal."""
 
     @property
     def message(self) -> str:
-        """For people."""
+        """A message for people."""
         day = f"{datetime.fromtimestamp(self.timestamp, UTC):%Y-%m-%d}"
         return f"job {self.job} was forgotten on {day}: its workspace and checkpoints are no more"
 
 
 def find_forgotten(root: Root, job: str) -> ForgottenJob | None:
-    """The record of a job; None while it has not been forgotten."""
+    """Return a job's record, or None if it has not been forgotten or the record is unreadable."""
     return _read_record(_record_path(root, job))
 
 
 def list_forgotten(root: Root) -> Iterator[ForgottenJob]:
-    """All forgotten jobs of a root, in no order."""
+    """Yield all forgotten jobs of a root, in no particular order."""
     for path in _records_folder(root).glob("*.json"):
         if record := _read_record(path):
             yield record
 
 
 def write_record(root: Root, record: ForgottenJob) -> None:
-    """Write a record, on the disk when this returns."""
+    """Write a record atomically; it is fsynced when this returns."""
     path = _record_path(root, record.job)
     path.parent.mkdir(exist_ok=True)
     draft = path.with_name(f".new-{secrets.token_hex(6)}")

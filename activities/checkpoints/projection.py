@@ -26,7 +26,7 @@ class ProjectionState:
 
     `order`: milliseconds, when the activity that asked was scheduled; `tree`: the last tree that
     was projected in full; `started`: trees begun since and not finished, newest last;
-    `reported`: the number of the last folder in lost+found that people were told of.
+    `reported`: the number of the last folder in lost+found that people know of.
     """
 
     order: int = 0
@@ -69,7 +69,7 @@ def project_files(
 
     Returns the paths, relative to the root, in `lost+found/` to which strays and edited files
     were moved; with `full` also the folder there of each pass since the last such call, so that
-    who brings a folder up to date in passing need not tell anybody. Raises OSError (disk full,
+    who brings a folder up to date in passing need not report it. Raises OSError (disk full,
     permissions, TimeoutError for a folder that is locked), which leaves the folder for the next
     projection to mend, and CheckpointMissing.
     """

@@ -4,7 +4,7 @@ A job's refs there, below `refs/longhaul/jobs/<job>/`:
 
     runs/<run id>/<root id>   newest checkpoint of a run of the workflow, by the root it was made on
     tags/<tag>                phase starts and the end, as in the job's own repository
-    owner/<run id>            first run of the workflow that the job is: told from another of its id
+    owner/<run id>            first run of the workflow: distinguishes it from another of its id
 
 Each root moves refs of its own and each run has new ones. So nobody undoes what another one has
 pushed, and what a reset of the workflow leaves behind stays reachable.
@@ -68,7 +68,7 @@ def push_refs(
     try:
         run_git(repository, "push", "--porcelain", "--no-verify", url, *specs, objects=objects)
     except RemoteUnavailable as away:
-        rejected = [line.split("\t") for line in away.told.splitlines() if line.startswith("!\t")]
+        rejected = [line.split("\t") for line in away.output.splitlines() if line.startswith("!\t")]
         new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
         # A ref that points elsewhere is not even sent; what the remote itself refused comes again.
         reasons = [
@@ -77,7 +77,7 @@ def push_refs(
             if why.startswith("[remote") or not spec.endswith(tuple(new_specs))
         ]
         if reasons:
-            raise RemoteUnavailable(f"{reasons[0]} {away}", away.told) from None
+            raise RemoteUnavailable(f"{reasons[0]} {away}", away.output) from None
         if not rejected:
             raise
 

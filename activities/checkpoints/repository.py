@@ -134,7 +134,7 @@ class Checkpoints:
             self.store.reload()
             for entry in self.files(self.tree_id(commit)).walk():
                 if entry.kind != "folder" and entry.id not in read:
-                    # A header alone tells nothing of damage: a step that needs the file would
+                    # A header alone shows no damage: a step that needs the file would
                     # find it missing, and the job go back to where it stands, for ever.
                     self.store.read_stored(bytes.fromhex(entry.id))
                     read.add(entry.id)

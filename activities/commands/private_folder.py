@@ -28,7 +28,7 @@ from activities.checkpoints.removal import make_removable
 MAX_FOLDERS = 64
 """Attempts of one job that may have a folder at a time."""
 STALE_NANOSECONDS = 2_000_000_000
-"""Of a file that changed less long ago, its times do not tell that it is still the same."""
+"""Of a file that changed less long ago, its times do not prove that it is unchanged."""
 
 
 @dataclass

@@ -94,7 +94,7 @@ def is_short(quote: str) -> bool:
 
 
 def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
-    """The numbers of all pages the quote stands on: to tell where it really is."""
+    """The numbers of all pages the quote stands on: to say where it really is."""
     return [page.number for page in pages if contains_quote(page.text, quote)]
 
 

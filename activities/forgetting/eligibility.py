@@ -19,7 +19,7 @@ DAY_SECONDS = 86_400
 
 
 class ForgetCandidates:
-    """The jobs of a root as their marks tell, each asked after in Temporal when it matters."""
+    """The jobs of a root by their marks; Temporal is asked about one when it matters."""
 
     def __init__(self, root: Root, client: Client, now: int) -> None:
         """

@@ -136,7 +136,7 @@ class CallGuards:
         return next((guard for guard in denying if matched_groups(guard, now) is not None), None)
 
     def report_outcome(self, outcome: VotingOutcome | None = None) -> GuardOutcome:
-        """What the workflow is told; only what there is to tell is set."""
+        """The outcome for the workflow; only fields that apply are set."""
         report = GuardOutcome()
         if outcome and outcome.guard:
             report.guard = outcome.guard

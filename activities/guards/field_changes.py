@@ -11,7 +11,7 @@ from activities.checkpoints import FileEntry, Files, diff_files
 from config.schema.guards import FieldMatch
 
 NAMES = ("id", "name", "key")
-"""Keys by which the entries of a list are told apart, so that moving one changes nothing."""
+"""Keys that identify the entries of a list, so that moving one changes nothing."""
 
 
 def changed_field(before: Files, after: Files, match: FieldMatch) -> str | None:

@@ -33,7 +33,7 @@ MALFORMED = "malformed_arguments"
 CUT = "arguments_cut_short"
 """The same for those that the output limit cut."""
 MIXED_UP = "arguments_mixed_up"
-"""The same for those of several calls that an endpoint sent so that nobody can tell them apart."""
+"""The same for those of several calls that an endpoint sent so that nobody can distinguish them."""
 
 
 SAME_FROM = 1000
@@ -85,7 +85,7 @@ class MessageForm(Protocol):
 
     @property
     def marks(self) -> str:
-        """How the provider's cache is told where a message ends; `none` where it is not."""
+        """How cache marks are written at the end of a message; `none` for no marks."""
 
     def with_mark(self, message: bytes) -> bytes:
         """A message that no model made, in this form, with such a mark."""

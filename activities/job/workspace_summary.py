@@ -151,7 +151,7 @@ def _file_line(files: Files, changes: Files, entry: FileEntry) -> str:
     if entry.kind == "folder":
         return f"- {entry.path}/ (empty)"
     step = changes.tree_entry(tuple(entry.path.split("/")))
-    # After a rewind there may be a file where the folder was that `changes` still tells of.
+    # After a rewind there may be a file where the folder was that `changes` still names.
     changed = changes.store.read(step.id).decode() if step and step.mode == FILE else "0"
     purpose = _file_purpose(files, entry)
     return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (

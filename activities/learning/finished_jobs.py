@@ -1,4 +1,4 @@
-"""Jobs that have completed, as their checkpoints tell."""
+"""Jobs that have completed, read from their checkpoints."""
 
 from __future__ import annotations
 

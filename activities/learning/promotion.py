@@ -65,7 +65,7 @@ def step_back(
     acting = guards.acting_revision(learned)
     if acting is None or acting.guard is None:
         return None
-    # What a stricter version on trial says tells nothing of what acts meanwhile.
+    # What a stricter version on trial says is no evidence about the version that acts.
     relevant = [row for row in traces if acting is learned or not row.stage]
     figures = guard_figures(acting, relevant, accepted)
     moved = next_stage("active", figures, settings_of(learned.agent))

@@ -126,7 +126,7 @@ def _list_evidence(pattern: Pattern) -> list[str]:
 
 def _prompt_name(pattern: Pattern) -> str:
     """What a guard says of one tool and what it says of another are two patterns, as are two of its
-    reasons: the oldest trace tells these apart, which stays the oldest."""
+    reasons: the oldest trace distinguishes these, since it stays the oldest."""
     reason = hashlib.sha256(reason_of(pattern.traces[0]).encode("utf-8", "replace")).hexdigest()
     about = ".".join(filter(None, (pattern.guard or pattern.source, pattern.tool)))
     return f"{guard_slug(about)}.prompt-{reason[:6]}"

@@ -168,7 +168,7 @@ class Connection:
                 raise ConnectionError(self._failure or "the connection ended")
             return asked.result()
         finally:
-            # Also when nobody wants the answer any more: the server is told.
+            # Also when nobody wants the answer any more: the server is informed.
             asked.cancel()
 
     async def list_tools(self) -> list[Tool]:

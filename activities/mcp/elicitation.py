@@ -142,10 +142,10 @@ def elicited(requests: InputRequests | None) -> list[Elicited]:
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    told = schema.get("description") or schema.get("title") or ""
+    label = schema.get("description") or schema.get("title") or ""
     choices = [*schema.get("enum", []), *(each.get("const") for each in schema.get("oneOf", []))]
     kind = " | ".join(map(str, choices)) or str(schema.get("type", "text"))
-    return one_line(f"{kind}: {told}" if told else kind, 200)
+    return one_line(f"{kind}: {label}" if label else kind, 200)
 
 
 def _as(schema: dict[str, Any], text: str) -> Any:

@@ -29,7 +29,7 @@ def end_group(status: int) -> None:
 
 
 def kill_group(*_: object) -> None:
-    """The worker is gone: its end of the server's standard input as well, which tells it to end."""
+    """The worker is gone: its end of the server's standard input as well, so that it ends."""
     time.sleep(GRACE)
     os.killpg(0, signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""What can come of a call that is no result, as the model and the workflow are told."""
+"""Outcomes of a call other than a result, for the model and the workflow."""
 
 from __future__ import annotations
 

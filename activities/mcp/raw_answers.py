@@ -1,6 +1,6 @@
 """Answers to calls as they came, before the client holds them against protocol and schema.
 
-What does not fit is no reason to lose it: the call was made, and what came tells of it.
+What does not fit is no reason to lose it: the call was made, and what came is evidence of it.
 """
 
 from __future__ import annotations

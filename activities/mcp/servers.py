@@ -81,11 +81,11 @@ class Servers:
 
         Args:
             turn: What the call takes up again.
-            key: Which its retries share; the server is told.
+            key: Idempotency key, which retries share; the server gets it.
             repeatable: Whether a call that was interrupted may be sent once more.
             folder: The private folder of a server that works on files: it is then a process of
                 this call's alone.
-            wanted: Called all the while; what it raises ends the call.
+            heartbeat: Called all the while; what it raises ends the call.
 
         Raises:
             ServerUnavailable: nothing was done.
@@ -114,7 +114,7 @@ class Servers:
         return self._wait_for(self._ask_about_task(name, server, method, task, responses), wanted)
 
     def check_result(self, name: str, server: Server, tool: str, result: CallToolResult) -> None:
-        """Hold a task's result against the schema. Raises RuntimeError, or Away."""
+        """Hold a task's result against the schema. Raises RuntimeError, or ServerUnavailable."""
         self._wait_for(self._check_result(name, server, tool, result), lambda: None)
 
     def _wait_for(self, work: Coroutine[Any, Any, R], heartbeat: Callable[[], None]) -> R:
@@ -256,8 +256,8 @@ class Servers:
 def _with_asked(called: Called, name: str, sending: CallProgress) -> Called:
     """The result, with what its server asked in the midst of it."""
     if isinstance(called, CallToolResult) and sending.asked:
-        told = "\n".join(f"[{name} asked meanwhile: {each}]" for each in sending.asked)
-        called.content = [*called.content, TextContent(type="text", text=told)]
+        asked_lines = "\n".join(f"[{name} asked meanwhile: {each}]" for each in sending.asked)
+        called.content = [*called.content, TextContent(type="text", text=asked_lines)]
     return called
 
 

@@ -119,8 +119,8 @@ class _Call:
             raise DependencyUnavailable(str(away)) from away
         except ServerCallFailed as failed:
             why = one_line(redact(str(failed)), 200).rstrip(".")
-            told = FORGOTTEN.format(server=self._name, task=pending.task, why=why)
-            raise ToolError(told) from failed
+            message = FORGOTTEN.format(server=self._name, task=pending.task, why=why)
+            raise ToolError(message) from failed
 
     def _state(self, state: TaskState) -> str:
         """The result of a task that has ended. Raises Unfinished while it goes on."""
@@ -245,7 +245,7 @@ class _Call:
         return text
 
     def _give_up(self) -> None:
-        # What it is told is a wish in any case.
+        # A cancellation is a wish in any case.
         with suppress(ServerUnavailable, ServerCallFailed):
             self._ask("tasks/cancel")
         raise ToolError(TOO_LONG.format(server=self._name, seconds=self._server.task_seconds))

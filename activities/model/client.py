@@ -164,19 +164,19 @@ class ModelClient:
         reply_key: tuple[Path, str] | None = None,
         compaction_exhausted: bool = False,
     ) -> R:
-        """What `use` makes of a reply of the first of the models that gives one.
+        """What `use_reply` makes of a reply of the first of the models that gives one.
 
         The reply is kept before it is used. Both functions run in a thread, where a store handle
         that one of them opens must stay.
 
         Args:
-            question: Put together anew for each model that is asked.
-            use: Called once with the reply.
+            build_query: Put together anew for each model that is asked.
+            use_reply: Called once with the reply.
             part: Tells several questions of one activity apart.
-            kept: Repository and key under which the reply is kept, when not this attempt's: what
-                is asked again under that key is answered with it.
-            squeezed: Whether the request gets no smaller: a fallback that it is too long for is
-                passed over then, as the model itself may take it when it is back.
+            reply_key: Repository and key of the kept reply, if other than the attempt's.
+                A request that is repeated under that key gets the kept reply.
+            compaction_exhausted: Whether the request cannot get smaller. A fallback whose window is
+                too small is skipped then, since the model itself may take the request later.
 
         Raises:
             ApplicationError: typed; what the first model that was asked said.

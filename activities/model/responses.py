@@ -22,7 +22,7 @@ MAX_ITEM_CHARACTERS = 2_000_000
 """Characters of the items that are kept to be sent back."""
 BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 SUMMARY = "response.reasoning_summary"
-"""How events begin that tell, now and then, of what the model does not show."""
+"""Prefixes of events about output that the model does not show."""
 ENDS = frozenset({"response.completed", "response.incomplete"})
 FAILS = "response.failed"
 FINISHES = {"max_output_tokens": "length"}

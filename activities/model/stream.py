@@ -173,7 +173,7 @@ def _quote_errors(data: bytes) -> Iterator[None]:
 
 
 def _parse_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
-    """The JSON of an event or answer. Raises openai.APIError for one that tells of an error."""
+    """The JSON of an event or answer. Raises openai.APIError for one that reports an error."""
     chunk: dict[str, Any] = json.loads(data)
     if error := chunk.get("error") or event_failure(chunk):
         description = error.get("message") if isinstance(error, dict) else error
@@ -366,7 +366,7 @@ def _count_usage(reported: object, sent: int, received: int) -> Usage:
 
 
 def _token_count(reported: object, *names: str) -> int:
-    """A count as the endpoint told it, under the first of these names; 0 for what can be none."""
+    """A count under the first of these names; 0 if it is no count."""
     for name in names:
         count = reported.get(name) if isinstance(reported, dict) else None
         if isinstance(count, int) and 0 < count < MAX_TOKENS:

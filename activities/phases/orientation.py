@@ -34,7 +34,7 @@ GUIDANCE = (
     "job."
 )
 MAX_LATER = 30
-"""Tools of tactical phases that a strategic one is told the names of."""
+"""Tools of tactical phases that a strategic one lists by name."""
 TOOL_LINE = 120
 """Characters that a deferred tool has in the system prompt."""
 
@@ -121,7 +121,7 @@ def _orientation(
 
 
 def repository_part(repository: RepositoryLink | None) -> str:
-    """What the model is told of the repository that it works on."""
+    """The text about the repository that the model works on."""
     if repository is None:
         return ""
     origin, folder = repository.origin, repository.folder
@@ -194,6 +194,6 @@ def last_page(snapshot: Snapshot) -> str:
     matches = (PAGE.fullmatch(entry.path) for entry in snapshot.files.children("archive"))
     # By number: from phase 1000 on, names do not sort by it.
     pages = sorted((int(page[1]), page[0]) for page in matches if page and page[2] == "md")
-    # Of the phase that a fork took the place of there is nothing to tell.
+    # A phase that a fork replaced has nothing to report.
     started = (path for _, path in reversed(pages) if FORKED not in snapshot.read_text(path))
     return next(started, "")

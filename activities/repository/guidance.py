@@ -1,4 +1,4 @@
-"""`AGENTS.md`: what a repository tells agents, from its root down to the folder worked in.
+"""`AGENTS.md`: guidance of a repository for agents, from its root down to the folder worked in.
 
 One file a folder, `AGENTS.override.md` before `AGENTS.md`; the nearer the later, and so the
 stronger (https://agents.md, and Codex for the override and the limit).

@@ -1,4 +1,4 @@
-"""A repository in a job's workspace, and what the model is told of it."""
+"""A repository in a job's workspace, and the text about it for the model."""
 
 from __future__ import annotations
 

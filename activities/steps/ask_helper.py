@@ -190,7 +190,7 @@ def helper_tools(snapshot: Snapshot) -> list[Tool]:
 
 
 def _open_conversation(snapshot: Snapshot, request: HelperRequest) -> tuple[Conversation, Files]:
-    """The helper's conversation so far with what it is told next, and the files it sees."""
+    """The helper's conversation so far with the next message, and the files it sees."""
     if request.tree:
         tree = snapshot.checkpoints.files(request.tree)
         conversation = Conversation(tree.subfolder(CONVERSATION))

@@ -227,7 +227,7 @@ def _restore_phase(snapshot: Snapshot, commit: str, *, with_files: bool) -> None
             snapshot.write_system_file("experiences.md", lessons)
         amend_instructions(snapshot)
     else:
-        # The plan stays: no later change of it would tell of a box that is ticked already.
+        # The plan stays: no later change of it would show a box that is ticked already.
         follow_boxes(snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md"))))
 
 

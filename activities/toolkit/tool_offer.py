@@ -46,7 +46,7 @@ def offer_tools(
     Args:
         config: The agent's.
         kind: Of the phase.
-        found: Deferred tools that were found.
+        found_tools: Deferred tools that were found.
         unused: Tools that the job has no use for at present.
     """
     tools = [entry for entry in agent_tools(config) if kind in entry.phases]

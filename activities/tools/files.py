@@ -107,7 +107,7 @@ def edit_file(
         )
     if old == new:
         raise ToolError(f"old and new are the same text: nothing would change in {path}.")
-    # Places that overlap count too: which of them is meant, nobody can tell.
+    # Places that overlap count too: which of them is meant is unclear.
     if not replace_all and text.find(old, text.find(old) + 1) >= 0:
         times = f"{count} times" if count > 1 else "in places that overlap"
         raise ToolError(

@@ -54,10 +54,10 @@ def compose_report(
     """The report, from what was read.
 
     Args:
-        seen: None for a job that Temporal has forgotten.
+        job_view: None for a job that Temporal has forgotten.
         tally: The same.
         now: When the report is made.
-        whole: Whether the tally is over the whole history.
+        complete: Whether the tally is over the whole history.
     """
     status = job_view.status if job_view else {}
     result = status.get("result") or (facts.result.model_dump() if facts.result else {})

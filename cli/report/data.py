@@ -1,4 +1,4 @@
-"""What a report tells of a job. The page shows this and nothing else; `--json` prints it.
+"""The content of a report. The page shows this and nothing else; `--json` prints it.
 
 Bounded whatever the job's length. Every text that an agent or a document wrote is redacted, on
 one line where it has to be, and without characters that steer a terminal or turn text around.
@@ -21,7 +21,7 @@ MOST_JOBS = 50
 MOST_HABITS = 8
 """Patterns of mistakes, the most frequent."""
 MOST_COMPARED = 60
-"""Jobs over which a pattern is told, the newest."""
+"""Jobs that a pattern is counted over, the newest."""
 BARS = 160
 """Most bars of a chart over steps; a longer job has several steps to a bar."""
 

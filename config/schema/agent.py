@@ -182,7 +182,7 @@ class AgentConfig(AgentFile):
     """Prompt texts by role (`strategic`, …), front matter removed."""
     instructions_template: str
     wording: Wording
-    """Phrases by which replies without a tool call are told apart."""
+    """Phrases that classify replies without a tool call."""
     reviewer: AgentConfig | None = None
     """The agent named under `review`."""
     rules: list[Guard] = Field(default_factory=list)

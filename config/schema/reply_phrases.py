@@ -1,4 +1,4 @@
-"""The form of `phrases/*.yaml`: wording by which replies that call no tool are told apart."""
+"""The form of `phrases/*.yaml`: wording that classifies replies that call no tool."""
 
 from __future__ import annotations
 

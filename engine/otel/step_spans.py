@@ -1,4 +1,4 @@
-"""A span for each attempt of an activity, and what it tells of tools and the job."""
+"""A span for each attempt of an activity, with attributes of tools and the job."""
 
 from __future__ import annotations
 

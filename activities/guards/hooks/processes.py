@@ -82,6 +82,6 @@ def run_hook(
 
 
 def _write_input(stream: IO[bytes], data: bytes) -> None:
-    # A hook need not read what it is told.
+    # A hook need not read its input.
     with suppress(OSError, ValueError), stream:
         stream.write(data)

@@ -1,4 +1,4 @@
-"""Hooks as voters: the event they are told, and what their answer amounts to."""
+"""Hooks as voters: the event they receive, and the vote in their answer."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Hooks:
             return Vote("deny" if answer.decision == "deny" else "ask", redact(reason), changed)
         if changed:
             return Vote("rewrite", answer.reason, changed)
-        # Who permits in so many words is told apart from who says nothing.
+        # An explicit permission counts for more than silence.
         return Vote("allow", answer.reason) if answer.decision == "allow" else ALLOW
 
     def _ask_hook(
