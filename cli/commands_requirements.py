@@ -10,6 +10,7 @@ import typer
 
 from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
+from cli.signal_effects import sender_name
 from engine.connection import workspaces_root
 from protocol.text import one_line
 
@@ -17,14 +18,13 @@ if TYPE_CHECKING:
     from activities.checkpoints import Root
     from activities.requirements.requirement_store import StoredRequirement
 
-Action = Literal["list", "search", "show", "export", "withdraw"]
+Action = Literal["list", "search", "show", "export", "withdraw", "restore"]
 Format = Literal["csv", "markdown", "json"]
 TEXT = 100
 """Characters of a requirement's text in a list."""
 MOST = 1_000_000
 MIN_LIKENESS = 0.2
 """Minimum similarity of a search result."""
-BY = "a person"
 T = TypeVar("T")
 
 
@@ -33,7 +33,9 @@ def requirements(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            help="For show and withdraw which, such as job-1/REQ-001; for search the words.",
+            help=(
+                "For show, withdraw and restore which, such as job-1/REQ-001; for search the words."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -54,20 +56,23 @@ def requirements(
         Path | None, typer.Option(help="The file that an export goes to.", show_default=False)
     ] = None,
     reason: Annotated[
-        str, typer.Option(help="Why they are withdrawn; it stays in the store.")
+        str, typer.Option(help="Why they are withdrawn or restored; it stays in the store.")
     ] = "",
     json: Json = False,
 ) -> int:
-    """List, search, show, export or withdraw what the store of requirements holds.
+    """List, search, show, export, withdraw or restore what the store of requirements holds.
 
     What is withdrawn stays so, whatever its job does: it is found, taken and counted no more, and
-    comes out of the graph. Needs no server.
+    comes out of the graph. What is restored is there again; what was accepted is a draft then, to
+    be judged anew. Needs no server.
     """
     names = what or []
     if action == "show":
         return _show_requirements(_required_names(action, names), json=json)
     if action == "withdraw":
         return _withdraw_requirements(_required_names(action, names), reason.strip(), json=json)
+    if action == "restore":
+        return _restore_requirements(_required_names(action, names), reason.strip(), json=json)
     if action == "search" and not names:
         raise UserError('requirements search: give the words to look for, such as "kept for years"')
     if action != "search" and names:
@@ -118,7 +123,9 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
         store = RelationalStore(root)
         try:
             was = store.run(
-                lambda c: [rows.withdraw_requirement(c, name, BY, reason) for name in names]
+                lambda c: [
+                    rows.withdraw_requirement(c, name, sender_name(), reason) for name in names
+                ]
             )
         except StoreRefusedError as refusal:
             raise UserError(f"nothing is withdrawn: {refusal}") from None
@@ -133,6 +140,31 @@ def _withdraw_requirements(names: list[str], reason: str, *, json: bool) -> int:
         print_result(f"{name} is withdrawn")
     for remark in remarks:
         print_note(remark)
+    return OK
+
+
+def _restore_requirements(names: list[str], reason: str, *, json: bool) -> int:
+    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
+    from activities.stores.engine import RelationalStore  # noqa: PLC0415
+    from activities.stores.errors import StoreRefusedError  # noqa: PLC0415
+
+    if not reason:
+        raise UserError("requirements restore: give --reason, which stays in the store")
+
+    def restore_all(root: Root) -> list[str]:
+        try:
+            return RelationalStore(root).run(
+                lambda c: [rows.restore(c, name, sender_name(), reason) for name in names]
+            )
+        except StoreRefusedError as refusal:
+            raise UserError(f"nothing is restored: {refusal}") from None
+
+    statuses = dict(zip(names, _with_root(restore_all), strict=True))
+    if json:
+        print_json({"restored": statuses})
+        return OK
+    for name, status in statuses.items():
+        print_result(f"{name} is restored: {status}")
     return OK
 
 
@@ -239,9 +271,12 @@ def _requirement_page(entry: StoredRequirement) -> str:
         lines.append(
             f"{requirement.status.capitalize()}{double} by {entry.decided_by}: {entry.reasons}"
         )
-    if entry.withdrawn:
-        by = f" by {entry.withdrawn_by}: {entry.withdrawn_why}" if entry.withdrawn_why else ""
-        lines.append(f"Withdrawn{by or ': it is no longer in its workspace'}")
+    if entry.withdrawn_why:
+        lines.append(f"Withdrawn by {entry.withdrawn_by}: {entry.withdrawn_why}")
+    elif entry.withdrawn:
+        lines.append("Withdrawn: it is no longer in its workspace")
+    if entry.restored_why:
+        lines.append(f"Restored by {entry.restored_by}: {entry.restored_why}")
     return "\n".join(lines)
 
 
@@ -256,6 +291,8 @@ def _requirement_data(entry: StoredRequirement) -> dict[str, Any]:
         "withdrawn": entry.withdrawn,
         "withdrawn_by": entry.withdrawn_by,
         "withdrawn_why": entry.withdrawn_why,
+        "restored_by": entry.restored_by,
+        "restored_why": entry.restored_why,
     }
 
 

@@ -13,8 +13,13 @@ from activities.documents.bidi import is_right_to_left, reading_order
 
 MAX_REORDERED_LETTERS = 2_000
 """Letters of a line that is put in the order of reading."""
+AROUND = 12
+"""Lines above and below that show how wide a column is."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _NUMBER = re.compile(r"\s*\d{1,3}(?:\s+|$)")
+_DOTTED = re.compile(r"[\w+~-]+(?:\.[\w+~-]+)+")
+_LAST_DOTTED = re.compile(r"([\w+~-]+(?:\.[\w+~-]+)*\.)$")
+_FIRST_DOTTED = re.compile(r"([\w+~-]+(?:\.[\w+~-]+)*)(\S*)\s*")
 _LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad\ufffe\x02]$")
 _FIRST_WORD = re.compile(r"([^\W\d_]+)(\S*)\s*")
 # Before these a hyphen stands for what a later word has: "Ein-\nund Ausgang".
@@ -156,52 +161,135 @@ def _is_note_mark(mark: Box, beside: float, words: Box) -> bool:
 
 
 def count_words(lines: Iterable[Line]) -> Counter[str]:
-    """How often each word is in the document; halves of divided words are none."""
+    """How often each word is in the document, and each name with points within it, such as
+    `invoke-rc.d`; halves of divided words are none."""
     words: Counter[str] = Counter()
     is_divided = False
     for line in lines:
         there = _WORD.findall(line.text.lower())
         after, is_divided = is_divided, bool(_LAST_WORD.search(line.text))
         words.update(there[after : len(there) - is_divided])
+        if "." in line.text:
+            words.update(_DOTTED.findall(line.text))
     return words
 
 
 def separate_paragraphs(lines: list[Line]) -> list[str]:
-    """The lines, an empty one where the next is further below than lines mostly are."""
-    steps = [
-        upper.box.bottom - lower.box.bottom
-        for upper, lower in pairwise(lines)
-        if upper.box
-        and lower.box
-        and 0 < upper.box.bottom - lower.box.bottom < 4 * lower.box.height
+    """The lines, an empty one before each that begins a paragraph, a term or its definition.
+
+    A line begins one where it is further below than lines of a paragraph are, and where it is
+    indented otherwise than the line above, which had room for its first word.
+    """
+    edges = _right_edges(lines)
+    ended = [
+        number > 0 and _has_room(lines[number - 1], line, edges[number - 1])
+        for number, line in enumerate(lines)
     ]
-    usual = median(steps) if steps else 0.0
+    usual = _usual_step(lines, ended)
     texts: list[str] = []
     for number, line in enumerate(lines):
         above = lines[number - 1].box if number else None
         if above and line.box:
             step = above.bottom - line.box.bottom
             size = max(above.height, line.box.height)
-            if step > 1.35 * max(usual, 0.95 * size) or step < -3 * size:
+            is_indented = abs(above.left - line.box.left) > 0.5 * size
+            if (
+                step > 1.35 * max(usual, 0.95 * size)
+                or step < -3 * size
+                or (ended[number] and is_indented and step > 0.5 * size)
+            ):
                 texts.append("")
         texts.append(line.text.strip(" "))
     return texts
+
+
+def _usual_step(lines: list[Line], ended: list[bool]) -> float:
+    """How far a line is below the one that it goes on from. Not the median of all lines: where
+    most are paragraphs of their own, most are further apart."""
+    steps = sorted(
+        upper.box.bottom - lower.box.bottom
+        for (upper, lower), is_ended in zip(pairwise(lines), ended[1:], strict=True)
+        if upper.box
+        and lower.box
+        and not is_ended
+        and 0 < upper.box.bottom - lower.box.bottom < 4 * lower.box.height
+    )
+    return steps[len(steps) // 4] if steps else 0.0
+
+
+def _right_edges(lines: list[Line]) -> list[float]:
+    """Of each line how far to the right the lines around it go, in the same column."""
+    edges = [0.0] * len(lines)
+    for start, end in _columns(lines):
+        for number in range(start, end):
+            here = lines[number].box
+            around = lines[max(start, number - AROUND) : min(end, number + AROUND + 1)]
+            boxes = [line.box for line in around if line.box]
+            # A title runs across the columns below it.
+            rights = [box.right for box in boxes if here and box.height < 1.15 * here.height]
+            if rights:
+                # A long name that could not be divided sticks out into the margin.
+                edges[number] = sorted(rights)[-1 - min(2, len(rights) // 8)]
+    return edges
+
+
+def _columns(lines: list[Line]) -> list[tuple[int, int]]:
+    """Where lines that stand below one another begin and end."""
+    starts = [0]
+    for number, (upper, lower) in enumerate(pairwise(lines), 1):
+        if not (
+            upper.box
+            and lower.box
+            and upper.box.bottom > lower.box.bottom - lower.box.height
+            and upper.box.left < lower.box.right
+            and lower.box.left < upper.box.right
+        ):
+            starts.append(number)
+    return list(pairwise([*starts, len(lines)]))
+
+
+def _has_room(upper: Line, lower: Line, edge: float) -> bool:
+    """Whether the first word of a line would have had its place on the line above."""
+    if not (upper.box and lower.box and lower.text.strip()):
+        return False
+    room = edge - upper.box.right - 0.5 * upper.box.height
+    letter = (lower.box.right - lower.box.left) / len(lower.text.strip())
+    # Letters differ in width, and spaces of justified lines can be narrow.
+    return room > (len(lower.text.split()[0]) + 2) * letter
 
 
 def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
     """The lines with the rest of a word divided at a line end on the line where it begins."""
     joined: list[str] = []
     for line in lines:
-        last = _LAST_WORD.search(joined[-1]) if joined else None
-        first = _FIRST_WORD.match(line) if last else None
-        if last is None or first is None or first[1].lower() in _HANGING:
+        above = joined[-1] if joined else ""
+        whole = _joined_name(above, line, words) or _joined_word(above, line, words)
+        if whole is None:
             joined.append(line)
             continue
-        hyphen = "" if _is_one_word(last[1], first[1], joined[-1][-1], words) else "-"
-        joined[-1] = f"{joined[-1][:-1]}{hyphen}{first[1]}{first[2]}"
-        if rest := line[first.end() :]:
+        joined[-1], rest = whole
+        if rest:
             joined.append(rest)
     return joined
+
+
+def _joined_name(above: str, line: str, words: Counter[str]) -> tuple[str, str] | None:
+    """The line above with the rest of a name that is divided behind a point, and what is left of
+    the line; None where the document has no such name elsewhere."""
+    last = _LAST_DOTTED.search(above) if above.endswith(".") else None
+    first = _FIRST_DOTTED.match(line) if last else None
+    if last is None or first is None or not words[f"{last[1]}{first[1]}"]:
+        return None
+    return f"{above}{first[1]}{first[2]}", line[first.end() :]
+
+
+def _joined_word(above: str, line: str, words: Counter[str]) -> tuple[str, str] | None:
+    last = _LAST_WORD.search(above)
+    first = _FIRST_WORD.match(line) if last else None
+    if last is None or first is None or first[1].lower() in _HANGING:
+        return None
+    hyphen = "" if _is_one_word(last[1], first[1], above[-1], words) else "-"
+    return f"{above[:-1]}{hyphen}{first[1]}{first[2]}", line[first.end() :]
 
 
 def _is_one_word(first_half: str, second_half: str, mark: str, words: Counter[str]) -> bool:

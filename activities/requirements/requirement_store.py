@@ -79,7 +79,7 @@ def fill_requirements(
     )
     there = {row.id: row for row in rows}
     for gone in [id for id, row in there.items() if id not in present and not row.withdrawn]:
-        update_requirement(connection, call.job, gone, {"withdrawn": True, "at": call.at} | FREE)
+        update_requirement(connection, call.job, gone, _GONE | {"at": call.at})
         reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{gone}")
     for requirement, blob in changed:
         row = there.get(requirement.id)
@@ -185,9 +185,37 @@ def withdraw_requirement(connection: Connection, ref: str, by: str, why: str) ->
 
 
 def _withdraw_row(connection: Connection, job: str, id: str, by: str, why: str) -> None:
-    reasons = {"withdrawn": True, "withdrawn_by": by, "withdrawn_why": storable(why)}
-    update_requirement(connection, job, id, reasons | FREE)
+    reasons = {"withdrawn_by": by, "withdrawn_why": storable(why)}
+    update_requirement(connection, job, id, _GONE | reasons)
     reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
+
+
+def restore(connection: Connection, ref: str, by: str, why: str) -> str:
+    """Take back what a person withdrew; the status that it has from now on.
+
+    What was accepted is a draft again, since the graph has it no more.
+
+    Raises:
+        StoreRefusedError: there is none of that name, or no person has withdrawn it.
+    """
+    row = find_row(connection, ref, lock=True)
+    if row is None:
+        raise StoreRefusedError(f"there is no requirement {ref}")
+    if not row.withdrawn:
+        raise StoreRefusedError(f"{ref} is not withdrawn")
+    if row.withdrawn_why is None:
+        raise StoreRefusedError(
+            f"{ref} is no longer in the workspace of {row.job}; undo the rewind that took it out"
+        )
+    if row.withdrawn_why == TAKEN_OVER.format(row.withdrawn_by):
+        raise StoreRefusedError(
+            f"{ref} is {row.withdrawn_why}, where it is {row.withdrawn_by}/{row.id}"
+        )
+    status = "draft" if row.status == "accepted" else str(row.status)
+    values = {"withdrawn": False, "restored_by": by, "restored_why": storable(why)}
+    anew = {"status": status, **_UNDECIDED} if status != row.status else {}
+    update_requirement(connection, row.job, row.id, values | anew)
+    return status
 
 
 def list_drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, str]]:
@@ -200,7 +228,7 @@ def supersede_drafts(connection: Connection, call: Call, before: Sequence[str]) 
     """Withdraw the drafts of jobs that are over, and whose task the caller has now."""
     if is_newest_call(connection, call):
         for job, id in list_drafts(connection, before):
-            update_requirement(connection, job, id, {"withdrawn": True, "at": call.at} | FREE)
+            update_requirement(connection, job, id, _GONE | {"at": call.at})
             reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
 
 
@@ -240,6 +268,8 @@ class StoredRequirement:
     withdrawn: bool
     withdrawn_by: str | None
     withdrawn_why: str | None
+    restored_by: str | None
+    restored_why: str | None
 
 
 def search_requirements(
@@ -284,6 +314,8 @@ def search_requirements(
             row.withdrawn,
             row.withdrawn_by,
             row.withdrawn_why,
+            row.restored_by,
+            row.restored_why,
         )
         for row in rows
     ]
@@ -310,15 +342,23 @@ def job_requirements(connection: Connection, job: str) -> list[Requirement]:
 
 FREE: dict[str, Any] = {"taken_by": None, "taken_key": None, "taken_until": None}
 """What a row says that nobody has taken."""
-_DRAFT = FREE | dict.fromkeys(
+_UNDECIDED = FREE | dict.fromkeys(
     ("reasons", "duplicate_of", "decided_by", "decided_key", "decided_at")
 )
+_GONE = (
+    FREE
+    | {"withdrawn": True}
+    | dict.fromkeys(("withdrawn_by", "withdrawn_why", "restored_by", "restored_why"))
+)
+"""What a row says that its workspace has no more; a person's reason is added."""
 
 
 def reopen_duplicates(connection: Connection, same: ColumnElement[bool]) -> None:
     """Make drafts again of the duplicates of what is not to stay, lest no one of them does."""
     connection.execute(
-        update(REQUIREMENTS).where(R.status == "duplicate", same).values(status="draft", **_DRAFT)
+        update(REQUIREMENTS)
+        .where(R.status == "duplicate", same)
+        .values(status="draft", **_UNDECIDED)
     )
 
 

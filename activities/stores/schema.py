@@ -55,6 +55,8 @@ REQUIREMENTS = Table(
     Column("said", Text),  # fingerprint of its words: who has the same is a double
     Column("withdrawn_by", Text),  # a person or a fork; what a rewind undid has none
     Column("withdrawn_why", Text),  # with it the workspace does not bring the row back
+    Column("restored_by", Text),  # who took that back
+    Column("restored_why", Text),
     Index("requirements_said", "said"),
     Index("requirements_to_take", "status", "withdrawn", "at"),
     Index("requirements_taken", "taken_by"),

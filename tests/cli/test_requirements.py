@@ -1,4 +1,4 @@
-"""The store of requirements, as people list, search, export and withdraw what is in it."""
+"""The store of requirements, as people list, search, export, withdraw and restore what is in it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from activities.requirements.graph import GraphQuery, open_graph
 from activities.requirements.graph.cypher import put_node
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.engine import RelationalStore
+from cli.signal_effects import sender_name
 from config.loader import load_agent
 from tests.activities.stores.filling import decide, fill, requirement, take
 from tests.cli.conftest import Starter
@@ -97,11 +98,33 @@ def test_what_is_withdrawn_is_gone_from_lists_and_graph(root: Root, offline: Sta
     assert "policy/REQ-001 · withdrawn" in offline("requirements", "--withdrawn").out
     shown = offline("requirements", "show", "policy/REQ-001").out
     assert shown.startswith("policy/REQ-001 · withdrawn")
-    assert shown.endswith("Withdrawn by a person: It is repealed.\n")
+    assert shown.endswith(f"Withdrawn by {sender_name()}: It is repealed.\n")
     with open_graph(root, schema) as graph:
         assert graph.read(GraphQuery("MATCH (r:Requirement) RETURN r.id"))[0].rows == []
     told = offline(*command)
     assert (told.code, "is withdrawn already" in told.error) == (2, True)
+
+
+def test_what_was_withdrawn_by_mistake_is_restored_to_be_judged_anew(
+    root: Root, offline: Starter
+) -> None:
+    named = ("policy/REQ-001", "policy/REQ-002")
+    offline("requirements", "withdraw", *named, "--reason", "It is repealed.")
+    command = ("requirements", "restore", *named, "--reason", "The wrong law.")
+    assert offline(*command).out == (
+        "policy/REQ-001 is restored: draft\npolicy/REQ-002 is restored: draft\n"
+    )
+    assert LINE.replace("accepted", "draft") in offline("requirements").out.splitlines()
+    shown = offline("requirements", "show", "policy/REQ-001").out
+    assert "Accepted" not in shown
+    assert shown.endswith(
+        f"Withdrawn by {sender_name()}: It is repealed.\n"
+        f"Restored by {sender_name()}: The wrong law.\n"
+    )
+    [said] = json.loads(offline("requirements", "show", "policy/REQ-002", "--json").out)
+    assert (said["withdrawn"], said["restored_why"]) == (False, "The wrong law.")
+    again = offline(*command)
+    assert (again.code, "policy/REQ-001 is not withdrawn" in again.error) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +134,9 @@ def test_what_is_withdrawn_is_gone_from_lists_and_graph(root: Root, offline: Sta
         ("show policy/REQ-009", "there is no requirement policy/REQ-009"),
         ("withdraw policy/REQ-001", "give --reason"),
         ("withdraw policy/REQ-009 --reason x", "there is no requirement policy/REQ-009"),
+        ("restore policy/REQ-001", "give --reason"),
+        ("restore", "name one or more, such as job-1/REQ-001"),
+        ("restore policy/REQ-009 --reason x", "nothing is restored: there is no requirement"),
         ("search", "give the words to look for"),
         ("list policy/REQ-001", "takes no names"),
         ("export --format xml", "xml"),

@@ -247,7 +247,7 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
         elif not line.strip() or _RULE.match(line) or _LEADERS.search(line):
             yield block
             block = _Block()
-        elif _CELLS.search(line):
+        elif _is_row(lines, number - 1):
             yield block
             yield from (_Block([cell], is_item=True) for cell in _CELLS.split(line) if cell.strip())
             block = _Block()
@@ -262,6 +262,19 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
         else:
             block.lines.append(line)
     yield block
+
+
+def _is_row(lines: list[str], place: int) -> bool:
+    """Whether a line has cells of a table, and not just a bar within a sentence: bars frame it, or
+    the line above or below has cells as well. An empty line may stand between two rows."""
+    line = lines[place]
+    if not _CELLS.search(line):
+        return False
+    if line.lstrip().startswith("|") or (line.rstrip().endswith("|") and line.count("|") > 1):
+        return True
+    above = [other for other in lines[max(0, place - 2) : place] if other.strip()][-1:]
+    below = [other for other in lines[place + 1 : place + 3] if other.strip()][:1]
+    return any(_CELLS.search(other) or _RULE.match(other) for other in above + below)
 
 
 def _fence_end(lines: list[str], start: int, fence: str) -> int | None:

@@ -4,6 +4,7 @@ import gzip
 import re
 import shutil
 import subprocess
+from collections import Counter
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -28,8 +29,9 @@ from activities.documents import (
     read_bounded,
     section_at,
 )
-from activities.documents.pdf_lines import Box, Line, with_raised_numbers
+from activities.documents.pdf_lines import Box, Line, separate_paragraphs, with_raised_numbers
 from activities.documents.text import read_document
+from activities.requirements.text.candidates import identify_candidates
 from tests.conftest import Real
 
 RESOURCES = "pypdf-7.1.0/resources/"
@@ -117,6 +119,15 @@ def test_printed_page_labels_are_kept():
         (["Input und Ein-", "und Ausgang."], "Input und Ein-\nund Ausgang."),
         (["The Debian-", "Policy applies."], "The Debian-Policy\napplies."),
         (["Use case and use case in a use-", "case."], "Use case and use case in a use-case."),
+        # A name with points in it that the document has elsewhere.
+        (
+            ["Run invoke-rc.d, or invoke-rc.", "d by hand."],
+            "Run invoke-rc.d, or invoke-rc.d\nby hand.",
+        ),
+        (
+            ["See point c.d and point c.", "There it ends."],
+            "See point c.d and point c.\nThere it ends.",
+        ),
     ],
 )
 def test_words_divided_at_line_ends_are_joined(lines, text):
@@ -147,6 +158,53 @@ def test_raised_numbers_stand_where_their_notes_are_marked():
 def test_paragraphs_are_apart_where_lines_are():
     lines = ["One goes on", "here.", "", "", "Two."]
     assert extract_pages("a.pdf", saved(made(lines)))[0].text == "One goes on\nhere.\n\nTwo."
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        pytest.param(
+            [
+                "Every field of a control file has rules of its own:",
+                "",
+                "Source",
+                "        The name of the source must be in each of the files",
+                "        that are built from it.",
+                "Section",
+                "        It should be left out.",
+            ],
+            "Every field of a control file has rules of its own:\n\nSource\n\n"
+            "The name of the source must be in each of the files\nthat are built from it.\n\n"
+            "Section\n\nIt should be left out.",
+            id="terms and what explains them",
+        ),
+        pytest.param(
+            ["1. The log must be kept in the archive for as long as", "    the law demands it."],
+            "1. The log must be kept in the archive for as long as\nthe law demands it.",
+            id="an item that goes on below its first word",
+        ),
+        pytest.param(
+            [
+                *("Doors must be locked", "", "Windows must be shut", "", "Lamps must be out", ""),
+                *("The porter must see to it, each night and on", "Sundays.", "", "Dogs may stay"),
+            ],
+            "Doors must be locked\n\nWindows must be shut\n\nLamps must be out\n\n"
+            "The porter must see to it, each night and on\nSundays.\n\nDogs may stay",
+            id="mostly paragraphs of one line",
+        ),
+    ],
+)
+def test_paragraphs_terms_and_items_are_apart(lines, text):
+    assert extract_pages("a.pdf", saved(made(lines)))[0].text == text
+
+
+def test_a_line_of_a_narrow_column_goes_on_beside_a_wide_one():
+    narrow = [
+        Line("\u2022 The record must be in", Box(40, 140, 180, 190)),
+        Line("the archive.", Box(50, 105, 168, 178)),
+    ]
+    wide = [Line("It is said here at greater length what", Box(160, 400, 180, 190))]
+    assert "" not in separate_paragraphs([*narrow, *wide])[:2]
 
 
 def test_text_that_a_mark_strikes_out_is_left_out_and_counted():
@@ -237,29 +295,25 @@ def test_a_page_tree_that_goes_in_circles_has_an_end():
         assert len(extract_bounded("a.pdf", data, seconds=30)) < 10
 
 
-def _policy() -> bytes:
-    """Debian's policy manual, from its package where that is installed or fetched."""
-    installed = Path("/usr/share/doc/debian-policy/policy.pdf.gz")
-    if installed.exists():
-        return gzip.decompress(installed.read_bytes())
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of Debian's policy manual, where its package is installed or fetched."""
+    folder = Path("usr/share/doc/debian-policy")
+    if (installed := Path("/", folder)).exists():
+        return installed
     packages = sorted(FETCHED.glob("debian-policy_*.deb"))
     if not packages or shutil.which("dpkg-deb") is None:
         pytest.skip(
             "Debian's policy manual is not there: `apt-get download debian-policy` in "
             "tests/.fetched brings it on Debian"
         )
-    listing = subprocess.run(
-        ["dpkg-deb", "--fsys-tarfile", str(packages[-1])], capture_output=True, check=True
-    )
-    path = "./usr/share/doc/debian-policy/policy.pdf.gz"
-    packed = subprocess.run(
-        ["tar", "-xO", path], input=listing.stdout, capture_output=True, check=True
-    )
-    return gzip.decompress(packed.stdout)
+    root = tmp_path_factory.mktemp("debian-policy")
+    subprocess.run(["dpkg-deb", "-x", str(packages[-1]), str(root)], check=True)
+    return root / folder
 
 
-def test_the_policy_manual_has_the_words_that_pdftotext_finds():
-    data = _policy()
+def test_the_policy_manual_has_the_words_that_pdftotext_finds(policy: Path):
+    data = gzip.decompress((policy / "policy.pdf.gz").read_bytes())
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is not there: Debian's poppler-utils brings it")
     out = subprocess.run(["pdftotext", "-", "-"], input=data, capture_output=True, check=True)
@@ -276,3 +330,19 @@ def test_the_policy_manual_has_the_words_that_pdftotext_finds():
     assert [(page.number, page.label) for page in found] == [(19, "9"), (20, "10")]
     assert section_at(found[0], found[0].text.index(title) + 50) == title
     assert section_at(found[1], 0) == title
+
+
+def test_the_policy_manual_demands_the_same_as_pdf_and_as_html(policy: Path):
+    def demands(name: str, data: bytes) -> Counter[str]:
+        found = [
+            sentence
+            for sentence in identify_candidates(extract_pages(name, data))
+            if sentence.binds
+        ]
+        return Counter(re.sub(r"\W+", "", f"{entry.text}{entry.rest}") for entry in found)
+
+    pdf = demands("policy.pdf", gzip.decompress((policy / "policy.pdf.gz").read_bytes()))
+    html = Counter[str]()
+    for chapter in sorted(policy.glob("policy.html/*-*.html")):
+        html += demands(chapter.name, chapter.read_bytes())
+    assert (pdf & html).total() >= 0.99 * max(pdf.total(), html.total())

@@ -226,6 +226,50 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
     assert store.read(lambda c: rows.search_requirements(c, refs=["maker/REQ-001"])) == []
 
 
+def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: RelationalStore) -> None:
+    made = [requirement(number) for number in (1, 2, 3)]
+    fill(store, made)
+    verdicts = {"maker/REQ-001": "accepted", "maker/REQ-002": "rejected"}
+    for at, (ref, verdict) in enumerate(verdicts.items()):
+        assert take(store, "judge", 2 * at) == ref
+        decide(store, "judge", ref, verdict, at=2 * at + 1)
+    for each in made:
+        store.run(partial(rows.withdraw_requirement, ref=each.ref, by="ada", why="It is repealed."))
+    restored = [
+        store.run(partial(rows.restore, ref=each.ref, by="bob", why="It is not.")) for each in made
+    ]
+    # A rejection stays; what was accepted has to come into the graph again.
+    assert restored == ["draft", "rejected", "draft"]
+    fill(store, made, at=10)
+    assert statuses(store) == {"REQ-001": "draft", "REQ-002": "rejected", "REQ-003": "draft"}
+    [found] = store.read(lambda c: rows.search_requirements(c, refs=["maker/REQ-001"]))
+    assert (found.restored_by, found.restored_why) == ("bob", "It is not.")
+    assert (found.withdrawn_by, found.withdrawn_why) == ("ada", "It is repealed.")
+    assert take(store, "judge", 11) == "maker/REQ-001"
+    decide(store, "judge", "maker/REQ-001", at=12)
+    # From now on its workspace counts again.
+    fill(store, made[:1], at=13)
+    assert statuses(store) == {"REQ-001": "accepted"}
+    fill(store, made, at=14)
+    assert statuses(store)["REQ-003"] == "draft"
+
+
+def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None:
+    made = [requirement(number) for number in (1, 2, 3)]
+    fill(store, made)
+    present, _ = contents(made[:1])
+    store.run(partial(rows.take_over, call=call("fork", 1), parent="maker", present=present))
+    fill(store, made[:2], at=2)
+    for number, why in (
+        (1, "taken over by the fork fork, where it is fork/REQ-001"),
+        (2, "is not withdrawn"),
+        (3, "no longer in the workspace of maker"),
+        (4, "there is no requirement"),
+    ):
+        with pytest.raises(StoreRefusedError, match=why):
+            store.run(partial(rows.restore, ref=f"maker/REQ-00{number}", by="ada", why="Back."))
+
+
 def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: RelationalStore) -> None:
     made = [requirement(number) for number in (1, 2, 3)]
     fill(store, made)

@@ -220,6 +220,27 @@ def test_what_leads_over_to_a_list_is_no_heading():
     assert identify_candidates([Page(1, title)]) == []
 
 
+def test_a_bar_within_a_sentence_parts_no_cells():
+    text = (
+        "It is so.\n\nA package must depend on mta | agent where it sends mail.\n\nOthers need not."
+    )
+    found = [candidate.text for candidate in identify_candidates([Page(1, text)])]
+    assert found[0] == "A package must depend on mta | agent where it sends mail."
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "Name | Rule\n\nDoor | It must be locked.\n\nLamp | It must be out.",
+        "| Door | It must be locked. |\n\nIt is so.\n\n| Lamp | It must be out. |",
+        "Name | Rule\n---|---\nDoor | It must be locked.\nLamp | It must be out.",
+    ],
+)
+def test_each_cell_of_a_table_stands_for_itself(table):
+    found = [candidate.text for candidate in identify_candidates([Page(1, table)])]
+    assert found == ["It must be locked.", "It must be out."]
+
+
 def test_entries_of_a_table_of_contents_are_no_candidates():
     contents = "\u2022 Epochs should be used sparingly\n\n\u2022 Names\n\nA name must be unique."
     body = "5.6.1. Epochs should be used sparingly\n\nThe epoch should be left out."
