@@ -32,7 +32,7 @@ PROJECT = "Project"
 QUERY_SECONDS = 5.0
 PAGE = 200
 MOST_STATE = 60
-"""Characters of how a job stands that a list shows: a start that waits says all that it lacks."""
+"""Characters of a column of a list: a start that waits names everything it lacks."""
 
 _CLOSED = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -294,7 +294,7 @@ async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
         state = str(memo.get("phase") or memo.get("state") or "")
         row = {
             "job_id": execution.id,
-            "agent": memo.get("agent"),
+            "agent": one_line(str(memo.get("agent") or ""), MOST_STATE) or None,
             "status": outcome or memo.get("status") or "running",
             "phase": one_line(state, MOST_STATE) or None,
             "title": memo.get("title"),
