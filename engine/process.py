@@ -1,4 +1,4 @@
-"""A worker as a process: until told to stop, then draining; and how our processes end."""
+"""A worker as a process: serves until a signal stops it, then drains."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def main() -> NoReturn:
 
 
 async def serve_jobs() -> None:
-    """Serve jobs until told to stop, then let running steps end and the rest go elsewhere.
+    """Serve jobs until a signal stops it, then let running steps end and the rest go elsewhere.
 
     Raises:
         SetupError: the workspaces root, the worker's version, Temporal's server or namespace, or an

@@ -63,7 +63,7 @@ class CachingSandboxRunner(SandboxedWorkflowRunner):
 class _SandboxInstance(_Instance):
     _task: tuple[int, int, int] | None = None
     """The newest workflow task: when it began, in s and ns, and the history's size then, in bytes.
-    The size tells tasks apart where the clock of a server went back and the time stands."""
+    The size distinguishes tasks where the clock of a server went back and time stands."""
     _length = 0
     """The events of the history that the newest activation was made from."""
 
@@ -100,7 +100,7 @@ class _SandboxInstance(_Instance):
 
 
 def sandbox_runner() -> SandboxedWorkflowRunner:
-    """The sandbox, told which modules need no second import."""
+    """The sandbox, with the modules that need no second import."""
     return CachingSandboxRunner(
         restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSTHROUGH)
     )

@@ -80,7 +80,7 @@ class Notifying(Data):
     count: int = 0
     """Notifications so far."""
     waits: dict[str, str] = Field(default_factory=dict)
-    """By job, for what it was told that it waits; until it goes on."""
+    """By job, the wait that people were called for; removed once it ends."""
     asked: str = ""
     """Id of the question or request that a person was called for last."""
     limits: list[str] = Field(default_factory=list)

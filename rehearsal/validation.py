@@ -44,7 +44,7 @@ _COMMON_WORDS = {
 
 @dataclass(frozen=True)
 class TakenRequirement:
-    """A requirement as `take_requirement` tells it."""
+    """A requirement as `take_requirement` shows it."""
 
     ref: str
     type: str

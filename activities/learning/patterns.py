@@ -61,8 +61,8 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
     """The patterns, the most frequent first.
 
     Args:
-        rows: All traces. What a guard on trial would have refused is none of them: it tells of
-            the guard.
+        rows: All traces. What a guard on trial would have refused is not counted: it is evidence
+            about the guard.
     """
     counted = [row for row in rows if row.type in COUNTED_TYPES and not row.stage]
     if not counted:

@@ -16,8 +16,8 @@ from protocol.requests import MAX_PATH
 BY_ITSELF = "retired by itself"
 WRITTEN = ("write_file", "append_file", "edit_file")
 ApprovedCall = tuple[str, int, str, str]
-"""A call that was approved: job, step, tool, and the file it names, by which those of one reply are
-told apart."""
+"""A call that was approved: job, step, tool, and the file it names, which distinguishes the calls
+of one reply."""
 
 
 @dataclass(frozen=True)

@@ -164,8 +164,8 @@ async def _gather_events(
 
 @contextmanager
 def _quote_errors(data: bytes) -> Iterator[None]:
-    """Has what cannot be read be told, not what Python says of it: some endpoints put there, under
-    status 200, what is wrong."""
+    """Quote what cannot be parsed instead of Python's error: under status 200 some endpoints send
+    their error there."""
     try:
         yield
     except MALFORMED_ERRORS as error:

@@ -305,7 +305,7 @@ class Report(Data):
     traces: list[dict[str, Any]] = Field(default_factory=list)
     patterns: list[Pattern] = Field(default_factory=list)
     habits: list[Habit] = Field(default_factory=list)
-    """Of its agent, over all jobs; in a project's report they are told once, for all its jobs."""
+    """Of its agent, over all jobs; a project's report has them once, for all its jobs."""
     remarks: list[str] = Field(default_factory=list)
     """What could not be read, and what is left out."""
 
