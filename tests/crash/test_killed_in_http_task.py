@@ -27,7 +27,7 @@ async def trial(place: Place) -> None:
     ]
 
     def work(view):
-        told.extend(made.result for made in view.made[-1:])
+        told.extend(made.result for made in view.calls[-1:])
         return [calls[view.replies]]
 
     root, ledger = Root.open(place.folder / "root", create=True), place.folder / "ledger"

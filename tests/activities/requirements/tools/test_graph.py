@@ -305,7 +305,7 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
     ]
     # A graph that is away holds nothing up, and is not taken for an empty one.
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
-    assert "What is in the graph is not told" in job.call("collect_decisions")
+    assert "The graph does not answer, so what it has is not shown" in job.call("collect_decisions")
     assert "related" not in collected()
 
 
