@@ -47,7 +47,7 @@ from protocol.project_requests import (
 from protocol.project_start import ProjectStart
 from protocol.requests import CheckpointReply
 from protocol.scope import given_items, too_large
-from protocol.state import DoneWhen
+from protocol.state import DoneWhen, ScopeItem
 from protocol.text import SUBJECT, one_line
 
 MAX_ID = 150
@@ -120,34 +120,13 @@ def _prepare_project(
         raise ConfigError(f"the id of a project has at most {MAX_ID} characters: its jobs' follow")
     check_not_forgotten(root)
     agents = load_agents(start)
-    if why := write_refusal(start.product, "tactical"):
-        raise ConfigError(f"product: {why}")
-    if start.form == "features" and start.product in OF_EVERY_JOB:
-        raise ConfigError(
-            f"product: every job writes to {start.product}/, and a tester has to leave what it "
-            "is handed as it is; choose another folder"
-        )
+    _check_product(start)
     for condition in _all_conditions(start):
         try:
             check_condition(condition)
         except ValueError as wrong:
             raise ConfigError(f"condition {condition.line}: {wrong}") from None
-    items = start.items or listed_under(start.instructions, "Scope")
-    if start.form == "groups" and not items:
-        raise ConfigError(
-            "a project of groups divides a scope: give `items`, or list them under a heading "
-            "Scope in the instructions"
-        )
-    scope = given_items(items) if start.form == "groups" else []
-    if why := too_large(scope):
-        raise ConfigError(why)
-    stored = [start.model_copy(update={"items": [], "instructions": ""}), *scope]
-    size = sum(len(part.model_dump_json(exclude_defaults=True).encode()) for part in stored)
-    if scope and size > MOST_SCOPE_AND_SETTINGS:
-        raise ConfigError(
-            f"the scope and the settings have {size:,} bytes together; at most "
-            f"{MOST_SCOPE_AND_SETTINGS:,} are taken"
-        )
+    scope = _project_scope(start)
     notifying = notifying_of(agents, start.notify)
     if why := failing_need(start, agents):
         raise typed_failure("Dependency", f"{why} {OTHER_NEEDS.format(id=shlex.quote(job_id()))}")
@@ -180,6 +159,43 @@ def _prepare_project(
         notifying=notifying,
         notices=notices,
     )
+
+
+def _check_product(start: ProjectStart) -> None:
+    if why := write_refusal(start.product, "tactical"):
+        raise ConfigError(f"product: {why}")
+    if start.form == "features" and start.product in OF_EVERY_JOB:
+        raise ConfigError(
+            f"product: every job writes to {start.product}/, and a tester has to leave what it "
+            "is handed as it is; choose another folder"
+        )
+
+
+def _project_scope(start: ProjectStart) -> list[ScopeItem]:
+    """The items that a project of groups divides; none for other forms.
+
+    Raises:
+        ConfigError: There are no items, or they have too many bytes for Temporal's history.
+    """
+    if start.form != "groups":
+        return []
+    items = start.items or listed_under(start.instructions, "Scope")
+    if not items:
+        raise ConfigError(
+            "a project of groups divides a scope: give `items`, or list them under a heading "
+            "Scope in the instructions"
+        )
+    scope = given_items(items)
+    if why := too_large(scope):
+        raise ConfigError(why)
+    stored = [start.model_copy(update={"items": [], "instructions": ""}), *scope]
+    size = sum(len(part.model_dump_json(exclude_defaults=True).encode()) for part in stored)
+    if size > MOST_SCOPE_AND_SETTINGS:
+        raise ConfigError(
+            f"the scope and the settings have {size:,} bytes together; at most "
+            f"{MOST_SCOPE_AND_SETTINGS:,} are taken"
+        )
+    return scope
 
 
 def load_agents(start: ProjectStart) -> list[AgentConfig]:

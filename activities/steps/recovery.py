@@ -8,7 +8,14 @@ from contextlib import suppress
 
 from temporalio import activity
 
-from activities.checkpoints import CheckpointMissing, Root, diff_files, open_checkpoints, take_edits
+from activities.checkpoints import (
+    CheckpointMissing,
+    Files,
+    Root,
+    diff_files,
+    open_checkpoints,
+    take_edits,
+)
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.forgotten import find_forgotten
 from activities.job.activity_context import (
@@ -85,39 +92,8 @@ class Recovery:
             snapshot = open_snapshot(self._root, request)
             before = snapshot.files
             edited, notes = take_edits(snapshot.checkpoints, self._root, job_id(), before)
-            beat = throttled_heartbeat()
-            for change in diff_files(before, edited):
-                beat()
-                if top := system_part(change.path):
-                    # The archive and the like stay the system's, whoever edits. As a whole: of a
-                    # folder in place of a file, an empty one would stay.
-                    edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))
-                    notes.append(
-                        f"{replace_surrogates(change.path)} is kept by the system; the "
-                        "edit was left out"
-                    )
-                elif (
-                    change.new
-                    and change.new.kind != "folder"
-                    and (why := folder_refusal(change.path))
-                ):
-                    previous = before.tree_entry(tuple(change.path.split("/")))
-                    edited = with_entry(edited, change.path, previous)
-                    notes.append(f"{why} It was left out")
-            snapshot.files = edited
-            for path in READ:
-                entry = edited.tree_entry((path,))
-                if (
-                    entry
-                    and entry != before.tree_entry((path,))
-                    and snapshot.read_bytes(path) is None
-                ):
-                    edited = with_entry(edited, path, before.tree_entry((path,)))
-                    notes.append(
-                        f"{path} is a folder, or a link that leads to no file of the workspace; it "
-                        "was left out. Put a file there"
-                    )
-            snapshot.files = edited
+            snapshot.files = _leave_out_refused(before, edited, notes)
+            _restore_unreadable(snapshot, before, notes)
             amend_instructions(snapshot)
             changes = list(diff_files(before, snapshot.files))
             if snapshot.files == before:
@@ -178,6 +154,37 @@ class Recovery:
     def activities(self) -> list[Callable[..., object]]:
         """All of them."""
         return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]
+
+
+def _leave_out_refused(before: Files, edited: Files, notes: list[str]) -> Files:
+    """`edited` without edits that nobody may make; a note for each of them."""
+    beat = throttled_heartbeat()
+    for change in diff_files(before, edited):
+        beat()
+        if top := system_part(change.path):
+            # Restored from the top: restoring one file of a replaced folder would leave the empty
+            # folder behind.
+            edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))
+            notes.append(
+                f"{replace_surrogates(change.path)} is kept by the system; the edit was left out"
+            )
+        elif change.new and change.new.kind != "folder" and (why := folder_refusal(change.path)):
+            previous = before.tree_entry(tuple(change.path.split("/")))
+            edited = with_entry(edited, change.path, previous)
+            notes.append(f"{why} It was left out")
+    return edited
+
+
+def _restore_unreadable(snapshot: Snapshot, before: Files, notes: list[str]) -> None:
+    """Restore files that the system reads where the edit is a folder or a link to nothing."""
+    for path in READ:
+        entry, previous = snapshot.files.tree_entry((path,)), before.tree_entry((path,))
+        if entry and entry != previous and snapshot.read_bytes(path) is None:
+            snapshot.files = with_entry(snapshot.files, path, previous)
+            notes.append(
+                f"{path} is a folder, or a link that leads to no file of the workspace; it was "
+                "left out. Put a file there"
+            )
 
 
 def _described_call(root: Root, request: WriteErrorRequest) -> str:

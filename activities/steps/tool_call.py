@@ -129,10 +129,7 @@ def run_tool(
             return _record_result(
                 snapshot, request, time_ms, refused, str(refusal), report, failed=True
             )
-        question = report.model_dump(exclude_unset=True)
-        if guards.rewritten_arguments:
-            question["rewritten_arguments"] = bounded_arguments(guards.rewritten_arguments)
-        return ToolReply(commit=request.commit, at=time_ms, ok=False, **question)
+        return _ask_person(request, time_ms, guards, report)
     except Unfinished as unfinished:
         passed = guards.report_outcome().model_dump(exclude_unset=True)
         way = unfinished.pending
@@ -150,17 +147,8 @@ def run_tool(
     if request.helper:
         tree = snapshot.checkpoints.files(request.helper)
         snapshot.keep_helper(request.call, Conversation(tree.subfolder(CONVERSATION)))
-    changed = snapshot.record_changes(before)
-    story += f" {changed[0]}" if changed else ""
-    if "plan.md" in changed:
-        follow_boxes(snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md"))))
-    # Neither what the system notes beside a call's work is progress of the job, nor what hooks say
-    # and write, with the time of day perhaps.
-    own_changes = (
-        changed
-        if tool_files == snapshot.files
-        else [c.path for c in diff_files(before, tool_files)]
-    )
+    first_path, progress = _note_changes(snapshot, before, tool_files)
+    story += f" {first_path}" if first_path else ""
     reply = _record_result(
         snapshot,
         request,
@@ -169,13 +157,38 @@ def run_tool(
         text,
         guards.report_outcome(),
         added=added,
-        changed=any(not is_system(path) for path in own_changes),
+        changed=progress,
         polls=entry.polling,
     )
     reply.command_failure = trouble
     if news := snapshot.state.items_changed_since(ledger):
         reply.scope = news
     return reply
+
+
+def _note_changes(snapshot: Snapshot, before: Files, tool_files: Files) -> tuple[str, bool]:
+    """The first changed path, and whether the tool itself changed files of the work.
+
+    Notes of the system are no progress of the job, and neither is what hooks write.
+    """
+    changed = snapshot.record_changes(before)
+    if "plan.md" in changed:
+        follow_boxes(snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md"))))
+    by_tool = (
+        changed
+        if tool_files == snapshot.files
+        else [change.path for change in diff_files(before, tool_files)]
+    )
+    return changed[0] if changed else "", any(not is_system(path) for path in by_tool)
+
+
+def _ask_person(
+    request: ToolRequest, time_ms: int, guards: CallGuards, report: GuardOutcome
+) -> ToolReply:
+    question = report.model_dump(exclude_unset=True)
+    if guards.rewritten_arguments:
+        question["rewritten_arguments"] = bounded_arguments(guards.rewritten_arguments)
+    return ToolReply(commit=request.commit, at=time_ms, ok=False, **question)
 
 
 def _run_guarded(

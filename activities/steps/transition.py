@@ -46,7 +46,7 @@ from config.schema.agent import ConfigError
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.requests import Usage
 from protocol.scope import follow_boxes, plan_items
-from protocol.state import Phase, Todo
+from protocol.state import JobState, Phase, Todo
 from protocol.text import one_line, start_of
 
 ISSUE_CHARACTERS = 500
@@ -85,25 +85,11 @@ class TransitionActivity:
     ) -> TransitionReply:
         snapshot = open_snapshot(self._root, request)
         before = snapshot.files
-        notes = "" if request.call is None else snapshot.text_argument(request.call, "notes")
-        for todo in request.completes:
-            snapshot.state.complete_todo(todo, notes)
-        snapshot.files = with_ticks(snapshot.files, snapshot.state.scope)
         issue = request.issue
         if request.outcome == "rewound" and request.call is not None:
             issue = snapshot.text_argument(request.call, "issue")
         story = f"phase {snapshot.state.phase.number} {request.outcome}"
-
-        page = archive_page(
-            snapshot,
-            request.outcome,
-            issue,
-            summary.text if summary else "",
-            by=request.by,
-            acts=request.acts,
-        )
-        snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
-        last_page = page.text
+        last_page = _close_phase(snapshot, request, issue, summary)
         remarks: list[str] = []
         if request.restore is not None:
             _restore_phase(snapshot, request.restore, with_files=request.restore_files)
@@ -113,10 +99,7 @@ class TransitionActivity:
             _take_scope(snapshot)
         snapshot.state.rewinds = request.rewinds
         finished = snapshot.state.model_copy(deep=True)
-        snapshot.state.phase = self._next_phase(snapshot, request)
-        snapshot.state.found_tools = []
-        snapshot.state.used_skills = []
-        snapshot.state.images = []
+        _enter_phase(snapshot.state, self._next_phase(snapshot, request))
         if request.outcome == "rewound":
             snapshot.state.issue = issue
         elif finished.phase.kind == "tactical":
@@ -186,6 +169,36 @@ class TransitionActivity:
         if request.purpose == "transition":
             complete_ticked(todos, snapshot.state.phase, phases)
         return Phase(kind="strategic", name=STRATEGIC_NAMES[request.purpose], todos=todos, **common)
+
+
+def _close_phase(
+    snapshot: Snapshot,
+    request: TransitionRequest,
+    issue: str,
+    summary: StreamedReply | None,
+) -> str:
+    """Complete todos, tick their boxes and archive the phase; return its archive page."""
+    notes = "" if request.call is None else snapshot.text_argument(request.call, "notes")
+    for todo in request.completes:
+        snapshot.state.complete_todo(todo, notes)
+    snapshot.files = with_ticks(snapshot.files, snapshot.state.scope)
+    page = archive_page(
+        snapshot,
+        request.outcome,
+        issue,
+        summary.text if summary else "",
+        by=request.by,
+        acts=request.acts,
+    )
+    snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
+    return page.text
+
+
+def _enter_phase(state: JobState, phase: Phase) -> None:
+    state.phase = phase
+    state.found_tools = []
+    state.used_skills = []
+    state.images = []
 
 
 def _opening_messages(
