@@ -81,6 +81,28 @@ def guarded(tmp_path: Path) -> Path:
     return config
 
 
+def test_the_agent_of_the_tutorial_keeps_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGHAUL_MODEL", raising=False)
+    text = page("tutorial.md")
+    for code in blocks(text, "yaml") + blocks(text, "markdown"):
+        first, _, content = code.partition("\n")
+        if match := re.search(r"~/longhaul/(\S+)", first):
+            path = tmp_path / match[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+    monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path))
+    agent = load_agent("mender")
+    assert [verifier.name for verifier in agent.verifiers] == ["suite"]
+    assert "Mend it." in render_template(agent.instructions_template, instructions="Mend it.")
+    job = Standing.begin(tmp_path / "job", kind="tactical")
+    job.pin(agent)
+    assert job.call("write_file", path="repo/tests/test_tea.py", content="tea").startswith("Wrote")
+    assert "Tests are not removed" in job.call("delete_file", path="repo/tests/test_tea.py")
+    assert job.text("repo/tests/test_tea.py") == "tea"
+
+
 def test_the_guards_act(guarded: Path, tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     job.pin(load_agent("careful", folder=guarded))
