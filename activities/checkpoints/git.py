@@ -1,8 +1,8 @@
-"""The `git` program, for what goes over a wire.
+"""The `git` program, used for everything that goes over a network.
 
-libgit2 speaks to remotes too, but knows neither the credential helpers, nor the ssh configuration,
-proxies and certificates that people have set up for git on a worker's host; and it would have to
-read our journal through Python. So remotes are git's own business, and all else is libgit2's.
+libgit2 can talk to remotes too, but ignores the credential helpers, ssh configuration, proxies and
+certificates that are set up for git on a worker's host, and would read our journal through Python.
+So the git program handles remotes, and libgit2 handles everything else.
 """
 
 import os
@@ -18,19 +18,19 @@ from protocol.text import one_line
 
 WATCH_SECONDS = 0.5
 COMMAND_SECONDS = 600
-"""Longest time of one command. A link that carries nothing is given up much sooner."""
+"""Time limit of one command. A connection without traffic is given up much sooner."""
 _OPTIONS = (
     # A repository on a shared volume may belong to another user id, as in `repository`.
     *("-c", "safe.directory=*"),
     *("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30"),
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
-    # Few objects come as a pack too: loose ones would stay loose for ever.
+    # Keep small fetches as packs too: nothing would ever pack loose objects.
     *("-c", "fetch.unpackLimit=1", "-c", "protocol.version=2"),
 )
 _PROTOCOLS = "file:git:http:https:ssh"
 _NO_SSH = ("file://", "git://", "http://", "https://")
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=10"
-"""Nobody is asked, no empty passwords are tried, and a dead link is given up as with HTTP."""
+"""Never prompt, never try empty passwords, and give up a dead connection as HTTP does."""
 _NOT_READ = "fatal: Could not read from remote repository."
 _NOBODY_ASKED = "terminal prompts disabled"
 
@@ -43,18 +43,18 @@ def run_git(
     variables: Mapping[str, str] | None = None,
     watch: Callable[[], None] | None = None,
 ) -> str:
-    """Run one git command; gives what it printed.
+    """Run one git command and return its output.
 
     Args:
-        repository: The one it is about, if it is about one.
-        objects: A further folder of objects that git may read.
+        repository: The repository to run in, if any.
+        objects: An additional object folder that git may read.
         seconds: Time limit.
-        variables: Further variables of its environment.
-        watch: Called while it runs; what it raises ends the command.
+        variables: Additional environment variables.
+        watch: Called while the command runs; an exception from it ends the command.
 
     Raises:
         GitNotInstalled: the program is not installed.
-        RemoteUnavailable: it failed, with its last words.
+        RemoteUnavailable: the command failed; the message is its last output.
     """
     about = ["--git-dir", str(repository)] if repository else []
     try:
@@ -65,7 +65,8 @@ def run_git(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=_git_environment(objects) | _ssh_environment(arguments) | dict(variables or {}),
-            # Without a terminal nobody is asked for a password; and all it starts can be ended.
+            # Without a terminal there is no password prompt, and the whole process group can be
+            # ended.
             start_new_session=True,
         )
     except FileNotFoundError:
@@ -90,7 +91,7 @@ def run_git(
 def _output_of(
     process: subprocess.Popen[bytes], seconds: float, watch: Callable[[], None] | None
 ) -> tuple[bytes, bytes]:
-    """What a command printed, looked after while it runs."""
+    """Return a command's output, calling `watch` while it runs."""
     ends = time.monotonic() + seconds
     while watch:
         watch()
@@ -103,9 +104,9 @@ def _output_of(
 
 
 def _git_environment(objects: Path | None) -> dict[str, str]:
-    # What points a git at another repository, as inside of hooks, is not meant for ours.
+    # Variables that point git at another repository, as inside hooks, do not apply to ours.
     elsewhere = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE")
-    # A desktop's window for passwords, which would wait for somebody.
+    # A graphical password prompt would wait for somebody.
     window = ("SSH_ASKPASS", "SSH_ASKPASS_REQUIRE")
     variables = {
         name: value
@@ -121,7 +122,7 @@ def _git_environment(objects: Path | None) -> dict[str, str]:
 
 
 def _ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
-    """How git is to call ssh: as it is set up, and without questions."""
+    """Return the environment that makes git call ssh as configured, but without prompts."""
     if any(argument.startswith(_NO_SSH) for argument in arguments):
         return {}
     command = os.environ.get("GIT_SSH_COMMAND", "").strip() or _git_setting("core.sshCommand")
@@ -146,7 +147,7 @@ def _error_summary(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     error_lines = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
     if error_lines[:1] == [_NOT_READ]:
-        # What ssh said stands before it, after banners and warnings in frames.
+        # ssh's own message comes first, after banners and framed warnings.
         ssh_lines = [line for line in lines[: lines.index(_NOT_READ)] if line[0] not in "@*"]
         error_lines = ssh_lines[-2:] or error_lines
     words = (

@@ -1,4 +1,4 @@
-"""Copies checkpoints from one repository into another, with their whole history."""
+"""Copy checkpoints from one repository into another, with their whole history."""
 
 import pygit2
 
@@ -12,19 +12,19 @@ MAX_HISTORY = 1_000_000
 
 
 def copy_checkpoint(target: Checkpoints, source: Checkpoints, commit: str) -> list[LogEntry]:
-    """Copies a checkpoint and everything it was made from; ids stay the same.
+    """Copy a checkpoint and everything reachable from it; ids stay the same.
 
-    Nothing is shared with the source, which may be removed afterwards; what the target borrows from
-    another repository is left there. Doing it twice, or after a kill half
-    way, writes the same objects again. Costs what is reachable: each tree and file once.
+    The copy shares nothing with the source, which may be removed afterwards. Objects that the
+    target borrows from another repository are not copied. Repeating the copy, also after a kill,
+    writes the same objects. The cost is the reachable content: each tree and file once.
 
     Returns:
-        The history that was copied, newest first.
+        The copied history, newest first.
 
     Raises:
         CheckpointMissing: a part of it is not in the source.
     """
-    source.store.reload()  # what this process has in memory may be lost on the disk
+    source.store.reload()  # An object in this process's memory may be lost on disk.
     history = source.log(commit, MAX_HISTORY)
     visited: set[bytes] = set()
     borrows = has_alternates(target.path)
@@ -33,7 +33,7 @@ def copy_checkpoint(target: Checkpoints, source: Checkpoints, commit: str) -> li
         _copy_tree(target, source, bytes.fromhex(entry.tree), visited, borrows=borrows)
         copied = target.commit(entry.tree, parents, entry.message, entry.timestamp)
         if copied != entry.id:
-            # The steps before are lost, and an id says what came before it.
+            # Earlier steps are lost; commit ids still record that they existed.
             raise CheckpointMissing(entry.id, f"The steps before {entry.id} are missing.")
         parents = [copied]
     return history

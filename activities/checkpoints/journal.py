@@ -1,14 +1,15 @@
-"""Objects on their way into a pack: files that are only ever appended to.
+"""Objects waiting for a pack, in files that are only appended to.
 
-A step makes some eighteen objects. As loose files each would cost a draft and a rename; here all
-of them together are one write. What keeps that right among several workers, on one host or many:
+A step writes about eighteen objects. As loose files, each would cost a draft and a rename; the
+journal writes all of them at once. Three rules keep it consistent among several workers, on one
+host or many:
 
-* Every process appends to a file of its own, whose random name is never used again, and locks it
-  only while it writes. So nobody waits for a writer, frozen or not.
-* Under the lock it looks whether the file is still there and as long as it left it. If not (it was
-  packed, or a write broke off), it begins another: what follows a torn record would be lost.
-* A record holds its object's id, the hash of its content. One that was cut short or garbled shows
-  when it is read and counts as not there.
+* Every process appends to a file of its own, with a random name that is never reused, and locks
+  the file only while it writes. So nobody waits for a writer, frozen or not.
+* Under the lock it checks that the file still exists and has the length it left. If not (the file
+  was packed, or a write broke off), it begins another: a record after a torn one would be lost.
+* A record holds its object's id, the hash of its content. A record that is cut short or garbled
+  fails this check when it is read, and counts as missing.
 """
 
 import errno
@@ -28,31 +29,31 @@ from activities.checkpoints.records import HEAD, JournalRecord, decode_record, r
 
 FULL_BYTES = 16 << 20
 FULL_OBJECTS = 10_000
-"""Of either so many wait for a pack at most: disk and memory stay bounded in a long phase."""
+"""At this many objects or bytes the journal is packed, to bound disk and memory in a long phase."""
 JOURNALS_PER_PROCESS = 1024
-"""As many as a worker has jobs under way: one that is not held is read anew at each step."""
+"""As many as a worker has running jobs: a journal that is not kept is read again at each step."""
 _recent_objects: Cache[tuple[str | None, bytes], bytes] = Cache(32 << 20, len)
-"""What this process appended last, by file and id: the next step of the same job reads it."""
+"""What this process appended last, by file and id; the next step of the same job reads it."""
 
 _GONE = (errno.ENOENT, errno.ESTALE, errno.EIO)
 
 
 @dataclass
 class _JournalFile:
-    """What is known of one file: up to where, and each record's place and size of content."""
+    """What is known of one file: the length read so far, and each record's offset and content size."""
 
     end: int = 0
     locations: dict[bytes, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, record: JournalRecord) -> None:
-        """What was just appended."""
+        """Add objects that were just appended."""
         size = len(record.data)
         self.locations[record.id] = (self.end, size)
         self.end += HEAD.size + size
 
 
 class Journal:
-    """The journal of one repository. For all threads of a process: get it by `get_journal`."""
+    """The journal of one repository, for all threads of a process. Get it by `get_journal`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -61,34 +62,34 @@ class Journal:
         self._lock = threading.Lock()
 
     def __contains__(self, oid: bytes) -> bool:
-        """Whether the object is known here; what other processes appended since may not be."""
+        """Whether the object is known here. Recent appends of other processes may be unknown."""
         return self.size(oid) is not None
 
     def size(self, oid: bytes) -> int | None:
-        """The size of an object's content in bytes, or None."""
+        """Return the size of an object's content in bytes, or None."""
         for file in list(self._files.values()):
             if place := file.locations.get(oid):
                 return place[1]
         return None
 
     def find(self, oid: bytes) -> bytes | None:
-        """An object's content, or None."""
+        """Return an object's content, or None."""
         for name, file in list(self._files.items()):
             if place := file.locations.get(oid):
                 record = self._read_record(name, *place)
                 if record is not None and record.id == oid and record.is_sound:
                     return record.data
-                # Gone or damaged: nothing counts as known of it until it is read anew.
+                # The file is gone or damaged: forget everything about it until it is read again.
                 self._files.pop(name, None)
         return None
 
     def find_recent(self, oid: bytes) -> bytes | None:
-        """The content of an object that this process appended lately, from memory, or None."""
-        # Not of one that has gone: what was damaged when it was packed is lost.
+        """Return the content of an object that this process appended recently, or None."""
+        # Not from a removed file: an object that was damaged when it was packed is lost.
         return _recent_objects.get((self._own_name, oid)) if self._own_name in self._files else None
 
     def append(self, records: Iterable[JournalRecord]) -> None:
-        """Stores what is not here yet, in one write. Raises OSError, and then nothing is."""
+        """Append objects that are not in the journal, in one write. On OSError none is appended."""
         with self._lock:
             self._forget_gone()
             new = [record for record in records if record.id not in self]
@@ -111,7 +112,7 @@ class Journal:
                     _recent_objects.put((self._own_name, record.id), record.data)
 
     def refresh(self) -> None:
-        """Learns what other processes appended."""
+        """Read what other processes appended."""
         with self._lock:
             self._forget_gone()
             for name in self._file_names():
@@ -120,7 +121,8 @@ class Journal:
                 try:
                     for offset, record in read_records(self._folder / name, file.end):
                         if not record.is_sound:
-                            # It may still be on its way, on a mounted volume: looked at again.
+                            # On a mounted volume the rest may still arrive, so this position is
+                            # read again.
                             sound = False
                             continue
                         file.locations[record.id] = (offset, len(record.data))
@@ -130,16 +132,16 @@ class Journal:
                     self._files.pop(name, None)
 
     def reload(self) -> None:
-        """Read every file anew: for whoever asks what is really there."""
+        """Read every file again, to see what is really on disk."""
         with self._lock:
             self._files.clear()
             self._own_name = None
         self.refresh()
 
     def sync(self) -> None:
-        """Flush what is stored here to the disk. Raises OSError."""
+        """Flush everything stored here to disk. Raises OSError."""
         for name in self._file_names():
-            # One that has gone was packed, and the pack flushed before.
+            # A file that is gone was packed, and the pack was flushed before.
             with suppress(FileNotFoundError):
                 fsync_path(self._folder / name)
         with suppress(FileNotFoundError):
@@ -147,7 +149,7 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time for a pack."""
+        """Whether the journal should be packed now."""
         files = list(self._files.values())
         objects = sum(len(file.locations) for file in files)
         return objects >= FULL_OBJECTS or sum(file.end for file in files) >= FULL_BYTES
@@ -171,14 +173,15 @@ class Journal:
         except OSError as error:
             if error.errno not in _GONE:
                 raise
-            # A mounted volume may say so of a file that was removed; of another the disk is bad.
+            # A mounted volume may report this for a removed file; for any other file the disk is
+            # bad.
             if error.errno == errno.EIO and (self._folder / name).exists():
                 raise
             return None
 
     @contextmanager
     def _open_own_file(self) -> Iterator[tuple[int, _JournalFile]]:
-        """The file of this process, locked and as it was left; if it is not, another one."""
+        """Lock and return this process's file if it is as the process left it, else a new one."""
         while True:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
             file = self._files.get(self._own_name or "")
@@ -213,7 +216,7 @@ def _try_lock(handle: int) -> bool:
 
 
 def _is_unchanged(handle: int, path: Path, size: int) -> bool:
-    """Whether an opened file is the one under that name, of that size."""
+    """Whether the opened file is still the one with that name, and has that size."""
     here = os.fstat(handle)
     try:
         return os.path.samestat(here, path.stat()) and here.st_size == size
@@ -229,9 +232,9 @@ def _write_all(handle: int, data: bytes) -> None:
 
 @contextmanager
 def locked_journal_files(folder: Path) -> Iterator[list[Path]]:
-    """The files of a journal, locked: nobody appends to them meanwhile or, if they go, ever again.
+    """Yield the files of a journal, locked, so that nobody appends to them.
 
-    One that somebody else is appending to is left out. All are flushed to the disk.
+    A file that another process is appending to is left out. All yielded files are flushed to disk.
     """
     handles: list[int] = []
     try:
@@ -252,7 +255,9 @@ def locked_journal_files(folder: Path) -> Iterator[list[Path]]:
 
 
 def journal_files(folder: Path) -> list[Path]:
-    """The files of a journal. Raises OSError, where `glob` takes one it may not read for empty."""
+    """List the files of a journal. Raises OSError where `glob` would report an unreadable folder as
+    empty.
+    """
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".log")
     except FileNotFoundError:
@@ -264,11 +269,11 @@ _journals_lock = threading.Lock()
 
 
 def get_journal(repository: Path) -> Journal:
-    """This process's view of a repository's journal; those used last are kept."""
+    """Return this process's view of a repository's journal; the views used last are kept."""
     with _journals_lock:
         journal = _journals.setdefault(repository, Journal(repository / "journal"))
         _journals.move_to_end(repository)
         while len(_journals) > JOURNALS_PER_PROCESS:
-            # Two views of one journal do each other no harm: each has a file of its own.
+            # Two views of one journal do not interfere: each writes to a file of its own.
             _journals.popitem(last=False)
         return journal

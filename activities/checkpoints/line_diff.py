@@ -1,4 +1,4 @@
-"""What differs between two versions of a file, line by line."""
+"""Compare two versions of a file line by line."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from activities.checkpoints.diff import Change
 from activities.checkpoints.files import FileEntry, Files
 
 MAX_BYTES = 200_000
-"""Of a side that is compared by line."""
+"""Largest size of a version that is compared by line."""
 
 
 def diff_lines(
     old: Files, new: Files, change: Change, names: tuple[str, str]
 ) -> Iterator[str] | None:
-    """The lines of a unified diff, each with its end; None for what is no text or too long.
+    """Yield the lines of a unified diff with their line ends; None if not text or too long.
 
     Args:
-        old: Files that the change starts from.
-        new: Files that it leads to.
-        change: Of one path.
-        names: What the two sides are called; empty ones are left out.
+        old: Files before the change.
+        new: Files after the change.
+        change: The changed path.
+        names: Names of the two sides in the header; empty names are left out.
     """
     before, after = _side_text(old, change.old), _side_text(new, change.new)
     if before is None or after is None:
@@ -39,7 +39,7 @@ def diff_lines(
 
 
 def _side_text(files: Files, entry: FileEntry | None) -> str | None:
-    """A side as text, empty where nothing is."""
+    """Return one side as text; empty if the file does not exist there."""
     if entry is None or entry.kind == "folder":
         return ""
     if entry.size > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""A lock between processes and threads that dies with its holder; and what is said of a file."""
+"""A file lock between processes and threads that ends with its holder; errors that name a file."""
 
 import fcntl
 import os
@@ -10,10 +10,9 @@ from pathlib import Path
 
 @contextmanager
 def file_lock(path: Path, *, seconds: float) -> Iterator[None]:
-    """Holds an exclusive flock on the file at `path`, made if need be.
+    """Hold an exclusive flock on the file at `path`, creating the file if necessary.
 
-    Waits for at most `seconds`, then raises TimeoutError (an OSError): a holder that is frozen
-    rather than dead must not freeze everybody else.
+    Raises TimeoutError (an OSError) after `seconds`: a frozen holder must not block everybody.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -32,7 +31,7 @@ def file_lock(path: Path, *, seconds: float) -> Iterator[None]:
         try:
             yield
         finally:
-            # Said aloud: a forked child may hold a copy of the handle.
+            # Unlock explicitly: a forked child may hold a copy of the handle.
             fcntl.flock(handle, fcntl.LOCK_UN)
     finally:
         os.close(handle)
@@ -40,7 +39,7 @@ def file_lock(path: Path, *, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def path_in_errors(path: Path) -> Iterator[None]:
-    """Has an error on an opened file say which file: the disk may be bad under it alone."""
+    """Add the path to errors of an opened file, so that a bad disk can be located."""
     try:
         yield
     except OSError as error:
@@ -50,7 +49,7 @@ def path_in_errors(path: Path) -> Iterator[None]:
 
 
 def fsync_path(path: Path) -> None:
-    """Flushes a file or a folder's listing to the disk."""
+    """Flush a file, or a folder's listing, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         with path_in_errors(path):

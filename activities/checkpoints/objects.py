@@ -1,6 +1,6 @@
-"""Reading and writing git objects: new ones go to the journal, old ones lie in packs.
+"""Read and write git objects: new ones go to the journal, old ones are in packs.
 
-Ids are 20 raw bytes here; hex only at the edges.
+Ids are 20 raw bytes here; hex is used only at the edges.
 """
 
 import os
@@ -18,8 +18,8 @@ from protocol.text import one_line
 
 EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 MAX_PENDING_BYTES = 1 << 20
-# Each object is compared with its id here: libgit2 would guard against made-up collisions as well,
-# which takes four times as long.
+# Each object is checked against its id here. libgit2's check also guards against crafted collisions
+# and takes four times as long.
 pygit2.settings.enable_strict_hash_verification(False)
 _ABSENT = (KeyError, pygit2.GitError, OSError)
 
@@ -27,8 +27,8 @@ _ABSENT = (KeyError, pygit2.GitError, OSError)
 class ObjectStore:
     """The objects of one repository. For one thread.
 
-    What is written waits in memory until `flush`, which a commit does, so that a step's objects
-    are one write; what is large is written at once.
+    Written objects stay in memory until `flush`, which a commit calls, so that a step's objects are
+    one write. Large objects are written at once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,14 +39,15 @@ class ObjectStore:
 
     @cached_property
     def git(self) -> pygit2.Repository:
-        """For packs and refs; opened when it is needed, which most steps do not.
+        """The pygit2 repository, for packs and refs. Opened on first use, which most steps do not
+        need.
 
         Raises CheckpointMissing if there is no repository.
         """
         return _open_repository(self.path)
 
     def read(self, oid: bytes) -> bytes:
-        """The content of one object. Raises CheckpointMissing, OSError."""
+        """Return the content of one object. Raises CheckpointMissing, OSError."""
         if (record := self._pending.get(oid)) is not None:
             return record.data
         if (data := self.journal.find_recent(oid)) is not None:
@@ -54,10 +55,10 @@ class ObjectStore:
         return self.read_stored(oid)
 
     def read_stored(self, oid: bytes) -> bytes:
-        """The same, but of one that is on the disk. Raises CheckpointMissing, OSError.
+        """Return an object's content from disk. Raises CheckpointMissing, OSError.
 
-        Objects move from the journal into packs, never back, and are in the pack before they
-        leave the journal: looked for in this order they are found whatever goes on meanwhile.
+        Objects move from the journal into packs, never back, and are in the pack before they leave
+        the journal. So searching the journal first finds them even while they move.
         """
         if (data := self.journal.find(oid)) is not None:
             return data
@@ -67,8 +68,8 @@ class ObjectStore:
             self.journal.refresh()
         if (data := self.journal.find(oid)) is not None:
             return data
-        # libgit2 looks for new packs by itself; a fresh handle also forgets packs that were
-        # consolidated away under this one.
+        # libgit2 finds new packs by itself. A fresh handle also forgets packs that were merged
+        # away.
         try:
             self.git = pygit2.Repository(str(self.path))
             return read_sound_object(self.git, oid)
@@ -80,19 +81,21 @@ class ObjectStore:
         raise CheckpointMissing(oid.hex())
 
     def _require_readable(self) -> None:
-        """Raises OSError for a pack that cannot be opened: what is missed may well be in it, and
-        libgit2 passes it over without a word."""
+        """Raise OSError if a pack cannot be opened: it may hold the missing object.
+
+        libgit2 skips such a pack silently.
+        """
         with suppress(FileNotFoundError):
             for path in (self.path / "objects" / "pack").iterdir():
                 with suppress(FileNotFoundError):
                     os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
 
     def _sound_copy(self, oid: bytes) -> bytes | None:
-        """What one of the packs holds sound, or None.
+        """Return an undamaged copy of the object from any pack, or None.
 
-        An object that was damaged and made again lies in two packs, and libgit2 gives up after
-        the first that it looks into; so each is looked into alone. Raises OSError where there is
-        no room for that: what was not looked for is not missing.
+        An object that was damaged and written again is in two packs, and libgit2 fails at the first
+        one it reads. So each pack is searched alone. Raises OSError if the disk is full, since then
+        the object may exist and was not searched for.
         """
         objects = self.path / "objects"
         if not pygit2.OdbBackendPack(str(objects)).exists(pygit2.Oid(raw=oid)):
@@ -110,7 +113,7 @@ class ObjectStore:
         return None
 
     def size(self, oid: bytes) -> int:
-        """The size of one object in bytes. Raises CheckpointMissing, OSError."""
+        """Return the size of one object in bytes. Raises CheckpointMissing, OSError."""
         if (record := self._pending.get(oid)) is not None:
             return len(record.data)
         if (size := self.journal.size(oid)) is not None:
@@ -121,20 +124,20 @@ class ObjectStore:
             return len(self.read(oid))
 
     def require(self, oid: bytes) -> None:
-        """Raises CheckpointMissing for an object that cannot be found."""
+        """Raise CheckpointMissing unless the object exists."""
         if oid not in self._pending and oid not in self.journal:
             self.read(oid)
 
     def write_blob(self, data: bytes) -> bytes:
-        """Stores a blob and returns its id."""
+        """Store a blob and return its id."""
         return self.write(JournalRecord.create(BLOB, data))
 
     def write_tree(self, data: bytes) -> bytes:
-        """Stores a tree in git's own form and returns its id."""
+        """Store a tree in git's own format and return its id."""
         return self.write(JournalRecord.create(TREE, data))
 
     def write(self, record: JournalRecord) -> bytes:
-        """Stores an object and returns its id. Raises OSError."""
+        """Store an object and return its id. Raises OSError."""
         if record.id not in self._pending:
             self._pending[record.id] = record
             self._pending_bytes += len(record.data)
@@ -143,15 +146,16 @@ class ObjectStore:
         return record.id
 
     def flush(self) -> None:
-        """Appends what was written to the journal. Raises OSError."""
+        """Append pending objects to the journal. Raises OSError."""
         records = list(self._pending.values())
-        # Also what cannot be stored goes: the step that made it fails and makes it again.
+        # Drop them even if they cannot be stored: the step that made them fails, and makes them
+        # again.
         self._pending.clear()
         self._pending_bytes = 0
         self.journal.append(records)
 
     def reload(self) -> None:
-        """Trust nothing that was read before: for whoever asks what is really there.
+        """Discard everything cached, to see what is really on disk.
 
         Raises CheckpointMissing if the repository is gone, OSError.
         """
@@ -160,8 +164,10 @@ class ObjectStore:
 
 
 def read_sound_object(reader: pygit2.Repository | pygit2.Odb, oid: bytes) -> bytes:
-    """The content of an object that git stores. Raises KeyError, pygit2.GitError: there is none, or
-    it is damaged."""
+    """Return the content of a stored object.
+
+    Raises KeyError or pygit2.GitError if it is missing or damaged.
+    """
     kind, data = reader.read(pygit2.Oid(raw=oid))
     if not JournalRecord(int(kind), oid, data).is_sound:
         raise KeyError(oid.hex())

@@ -1,4 +1,4 @@
-"""Whose a repository is: the mark that a job, or a project, leaves in its own."""
+"""The owner of a repository: a mark that a job or a project writes into its repository."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class OwnerMark(Data):
     """What is known of a repository without opening it."""
 
     chain: str
-    """First run id of its workflow."""
+    """First run id of the workflow."""
     job: str
     namespace: str = ""
-    """Empty where the job came from another host."""
+    """Empty if the job came from another host."""
     project: str = ""
     """The project that the job works for."""
     keep_days: float | None = None
@@ -29,8 +29,8 @@ class OwnerMark(Data):
 
 
 def record_owner(repository: Path, mark: OwnerMark) -> OwnerMark | None:
-    """Leave a mark in a repository that has none. Gives the one that counts; None: unreadable."""
-    # A draft and a link, so that a mark is there whole or not at all, and only one is made.
+    """Write the mark unless there is one. Return the mark that counts, None if it is unreadable."""
+    # Write a draft and link it: the mark is complete or absent, and only one process creates it.
     draft = repository / f"{OWNER_FILE}.{secrets.token_hex(6)}"
     try:
         with path_in_errors(draft):
@@ -43,7 +43,7 @@ def record_owner(repository: Path, mark: OwnerMark) -> OwnerMark | None:
 
 
 def read_owner(repository: Path) -> OwnerMark | None:
-    """The mark in a repository; None where there is none that can be read."""
+    """Return a repository's mark, or None if it is missing or unreadable."""
     try:
         return OwnerMark.model_validate_json((repository / OWNER_FILE).read_bytes())
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""Writes packs: objects laid out so that libgit2 can read them, and packs made one.
+"""Write packs that libgit2 can read, from new objects or from other packs.
 
-Loose objects would do as well but cost a file each.
+Loose objects would work as well but cost a file each.
 """
 
 import hashlib
@@ -13,11 +13,11 @@ from activities.checkpoints.packfile import entry_head, pack_head, pack_index
 from activities.checkpoints.records import JournalRecord
 
 MAX_BYTES = 1 << 30
-"""Of one pack: an index has 31 bits for a place."""
+"""Largest pack: an offset in the index has 31 bits."""
 
 
 class PackWriter:
-    """Takes objects; `finish` makes them readable below `<folder>/pack`."""
+    """Collects objects; `finish` makes them readable below `<folder>/pack`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "pack"
@@ -26,7 +26,7 @@ class PackWriter:
         self._start_pack()
 
     def add(self, record: JournalRecord) -> None:
-        """An object that is read once more and thrown away: not compressed."""
+        """Add an object uncompressed: it is read once more and then thrown away."""
         if record.id not in self.ids:
             head = entry_head(record.kind, len(record.data))
             self.copy(record.id, head + zlib.compress(record.data, 0))
@@ -35,14 +35,14 @@ class PackWriter:
             self._start_pack()
 
     def copy(self, oid: bytes, entry: bytes) -> None:
-        """An object as another pack stores it; what it is a delta against must come as well."""
+        """Copy an entry as another pack stores it. A delta's base must be copied as well."""
         if oid not in self.ids:
             self.ids.add(oid)
             self._places.append((oid, zlib.crc32(entry), self._file.tell()))
             self._file.write(entry)
 
     def finish(self) -> None:
-        """Complete the pack at hand."""
+        """Complete the current pack."""
         count = len(self._places)
         if not count:
             self._file.close()
@@ -57,14 +57,14 @@ class PackWriter:
         self.pack.with_suffix(".idx").write_bytes(pack_index(sorted(self._places), digest))
 
     def discard(self) -> None:
-        """Leave nothing of the pack at hand, which could not be written."""
+        """Remove the current pack, which could not be written."""
         with suppress(OSError):
             self._file.close()
         for suffix in (".idx", ".pack"):
             self.pack.with_suffix(suffix).unlink(missing_ok=True)
 
     def _start_pack(self) -> None:
-        # A name never used before: libgit2 knows packs by their paths for as long as it lives.
+        # Use a new name each time: libgit2 identifies packs by path for as long as it runs.
         self.pack = self._folder / f"pack-{secrets.token_hex(20)}.pack"
         self._file = self.pack.open("w+b")
         self._file.write(pack_head(0))

@@ -1,4 +1,4 @@
-"""A pack and its index as bytes, after https://git-scm.com/docs/pack-format."""
+"""Packs and indexes as bytes; see https://git-scm.com/docs/pack-format."""
 
 import hashlib
 import struct
@@ -10,19 +10,21 @@ from activities.checkpoints.locks import path_in_errors
 
 INDEX_HEAD = b"\xfftOc\x00\x00\x00\x02"
 _FIRST_ID = len(INDEX_HEAD) + 256 * 4
-"""Behind the counts of ids by their first byte, of which the last is that of all."""
+"""Offset of the first id: after the header and the 256 cumulative counts by first byte."""
 _DIGEST = 20
 _OFFSET_DELTA, _REF_DELTA = 6, 7
-"""Kinds of entries that hold a delta, by how they name what it is against."""
+"""Entry types of deltas: base given by offset, base given by id."""
 
 
 def pack_head(count: int) -> bytes:
-    """What a pack of so many objects begins with."""
+    """Return the header of a pack with `count` objects."""
     return b"PACK" + struct.pack(">II", 2, count)
 
 
 def entry_head(kind: int, length: int) -> bytes:
-    """Kind and length of an entry: four bits of the length first, then seven at a time."""
+    """Return the header of an entry: its type and size, four bits of the size first, then seven
+    each.
+    """
     byte, length = kind << 4 | length & 15, length >> 4
     head = bytearray()
     while length:
@@ -32,7 +34,7 @@ def entry_head(kind: int, length: int) -> bytes:
 
 
 def pack_index(objects: Iterable[tuple[bytes, int, int]], digest: bytes) -> bytes:
-    """The index of a pack with this digest, from ids, checksums and places below 2^31, sorted."""
+    """Return a pack's index from sorted ids, checksums and offsets below 2^31."""
     ids, checksums, offsets = zip(*objects, strict=True)
     firsts = [0] * 256
     for oid in ids:
@@ -51,9 +53,9 @@ def pack_index(objects: Iterable[tuple[bytes, int, int]], digest: bytes) -> byte
 
 
 def read_pack_offsets(path: Path) -> list[tuple[int, bytes]]:
-    """Where a pack has its objects, in that order, from its index.
+    """Return the offsets of a pack's objects in ascending order, from its index.
 
-    Raises ValueError for an index of another form, OSError.
+    Raises ValueError for an index in another format, OSError.
     """
     with path_in_errors(path.with_suffix(".idx")):
         data = path.with_suffix(".idx").read_bytes()
@@ -70,7 +72,7 @@ def read_pack_offsets(path: Path) -> list[tuple[int, bytes]]:
 
 
 def is_index(path: Path) -> bool:
-    """Whether there is an index that is whole. Raises OSError."""
+    """Whether the file is a complete index. Raises OSError."""
     try:
         with path_in_errors(path):
             data = path.read_bytes()
@@ -80,16 +82,16 @@ def is_index(path: Path) -> bool:
 
 
 def _resolve_offset(offset: int, index: bytes, table: int) -> int:
-    """A place; one of 2 GB or more is in a table of its own, and given by its number there."""
+    """Return an offset; one of 2 GB or more is stored in a separate table."""
     start = table + 8 * (offset & 0x7FFFFFFF)
     return int.from_bytes(index[start : start + 8], "big") if offset >> 31 else offset
 
 
 def read_pack_entries(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The objects of a pack as it stores them, each with its id; any pack that also has what the
-    deltas among them are against can hold them as they are.
+    """Yield the ids and entries of a pack as stored. Entries may be copied into any pack that also
+    has the bases of their deltas.
 
-    They are not looked into, so they may be damaged. Raises ValueError, OSError.
+    The content is not checked, so it may be damaged. Raises ValueError, OSError.
     """
     offsets = read_pack_offsets(path)
     ids = dict(offsets)
@@ -101,7 +103,7 @@ def read_pack_entries(path: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _with_base_id(entry: bytes, offset: int, ids: dict[int, bytes]) -> bytes:
-    """An entry that names what its delta is against by id, if it is one that does so by place."""
+    """Return an entry whose delta names its base by id instead of by offset."""
     if not entry or entry[0] >> 4 & 7 != _OFFSET_DELTA:
         return entry
     try:

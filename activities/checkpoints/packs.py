@@ -1,17 +1,18 @@
-"""Packing a repository, at phase ends and when its journal is full; safe at every moment.
+"""Pack a repository, at phase ends and when its journal is full; safe at every moment.
 
-The one rule: an object leaves its place only after a pack that holds it has been read back in
-full, fsynced, and given its name in `objects/pack`. From it follows what is promised:
+One rule: an object leaves its place only after a pack with it was read back in full, fsynced, and
+renamed into `objects/pack`. It follows:
 
-* A kill at any point leaves every object in at least one place. What a draft left behind is
-  swept by the next packer; files of the journal that are packed already are dropped then.
-* An index comes before its pack and goes after it. So a killed packer leaves at most an index
-  alone, and a pack alone has lost its own: it may be the only place of its objects, and stays.
-* A writer that knows its object to be in the journal does not write it again. It may be moved
-  into a pack a moment later, but it is never absent, and readers look there before they call an
-  object missing.
-* A file of the journal is locked while it is packed. Its writer goes on in another one, also when
-  it was frozen in between and wakes after the file is gone.
+* A kill at any point leaves every object in at least one place. The next packer removes the
+  killed one's draft, and journal files that are already packed.
+* An index is written before its pack and removed after it. So a killed packer leaves at most an
+  index without a pack. A pack without an index has lost it; the pack stays, because it may be the
+  only place of its objects.
+* A writer that knows its object to be in the journal does not write it again. The object may move
+  into a pack a moment later but is never absent, and readers look in packs before they report an
+  object as missing.
+* A journal file is locked while it is packed. Its writer continues in another file, even if it
+  was frozen meanwhile and wakes after the file is gone.
 """
 
 import secrets
@@ -38,11 +39,10 @@ WAIT_SECONDS = 2
 def pack_journal(
     repository: Path, *, max_packs: int = MAX_PACKS, wait: float = WAIT_SECONDS
 ) -> None:
-    """Moves the journal into one pack; of over `max_packs` the smaller ones become one.
+    """Move the journal into one pack; if there are more than `max_packs`, merge the smaller ones.
 
-    When it returns everything stored before is on the disk (fsync). Objects that turn out damaged
-    are set aside. Raises TimeoutError while another packer, alive or frozen, is at it for `wait`
-    seconds: what it leaves is for the next time.
+    On return everything stored before is on disk (fsync). Damaged objects are set aside. Raises
+    TimeoutError if another packer holds the lock for `wait` seconds; the next call packs the rest.
     """
     with file_lock(repository / "longhaul-pack.lock", seconds=wait):
         draft = repository / "packing"
@@ -62,7 +62,7 @@ def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int
     writer.finish()
     if writer.ids:
         _install_pack(_build_pack(repository, draft, writer.ids), objects)
-    # Also for a pack that a killed packer placed and we now rely on.
+    # Also for a pack of a killed packer, which the steps below rely on.
     fsync_path(objects / "pack")
     damaged = repository / "damaged"
     for file, is_intact in staged.items():
@@ -82,8 +82,8 @@ def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int
 
 
 def _stage_file(path: Path, writer: PackWriter, objects: Path) -> bool:
-    """Stages what of a file is sound and in no pack. Whether all of it was sound."""
-    # Asked first: not finding an object, the reader would look for new packs each time.
+    """Stage the file's undamaged objects that are in no pack. Return whether all were undamaged."""
+    # Check first: on a missing object, the reader would search for new packs each time.
     packs, reader = pygit2.OdbBackendPack(str(objects)), _pack_reader(objects)
     is_intact, end = True, 0
     for offset, record in read_records(path):
@@ -96,7 +96,7 @@ def _stage_file(path: Path, writer: PackWriter, objects: Path) -> bool:
 
 
 def _build_pack(repository: Path, draft: Path, ids: set[bytes]) -> Path:
-    """A verified pack of staged objects, in the draft."""
+    """Build and verify a pack of the staged objects in the draft folder."""
     (draft / "pack").mkdir()
     source = pygit2.Repository(str(repository))
     source.odb.add_disk_alternate(str(draft / "objects"))
@@ -106,7 +106,7 @@ def _build_pack(repository: Path, draft: Path, ids: set[bytes]) -> Path:
     builder.write(draft / "pack")
     [pack_path] = (path for path in (draft / "pack").iterdir() if path.suffix == ".pack")
     reader = _pack_reader(draft)
-    # In their order: what a delta is against was read a moment before.
+    # In pack order, so that a delta's base was read just before.
     for _, oid in read_pack_offsets(pack_path):
         read_sound_object(reader, oid)
         ids.discard(oid)
@@ -116,19 +116,20 @@ def _build_pack(repository: Path, draft: Path, ids: set[bytes]) -> Path:
 
 
 def _install_pack(pack_path: Path, objects: Path) -> None:
-    """Give a pack its name in the repository."""
+    """Rename a pack into the repository."""
     index = pack_path.with_suffix(".idx")
     fsync_path(pack_path)
     fsync_path(index)
-    # Nobody takes an index for anything that has no pack.
+    # An index without a pack is ignored by every reader.
     index.rename(objects / "pack" / index.name)
     pack_path.rename(objects / "pack" / pack_path.name)
 
 
 def _merge_packs(packs: list[Path], draft: Path, objects: Path, damaged: Path) -> None:
-    """Makes one of these packs; one that holds a damaged object is left as it is.
+    """Merge the packs into one. A pack with a damaged object stays as it is.
 
-    An empty file of its name among what is damaged says so, or it would be read in vain each time.
+    An empty file with the pack's name among the damaged ones marks it, so that it is not read in
+    vain each time.
     """
     while len(packs) > 1:
         writer, suspects = _copy_packs(packs, draft)
@@ -141,7 +142,7 @@ def _merge_packs(packs: list[Path], draft: Path, objects: Path, damaged: Path) -
             return
         writer.discard()
         for pack in suspects:
-            # What is sound may have failed for what another held of the same.
+            # Undamaged packs may have failed because of another pack's copy of an object.
             alone, is_damaged = _copy_packs([pack], draft)
             alone.discard()
             if is_damaged:
@@ -151,15 +152,15 @@ def _merge_packs(packs: list[Path], draft: Path, objects: Path, damaged: Path) -
 
 
 def _copy_packs(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
-    """What these packs hold, staged as one, and those of them of which not all can be read there.
+    """Stage the packs' objects as one pack; also return the packs with unreadable objects.
 
-    What was compressed once is copied: to look for deltas again would cost each object the same
-    as the first time, however often it is moved.
+    Compressed entries are copied. Searching for deltas again would cost each object as much as the
+    first time, however often it is moved.
     """
     writer = PackWriter(draft)
     source: dict[bytes, Path] = {}
     unread = set()
-    # Of what several hold the first gives its own: so no delta is, over others, against itself.
+    # Of several copies the first pack's is used, so no delta depends on itself.
     for pack in packs:
         try:
             for oid, entry in read_pack_entries(pack):
@@ -174,10 +175,9 @@ def _copy_packs(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
 
 
 def _packs_to_merge(packs: list[Path]) -> list[Path]:
-    """Those to make one of: half of them, and what is no larger than these together.
+    """Choose the packs to merge: half of them, and all that are no larger than these together.
 
-    So an object moves a few times only, however many come after it, and packing costs a step the
-    same in a job of any length.
+    So an object moves only a few times, and packing costs a step the same in a job of any length.
     """
     sizes = {pack: pack.stat().st_size for pack in packs}
     chosen: list[Path] = []
@@ -199,24 +199,23 @@ def _is_readable(reader: pygit2.Odb, oid: bytes) -> bool:
 
 
 def _pack_reader(objects: Path) -> pygit2.Odb:
-    """A fresh view of the packs below `<objects>/pack` and of nothing else."""
+    """Return a fresh reader of the packs below `<objects>/pack` and of nothing else."""
     reader = pygit2.Odb()
     reader.add_backend(pygit2.OdbBackendPack(str(objects)), 1)
     return reader
 
 
 def _remove_orphan_indexes(repository: Path) -> None:
-    """Removes indexes without a pack, which killed processes left."""
+    """Remove indexes without a pack, left by killed processes."""
     for index_path in (repository / "objects" / "pack").glob("pack-*.idx"):
         if not index_path.with_suffix(".pack").exists():
             index_path.unlink()
 
 
 def mend_indexes(repository: Path) -> bool:
-    """Makes the index anew of each pack that lost its own, or whose own is damaged; whether there
-    was one that could be mended.
+    """Rebuild missing or damaged indexes of packs; return whether any could be rebuilt.
 
-    Raises TimeoutError if there is one and a packer is at it, OSError.
+    Raises TimeoutError if a packer holds the lock and there is one to rebuild, OSError.
     """
     mended = False
     packs = (repository / "objects" / "pack").glob("pack-*.pack")
@@ -228,12 +227,12 @@ def mend_indexes(repository: Path) -> bool:
         for pack_path in suspects:
             index = pack_path.with_suffix(".idx")
             if not pack_path.exists() or is_index(index):
-                mended = True  # by another, or it was made one with others
+                mended = True  # another process rebuilt it, or merged the pack
                 continue
             draft.mkdir(exist_ok=True)
-            # By a new name: libgit2 knows packs by their paths for as long as it lives.
+            # Under a new name: libgit2 identifies packs by path for as long as it runs.
             new_index = draft / f"pack-{secrets.token_hex(20)}.idx"
-            # A host without git, or a pack that is damaged itself: all stays as it is.
+            # Without git, or with a damaged pack, everything stays as it is.
             with suppress(GitNotInstalled, RemoteUnavailable):
                 run_git(repository, "index-pack", "-o", str(new_index), str(pack_path))
                 fsync_path(new_index)

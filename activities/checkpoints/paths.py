@@ -1,4 +1,4 @@
-"""The path rules, on strings. The check on the opened file is made where files are opened."""
+"""The path rules, on strings. The opened file is checked where files are opened."""
 
 import re
 
@@ -7,16 +7,16 @@ from activities.checkpoints.errors import PathRefused, quote_path
 
 MAX_PATH_BYTES = 2048
 MAX_NAME_BYTES = 255
-# Deeper than this, a projection would run out of the directory handles a process may hold.
+# In a deeper tree, a projection would run out of a process's directory handles.
 MAX_DEPTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def parse_path(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
-    """The names of a path relative to the workspace, `.` and doubled slashes dropped.
+    """Split a path relative to the workspace into names, without `.` and doubled slashes.
 
-    `""` and `"."` give `()` with `allow_root`. Raises PathRefused, with a line that says what to
-    do, for everything that does not name something inside the workspace.
+    With `allow_root`, `""` and `"."` return `()`. Raises PathRefused for everything that names
+    nothing inside the workspace; the message says what to do.
     """
     try:
         raw = to_bytes(path)
@@ -42,7 +42,7 @@ def parse_path(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
 
 
 def check_size(path: str) -> None:
-    """Raises PathRefused for a path of more bytes or folders than the file system serves well."""
+    """Raise PathRefused for a path with too many bytes or folders for the file system."""
     if len(to_bytes(path)) > MAX_PATH_BYTES:
         raise _path_refusal(path, f"is longer than {MAX_PATH_BYTES:,} bytes; use a shorter one")
     if path.count("/") >= MAX_DEPTH:

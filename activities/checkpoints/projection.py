@@ -1,4 +1,4 @@
-"""The workspace folder as a projection of the newest tree. It may lag; it is never read back."""
+"""The workspace folder as a projection of the newest tree. It may lag and is never read back."""
 
 import json
 import shutil
@@ -15,18 +15,18 @@ from activities.checkpoints.locks import file_lock
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import Root
 
-# How long another projection of the job may take before ours gives up; the next one mends.
+# How long to wait for another projection of the job; the next one repairs a skipped one.
 WAIT_SECONDS = 20.0
 MAX_STARTED = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectionState:
-    """What was last put into the folder.
+    """What was last written to the folder.
 
-    `order`: milliseconds, when the activity that asked was scheduled; `tree`: the last tree that
-    was projected in full; `started`: trees begun since and not finished, newest last;
-    `reported`: the number of the last folder in lost+found that people know of.
+    `order`: scheduled time in milliseconds of the activity that projected; `tree`: the last tree
+    that was projected in full; `started`: trees begun and not finished since, newest last;
+    `reported`: the number of the last folder in lost+found that was reported to people.
     """
 
     order: int = 0
@@ -39,12 +39,12 @@ class ProjectionState:
 def locked_projection(
     checkpoints: Checkpoints, wait: float = WAIT_SECONDS
 ) -> Iterator[ProjectionState | None]:
-    """Holds the folder's lock; gives the record, None if there is none that can be read."""
+    """Hold the folder's lock; yield the record, or None if there is no readable one."""
     with file_lock(checkpoints.path / "longhaul-projection.lock", seconds=wait):
         try:
             record = ProjectionState(**json.loads(_record_path(checkpoints).read_text()))
         except (OSError, ValueError, TypeError) as error:
-            # Without a record what we put there ourselves would be taken for a person's.
+            # Without a record, files that we wrote would be taken for a person's.
             if isinstance(error, OSError) and error.errno in folder_io.NOT_OF_CONTENT:
                 raise
             record = None
@@ -61,17 +61,17 @@ def project_files(
     full: bool = False,
     wait: float = WAIT_SECONDS,
 ) -> list[str]:
-    """Brings `<root>/<job>/` up to `files` by the difference from what was last projected.
+    """Update `<root>/<job>/` to `files`, by the difference from what was last projected.
 
-    With `full`, after an interrupted projection and without a record every file is compared.
-    Skipped if something scheduled later (`order`, milliseconds) was projected already: a worker
-    that was frozen cannot put the folder back.
+    With `full`, after an interrupted projection, and without a record, every file is compared. The
+    call does nothing if an activity scheduled later (`order`, milliseconds) has projected already,
+    so a worker that was frozen cannot revert the folder.
 
-    Returns the paths, relative to the root, in `lost+found/` to which strays and edited files
-    were moved; with `full` also the folder there of each pass since the last such call, so that
-    who brings a folder up to date in passing need not report it. Raises OSError (disk full,
-    permissions, TimeoutError for a folder that is locked), which leaves the folder for the next
-    projection to mend, and CheckpointMissing.
+    Returns the paths below `lost+found/`, relative to the root, to which strays and edited files
+    were moved. With `full` it also returns the folders of earlier calls that did not report theirs.
+
+    Raises OSError (disk full, permissions, TimeoutError for a locked folder), after which the next
+    projection repairs the folder, and CheckpointMissing.
     """
     with locked_projection(checkpoints, wait) as last:
         if last is not None and order < last.order:
@@ -81,7 +81,7 @@ def project_files(
         )
         scan = full or record.tree is None or bool(record.started)
         known = [tree for tree in dict.fromkeys([record.tree, *record.started]) if tree]
-        # Marked before anything is touched: whoever finds the mark knows that a pass broke off.
+        # Marked before anything is changed, so that an interrupted pass is noticed.
         started = [*record.started, files.id][-MAX_STARTED:]
         _write_state(checkpoints, replace(record, order=order, started=started))
         moved_paths: list[str] = []
@@ -89,13 +89,13 @@ def project_files(
             try:
                 moved_paths = _run_pass(checkpoints, root, job, known, files, scan=scan)
             except CheckpointMissing:
-                # If it was an earlier tree that is lost, nothing in the folder is known to be
-                # ours: all that differs is kept. If it is the tree itself, this raises again.
+                # If an earlier tree is lost, nothing in the folder is known to be ours, and all
+                # that differs is kept. If this tree itself is lost, this raises again.
                 moved_paths = _run_pass(checkpoints, root, job, [], files, scan=True)
         if not full:
             _write_state(checkpoints, ProjectionState(order, files.id, [], record.reported))
             return moved_paths
-        # What passes in between had moved is named here, by the folder it went to.
+        # Report the folders of passes in between, which reported nothing themselves.
         numbers = [
             number for number in _batch_numbers(root.lost_found(job)) if number > record.reported
         ]
@@ -112,7 +112,7 @@ def _run_pass(
     checkpoints: Checkpoints, root: Root, job: str, known: list[str], files: Files, *, scan: bool
 ) -> list[str]:
     drafts = checkpoints.path / "projecting"
-    if scan:  # what a pass that broke off left behind
+    if scan:  # left behind by an interrupted pass
         shutil.rmtree(drafts, ignore_errors=True)
     drafts.mkdir(exist_ok=True)
     workspace = root.workspace(job)
@@ -133,7 +133,7 @@ def _run_pass(
 
 
 def _batch_numbers(folder: Path) -> list[int]:
-    """The numbers in a job's lost+found, in order: each pass that finds strays has its own."""
+    """Return the numbers of the folders in a job's lost+found, sorted; each pass has its own."""
     try:
         return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
     except (FileNotFoundError, NotADirectoryError):

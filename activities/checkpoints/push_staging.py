@@ -1,4 +1,4 @@
-"""What waits in a journal, laid out so that git can read it while it is pushed."""
+"""Journal content staged as packs, so that git can read it during a push."""
 
 import secrets
 import shutil
@@ -11,25 +11,25 @@ from activities.checkpoints.pack_writer import PackWriter
 from activities.checkpoints.records import HEAD, read_records
 
 MAX_PACKS = 50
-"""Each push stages what is new as a pack; git looks through all of them."""
+"""Each push stages new objects as a pack, and git searches all packs."""
 STALE_SECONDS = 600
-"""A folder that nobody touched for so long belongs to a process that is gone."""
+"""A folder untouched for this long belongs to a process that is gone."""
 
 
 class PushStaging:
-    """The objects of one repository's journal as packs of this process. For one thread."""
+    """A repository's journal as packs of this process. For one thread."""
 
     def __init__(self, repository: Path) -> None:
         self._repository = repository
         self._folder = repository / "outgoing" / secrets.token_hex(6)
         self._read_offsets: dict[str, int] = {}
-        """Up to where each file of the journal is staged."""
+        """Offset up to which each journal file is staged."""
         self._packs = 0
 
     def stage(self) -> Path:
-        """Stage what was appended since the last time; gives the folder of objects. Raises OSError.
+        """Stage what was appended since the last call; return the object folder. Raises OSError.
 
-        What is not in it is in the repository's own packs, into which the journal was moved.
+        Objects that are not in it were moved from the journal into the repository's own packs.
         """
         files = journal_files(self._repository / "journal")
         gone = self._read_offsets.keys() - {file.name for file in files}
@@ -42,17 +42,17 @@ class PushStaging:
         except OSError:
             writer.discard()
             raise
-        # Not before the pack is whole: what found no room comes again with the next one.
+        # Advance offsets only after the pack is complete, so records that hit ENOSPC are retried.
         self._read_offsets.update(read)
         self._packs += bool(writer.ids)
         return self._folder
 
     def _add_records(self, file: Path, writer: PackWriter) -> int:
-        """Add what a file of the journal has got since; up to where it need not be read again."""
+        """Add the records appended to a journal file; return the offset to continue from."""
         end, sound = self._read_offsets.get(file.name, 0), True
         with suppress(FileNotFoundError):
             for offset, record in read_records(file, end):
-                # It may still be on its way, on a mounted volume: looked at again.
+                # On a mounted volume the rest may still arrive, so this position is read again.
                 sound = sound and record.is_sound
                 if record.is_sound:
                     writer.add(record)

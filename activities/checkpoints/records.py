@@ -1,4 +1,4 @@
-"""The form of an object in the journal: kind, length and id, then the content as it is."""
+"""The format of an object in the journal: kind, length and id, then the raw content."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ _NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
 
 
 class JournalRecord(NamedTuple):
-    """One object; `id`: 20 bytes."""
+    """One object. `id`: 20 bytes."""
 
     kind: int
     id: bytes
@@ -23,22 +23,22 @@ class JournalRecord(NamedTuple):
 
     @classmethod
     def create(cls, kind: int, data: bytes) -> "JournalRecord":
-        """A new object."""
+        """Create a record for new content."""
         return cls(kind, _object_id(kind, data), data)
 
     @property
     def is_sound(self) -> bool:
-        """Whether the content is the one whose id it bears."""
+        """Whether the content matches the id."""
         return _object_id(self.kind, self.data) == self.id
 
     @property
     def encoded_parts(self) -> tuple[bytes, bytes]:
-        """What is written, in two parts so that a large content is not copied."""
+        """Return the encoded record in two parts, so that a large content is not copied."""
         return HEAD.pack(self.kind, len(self.data), self.id), self.data
 
 
 def decode_record(stored: bytes) -> JournalRecord | None:
-    """The inverse of `encoded_parts`; None for what is no record."""
+    """The inverse of `encoded_parts`; None for anything that is no record."""
     if len(stored) < HEAD.size:
         return None
     kind, length, oid = HEAD.unpack_from(stored)
@@ -48,9 +48,9 @@ def decode_record(stored: bytes) -> JournalRecord | None:
 
 
 def read_records(path: Path, start: int = 0) -> Iterator[tuple[int, JournalRecord]]:
-    """The records of a file from an offset on, each with its own; they may be unsound.
+    """Yield the records of a file from an offset on, with their offsets, without checking content.
 
-    Ends before one that is cut short, or at what is no record.
+    Stops before a truncated record, or at bytes that are no record.
     """
     with path.open("rb") as file, path_in_errors(path):
         size = os.fstat(file.fileno()).st_size
@@ -67,7 +67,7 @@ def read_records(path: Path, start: int = 0) -> Iterator[tuple[int, JournalRecor
 
 
 def _object_id(kind: int, data: bytes) -> bytes:
-    # Git's own; nothing else holds the interpreter so little with large contents.
+    # git hashes it: nothing else holds the GIL so briefly for large contents.
     digest = hashlib.sha1(b"%b %d\0" % (_NAMES[kind], len(data)))
     digest.update(data)
     return digest.digest()

@@ -1,13 +1,13 @@
-"""Checkpoints in a git repository elsewhere: what hosts that share no disk have in common.
+"""Checkpoints in a remote git repository, shared by hosts that have no common disk.
 
 A job's refs there, below `refs/longhaul/jobs/<job>/`:
 
-    runs/<run id>/<root id>   newest checkpoint of a run of the workflow, by the root it was made on
+    runs/<run id>/<root id>   newest checkpoint of a run of the workflow, by the root that made it
     tags/<tag>                phase starts and the end, as in the job's own repository
     owner/<run id>            first run of the workflow: distinguishes it from another of its id
 
-Each root moves refs of its own and each run has new ones. So nobody undoes what another one has
-pushed, and what a reset of the workflow leaves behind stays reachable.
+Each root moves only its own refs, and each run has new ones. So nobody overwrites another's push,
+and commits that a reset of the workflow leaves behind stay reachable.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from activities.checkpoints.root import folder_name
 LOCK_SECONDS = 60
 OWNER_SECONDS = 20
 MAX_PACKS = 60
-"""Each fetch brings one; so many wait for the next phase end at most."""
+"""Each fetch adds a pack; at most this many wait for the next phase end."""
 _LOCAL_REFS = "refs/longhaul/"
-"""Refs of ours that say what the remote had: git then fetches only what is new since."""
+"""Local refs that record the remote's state, so that git fetches only new commits."""
 
 
 def ref_prefix(job: str) -> str:
-    """What the names of a job's refs begin with."""
+    """Return the common prefix of a job's refs."""
     name = folder_name(job).replace(".", "%2E")
     if len(name.encode()) > 200:
         name = f"%h{hashlib.sha1(job.encode('utf-8', 'surrogatepass')).hexdigest()}"
@@ -50,12 +50,12 @@ def push_refs(
     moved_refs: dict[str, str],
     new_refs: dict[str, str],
 ) -> None:
-    """Push commits to the job's refs; with them goes all that they were made from.
+    """Push commits, with everything reachable from them, to the job's refs.
 
     Args:
-        objects: Where git finds what the repository's own packs lack.
-        moved_refs: Commits by name of the ref, which is made, or moved there from wherever it was.
-        new_refs: The same, but a ref that points elsewhere is left as it is.
+        objects: Folder with objects that the repository's own packs lack.
+        moved_refs: Commits by ref name. Each ref is created or moved from wherever it was.
+        new_refs: The same, but a ref that points elsewhere stays.
 
     Raises:
         GitNotInstalled, RemoteUnavailable.
@@ -70,7 +70,8 @@ def push_refs(
     except RemoteUnavailable as away:
         rejected = [line.split("\t") for line in away.output.splitlines() if line.startswith("!\t")]
         new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
-        # A ref that points elsewhere is not even sent; what the remote itself refused comes again.
+        # A new ref that points elsewhere is not sent. Refs that the remote refused are pushed
+        # again.
         reasons = [
             why
             for _, spec, why in rejected
@@ -83,7 +84,7 @@ def push_refs(
 
 
 def remote_owner(url: str, job: str) -> str | None:
-    """First run id of the workflow whose job of that id is in the remote, None if there is none.
+    """Return the first run id of the workflow that owns the job's refs in the remote, or None.
 
     Raises:
         GitNotInstalled, RemoteUnavailable.
@@ -95,12 +96,13 @@ def remote_owner(url: str, job: str) -> str | None:
 
 
 def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = False) -> None:
-    """Bring all that the remote has of the job into its repository.
+    """Fetch everything the remote has of the job into its repository.
 
-    What comes is seen only when it is whole; a kill leaves a draft that the next one sweeps.
+    Fetched objects become visible only when complete; the next fetch removes the draft of a killed
+    one.
 
     Args:
-        refetch: Fetch also what should be here: for a repository that lost something.
+        refetch: Also fetch what should be here already, for a repository that lost something.
 
     Raises:
         GitNotInstalled, RemoteUnavailable, OSError.
@@ -125,13 +127,13 @@ def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = 
 
 
 def take_packs(draft: Path, path: Path) -> None:
-    """Move what was fetched into a draft over to the repository itself."""
+    """Move fetched packs from a draft folder into the repository."""
     packs = sorted((draft / "objects" / "pack").glob("pack-*.pack"))
     if not packs:
         return
     place = path / "objects" / "pack"
     place.mkdir(exist_ok=True)
-    # A packer sweeps indexes that have no pack yet.
+    # A packer removes indexes without a pack, so the pack goes first.
     with file_lock(path / "longhaul-pack.lock", seconds=LOCK_SECONDS):
         for pack in packs:
             for part in (pack.with_suffix(".idx"), pack):
@@ -149,7 +151,7 @@ def _take_refs(draft: Path, checkpoints: Checkpoints, job: str) -> None:
             record_owner(checkpoints.path, OwnerMark(chain=rest, job=job))
         elif kind in ("tags", "runs") and commit:
             here = f"refs/{name}" if kind == "tags" else ref
-            # Each costs a wait for the disk, and most are as they were.
+            # Skip unchanged refs: each update waits for the disk.
             if _ref_target(checkpoints.store.git, here) != commit:
                 checkpoints.set_ref(here, commit)
     repo.free()

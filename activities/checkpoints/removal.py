@@ -1,4 +1,4 @@
-"""Removing folders for good, whatever modes their content was given."""
+"""Remove folders for good, whatever modes their content has."""
 
 import os
 import secrets
@@ -11,12 +11,12 @@ from activities.checkpoints.paths import MAX_DEPTH
 
 
 def remove_path(path: Path) -> None:
-    """Removes what is at a path: a link itself, not what it leads to. Nothing there is fine.
+    """Remove what is at a path (a link, not its target). A missing path is fine.
 
-    Others may remove the same at the same time. Raises OSError when something stays.
+    Others may remove the same at the same time. Raises OSError if something remains.
     """
     while os.path.lexists(path):
-        with suppress(FileNotFoundError):  # somebody else was faster
+        with suppress(FileNotFoundError):  # another process removed it first
             if path.is_dir() and not path.is_symlink():
                 make_removable(path)
                 shutil.rmtree(path)
@@ -25,11 +25,10 @@ def remove_path(path: Path) -> None:
 
 
 def make_removable(folder: Path) -> None:
-    """Makes a folder, and every folder in it, one that can be emptied; others may remove it
-    meanwhile.
+    """Make a folder and its subfolders removable; others may remove it meanwhile.
 
-    What a command nested deeper than a checkpoint holds comes to the top: there are paths that no
-    call takes, and levels that no removal goes down to.
+    Folders nested deeper than a checkpoint allows are moved to the top: some paths are too long for
+    any system call, and some depths for any recursive removal.
     """
     with suppress(FileNotFoundError):
         folder.chmod(0o700)

@@ -23,16 +23,16 @@ from activities.checkpoints.root import Root
 
 HANDLES_PER_THREAD = 64
 
-# Repositories on a shared volume may belong to another user id than the worker's; they lie under
-# a root the operator chose, and nothing in them is executed.
+# On a shared volume, repositories may belong to another user id than the worker's. They are below a
+# root the operator chose, and nothing in them is executed.
 pygit2.settings.owner_validation = False
-# Nor do people's own settings for git count in them: without a home that can be read, or with a
-# mistake in `~/.gitconfig`, no repository would open.
+# Personal git settings do not apply either: with an unreadable home or a mistake in `~/.gitconfig`,
+# no repository would open.
 for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL, ConfigLevel.PROGRAMDATA):
     pygit2.settings.search_path[level] = ""
-# libgit2 keeps every pack it has read open; a worker serves many jobs with a few packs each.
+# libgit2 keeps every pack it has read open, and a worker serves many jobs with a few packs each.
 pygit2.settings.mwindow_file_limit = 128
-# Nor is more of them mapped into its memory at once.
+# The memory that it maps is bounded for the same reason.
 pygit2.settings.mwindow_mapped_limit = 256 << 20
 
 
@@ -55,33 +55,33 @@ class Checkpoints:
 
     @classmethod
     def create(cls, root: Root, job: str) -> "Checkpoints":
-        """The job's repository, made if need be; a kill or a race harms nothing."""
+        """Open the job's repository, creating it if necessary; safe under kills and races."""
         path = root.repository(job)
         if not path.exists():
             with atomic_folder(path) as draft:
                 repo = pygit2.init_repository(str(draft), bare=True)
-                # Nothing refers to most commits but Temporal's history, which git cannot see: a
-                # well-meant `git gc` must not throw them away.
+                # Only Temporal's history refers to most commits, and git cannot see it: `git gc`
+                # must not remove them.
                 repo.config["gc.auto"] = 0
                 repo.config["gc.pruneExpire"] = "never"
                 repo.config["gc.reflogExpire"] = "never"
-                # Looking for deltas in large files costs seconds and finds little.
+                # Searching for deltas in large files costs seconds and saves little.
                 repo.config["core.bigFileThreshold"] = "4m"
-                # A large one is compared with the next in size, not with ten.
+                # Compare a large object with the next in size only, not with ten.
                 repo.config["pack.windowMemory"] = "1m"
                 repo.free()
             fsync_path(path.parent)
         return cls(path)
 
     def files(self, tree: str, *, limit: int = MAX_FILE_BYTES) -> Files:
-        """The files of a tree of this repository."""
+        """Return the files of a tree of this repository."""
         return Files(self.store, tree, limit=limit)
 
     def commit(self, tree_id: str, parents: list[str], message: str, timestamp: int) -> str:
-        """Stores a commit and returns its id; moves no ref. `timestamp`: epoch seconds UTC.
+        """Store a commit and return its id, moving no ref. `timestamp`: epoch seconds UTC.
 
-        The same arguments give the same commit. With it goes, in one write, all that was made for
-        it. Raises CheckpointMissing for a tree or parent that is not there, OSError.
+        The same arguments give the same commit. Pending objects are written with it. Raises
+        CheckpointMissing for a missing tree or parent, OSError.
         """
         for needed in (tree_id, *parents):
             self.store.require(bytes.fromhex(needed))
@@ -95,11 +95,11 @@ class Checkpoints:
         return commit.hex()
 
     def tree_id(self, commit: str) -> str:
-        """The tree id of a commit. Raises CheckpointMissing."""
+        """Return the tree id of a commit. Raises CheckpointMissing."""
         return self._read_commit(commit)[0].tree
 
     def has_commit(self, commit: str) -> bool:
-        """Whether the commit itself is there."""
+        """Whether the commit object exists."""
         try:
             self.tree_id(commit)
         except CheckpointMissing:
@@ -107,22 +107,23 @@ class Checkpoints:
         return True
 
     def is_intact(self, commit: str) -> bool:
-        """Whether a checkpoint and every file in it can be read: what a lost or failing disk or a
-        power cut took shows here.
+        """Whether a checkpoint and every file in it can be read.
+
+        Losses from a failing disk or a power cut show here.
         """
         return any(self.intact_commits([commit]))
 
     def intact_commits(self, commits: Iterable[str]) -> Iterator[str]:
-        """Those of some checkpoints that are whole, in their order.
+        """Return the given checkpoints that are intact, in their order.
 
-        A file that several have is read once, and indexes that are lost are made anew once.
+        A file in several of them is read once, and missing indexes are rebuilt once.
         """
         read: set[str] = set()
         is_mended = False
         for commit in commits:
             intact = self._check_intact(commit, read)
             if not intact and not is_mended and self.path.is_dir():
-                # A pack that lost its index still has all that was in it.
+                # A pack without an index still has all its objects.
                 intact = mend_indexes(self.path) and self._check_intact(commit, read)
                 is_mended = True
             if intact:
@@ -134,8 +135,8 @@ class Checkpoints:
             self.store.reload()
             for entry in self.files(self.tree_id(commit)).walk():
                 if entry.kind != "folder" and entry.id not in read:
-                    # A header alone shows no damage: a step that needs the file would
-                    # find it missing, and the job go back to where it stands, for ever.
+                    # Read the content: a header shows no damage, and a step that needs the file
+                    # would find it missing and rewind to the same checkpoint for ever.
                     self.store.read_stored(bytes.fromhex(entry.id))
                     read.add(entry.id)
         except CheckpointMissing:
@@ -143,7 +144,7 @@ class Checkpoints:
         return True
 
     def log(self, commit: str, limit: int) -> list[LogEntry]:
-        """At most `limit` checkpoints from a commit back along first parents.
+        """Return at most `limit` checkpoints from a commit back along first parents.
 
         Raises CheckpointMissing for the commit itself; a history that breaks off later is short.
         """
@@ -158,30 +159,30 @@ class Checkpoints:
         return history
 
     def lacks_parent(self, commit: str) -> bool:
-        """Whether what a checkpoint followed is not here. Raises CheckpointMissing for itself."""
+        """Whether the commit's parent is missing. Raises CheckpointMissing for the commit itself."""
         _, parent = self._read_commit(commit)
         return parent is not None and not self.has_commit(parent)
 
     def tag(self, name: str, commit: str) -> None:
-        """Points `refs/tags/<name>` at a commit, in place of what it pointed at; fsynced.
+        """Point `refs/tags/<name>` at a commit, replacing any target; fsynced.
 
-        Raises CheckpointMissing, ValueError for a name git does not take.
+        Raises CheckpointMissing, ValueError for a name git does not accept.
         """
         if not pygit2.reference_is_valid_name(f"refs/tags/{name}"):
             raise ValueError(f"{name!r} cannot be the name of a tag.")
         self.set_ref(f"refs/tags/{name}", commit)
 
     def set_ref(self, name: str, commit: str) -> None:
-        """The same for any ref whose name git takes. Raises CheckpointMissing."""
+        """Like `tag`, for any ref name that git accepts. Raises CheckpointMissing."""
         self._read_commit(commit)
         ref = self.path / name
         with ExitStack() as stack:
-            # Held so long only by a process that is frozen. What follows is whole without it: the
-            # lock spares two writers the trouble of taking each other's draft away.
+            # Only a frozen process holds the lock this long. Continuing is safe: the lock only
+            # keeps two writers from removing each other's draft.
             with suppress(TimeoutError):
                 stack.enter_context(file_lock(self.path / "longhaul-refs.lock", seconds=2))
             ref.parent.mkdir(parents=True, exist_ok=True)
-            # Every writer holds our lock, which died with its holder: git's own is left over.
+            # Every writer holds our lock, and its holder died, so git's own lock file is left over.
             lock = ref.with_name(f"{ref.name}.lock")
             lock.unlink(missing_ok=True)
             with path_in_errors(lock):
@@ -191,13 +192,13 @@ class Checkpoints:
             fsync_path(ref.parent)
 
     def tags(self) -> dict[str, str]:
-        """Commit ids by tag name, sorted by name; a tag that is damaged is left out.
+        """Return commit ids by tag name, sorted by name. Damaged tags are left out.
 
         Raises CheckpointMissing, OSError.
         """
         commits = {}
         prefix = "refs/tags/"
-        # What may not be read libgit2 leaves out without a word.
+        # libgit2 silently skips tags that it may not read.
         with suppress(FileNotFoundError):
             for folder, _, names in os.walk(self.path / prefix, onerror=_raise_error):
                 for name in names:
@@ -212,9 +213,9 @@ class Checkpoints:
         return commits
 
     def pack(self, *, wait: float = WAIT_SECONDS) -> None:
-        """Packs the journal; see `pack_journal`.
+        """Pack the journal; see `pack_journal`.
 
-        What another packer keeps from being packed is on the disk (fsync) all the same.
+        If another packer prevents it, the journal is still flushed to disk.
         """
         self.store.flush()
         try:
@@ -226,13 +227,13 @@ class Checkpoints:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits in the journal that it is time for a pack."""
+        """Whether the journal is large enough to be packed."""
         return self.store.journal.is_full
 
     def _read_commit(self, commit: str) -> tuple[LogEntry, str | None]:
-        """A commit and its first parent."""
+        """Return a commit and its first parent."""
         try:
-            # From the disk: a repository that was lost shows at the next step.
+            # Read from disk, so that a lost repository is noticed at the next step.
             raw = self.store.read_stored(bytes.fromhex(commit))
         except ValueError:
             raise CheckpointMissing(commit) from None
@@ -260,14 +261,15 @@ _handles = _HandleCache()
 
 
 def open_checkpoints(root: Root, job: str, *, create: bool = False) -> Checkpoints:
-    """This thread's handle on a job's repository; the 64 used last are kept open.
+    """Return this thread's handle on a job's repository; the 64 used last stay open.
 
-    With `create` the repository is made if need be; else raises CheckpointMissing without one.
+    Without `create`, raises CheckpointMissing if there is no repository.
     """
     path = root.repository(job)
     cache = _handles.by_path
     with suppress(FileNotFoundError):
-        # By inode as well: a repository that was lost and made anew needs a new handle.
+        # The key includes the inode: a repository that was lost and created again needs a new
+        # handle.
         key = (path, path.stat().st_ino)
         if key not in cache:
             cache[key] = Checkpoints(path)

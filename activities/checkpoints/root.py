@@ -1,4 +1,4 @@
-"""The workspaces root: where the folders of all jobs and their repositories lie."""
+"""The workspaces root: the folder with the workspaces and repositories of all jobs."""
 
 import hashlib
 import os
@@ -15,10 +15,10 @@ MAX_FOLDER_BYTES = 200
 
 @lru_cache(maxsize=4096)
 def folder_name(job: str) -> str:
-    """The file name of a job id: letters, digits and `.-_` as they are, the rest as `%XX`.
+    """Return the file name for a job id: letters, digits and `.-_` unchanged, the rest as `%XX`.
 
-    No leading dot, never `lost+found`, at most 200 bytes: a longer id is cut and ends in `%h` and
-    its sha1 (so does the empty one), which no other id's name contains.
+    It has no leading dot, is never `lost+found`, and has at most 200 bytes. A longer id is cut and
+    ends in `%h` and its sha1, as does the empty id; no other id's name contains `%h`.
     """
     name = "".join(
         char if char.isalnum() or char in "-_" or (char == "." and index) else _percent_escape(char)
@@ -36,14 +36,14 @@ def _percent_escape(char: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A workspaces root that is there. `id`: 12 hex digits, the same for all who share it."""
+    """An existing workspaces root. `id`: 12 hex digits, the same for all hosts that share it."""
 
     path: Path
     id: str
 
     @classmethod
     def open(cls, path: Path, *, create: bool) -> "Root":
-        """The root at `path`; with `create` to work on, made if need be. Raises RootError."""
+        """Open the root at `path`; with `create`, create it if necessary. Raises RootError."""
         path = path.absolute()
         marker = path / ".longhaul" / "root-id"
         try:
@@ -65,33 +65,33 @@ class Root:
         return cls(path, root_id.strip())
 
     def workspace(self, job: str) -> Path:
-        """The folder a person looks at."""
+        """Return the folder that people look at."""
         return self.path / folder_name(job)
 
     def repository(self, job: str) -> Path:
-        """The job's bare git repository."""
+        """Return the job's bare git repository."""
         return _repository_path(self.path, job)
 
     def lost_found(self, job: str) -> Path:
-        """Where files found in the workspace and in no tree go."""
+        """Return the folder for stray files of the workspace."""
         return self.path / "lost+found" / folder_name(job)
 
     @property
     def staged(self) -> Path:
-        """Files handed in before there is a job to hold them."""
+        """Return the folder for files that are handed in before their job starts."""
         return self.path / ".longhaul" / "staged"
 
 
 @lru_cache(maxsize=4096)
 def _repository_path(root: Path, job: str) -> Path:
-    # Asked for several times in every step, and slow to put together.
+    # Cached: used several times in every step, and slow to build.
     return root / ".longhaul" / "checkpoints" / f"{folder_name(job)}.git"
 
 
 def _write_id(marker: Path) -> None:
     if marker.exists():
         return
-    # Complete before it has its name, and the name given only if free: racing processes agree.
+    # Write the whole file, then link it if the name is free, so that racing processes agree.
     draft = marker.with_name(f"root-id.{secrets.token_hex(6)}")
     draft.write_text(f"{secrets.token_hex(6)}\n")
     try:

@@ -1,9 +1,9 @@
 """One folder as git trees: flat up to 256 entries, above that a hash trie.
 
-A node of the trie holds the entries below it flat if and only if they are at most 256; otherwise
-sixteen buckets `%s<digit>`, by the next hex digit of sha1(entry name), and a marker `%n<count>`
-(an empty blob) with the number of entries below. The form depends on the content alone, so equal
-folders have equal ids whatever their history, and a change reads and writes one path of nodes.
+A node of the trie holds its entries flat if and only if there are at most 256. Otherwise it has
+sixteen buckets `%s<digit>`, by the next hex digit of sha1(entry name), and a marker `%n<count>` (an
+empty blob) with the number of entries below it. The form depends on the content alone, so equal
+folders have equal ids whatever their history, and a change touches one path of nodes.
 """
 
 import hashlib
@@ -29,17 +29,17 @@ class TreeEntry(NamedTuple):
 Node = dict[bytes, TreeEntry]  # by escaped entry name
 
 
-_node_cache: Cache[bytes, Node] = Cache(200_000, len)  # entries: some 40 MB
-"""Trees as they were read or written last, by id."""
+_node_cache: Cache[bytes, Node] = Cache(200_000, len)  # entries: about 40 MB
+"""Recently read or written trees, by id."""
 
 
 def clear_cache() -> None:
-    """Read every tree anew from now on: for whoever asks whether it is still there."""
+    """Forget all cached trees, to see what is really on disk."""
     _node_cache.clear()
 
 
 def get_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | None:
-    """The entry of that escaped name, or None."""
+    """Return the entry of an escaped name, or None."""
     node = _load_node(store, folder)
     depth = 0
     while _entry_count(node) is not None:
@@ -52,12 +52,12 @@ def get_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | Non
 
 
 def put_entry(store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None) -> bytes:
-    """The folder with that entry set, or without it for None. Returns the new folder's id."""
+    """Set an entry, or remove it for None. Returns the new folder's id."""
     return _put_in_node(store, folder, name, raw, 0)[0]
 
 
 def build_tree(store: ObjectStore, entries: Node, depth: int = 0) -> bytes:
-    """The id of a folder with these entries, made at once."""
+    """Return the id of a folder with these entries, built at once."""
     if len(entries) <= FLAT_LIMIT:
         return _store_node(store, entries)
     node = {b"%%n%d" % len(entries): TreeEntry(FILE, store.write_blob(b""))}
@@ -67,7 +67,7 @@ def build_tree(store: ObjectStore, entries: Node, depth: int = 0) -> bytes:
 
 
 def list_entries(store: ObjectStore, folder: bytes) -> Node:
-    """All entries of a folder by escaped name, in no order."""
+    """Return all entries of a folder by escaped name, unordered."""
     node = _load_node(store, folder)
     if _entry_count(node) is None:
         return dict(node)
@@ -79,14 +79,14 @@ def list_entries(store: ObjectStore, folder: bytes) -> Node:
 
 
 def parse_tree(tree: bytes) -> Node:
-    """The entries of a single git tree as it is stored: buckets and markers among them."""
+    """Return the entries of a single stored git tree, including buckets and markers."""
     return {name: TreeEntry(int(mode, 8), oid) for mode, name, oid in _ENTRY.findall(tree)}
 
 
 def diff_entries(
     store: ObjectStore, old: bytes, new: bytes
 ) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
-    """(escaped name, old, new) of the entries of one folder that differ, in no order."""
+    """Yield (escaped name, old, new) for the differing entries of one folder, unordered."""
     return _diff_nodes(store, old, new, 0)
 
 
@@ -119,7 +119,7 @@ def _child_nodes(node: Node, depth: int) -> dict[bytes, bytes | Node]:
 def _put_in_node(
     store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None, depth: int
 ) -> tuple[bytes, int]:
-    """The new node and by how much its count of entries changed."""
+    """Return the new node and the change in its number of entries."""
     node = dict(_load_node(store, folder))
     total = _entry_count(node)
     if total is None:
@@ -146,7 +146,7 @@ def _put_in_node(
 
 
 def _load_node(store: ObjectStore, folder: bytes) -> Node:
-    """The entries of one tree, shared: whoever changes them copies them first."""
+    """Return the entries of one tree. The result is shared: copy it before changing it."""
     if folder == EMPTY_TREE:
         return {}
     if (node := _node_cache.get(folder)) is not None:
@@ -163,7 +163,7 @@ def _store_node(store: ObjectStore, node: Node) -> bytes:
 
 
 def tree_data(node: Node) -> bytes:
-    """The content of a single git tree with these entries."""
+    """Return the content of a single git tree with these entries."""
     return _data(_in_order(node))
 
 
@@ -179,8 +179,8 @@ def _data(ordered: list[tuple[bytes, TreeEntry]]) -> bytes:
 
 
 def _entry_count(node: Node) -> int | None:
-    """The count in a sharded node's marker, None for a flat one."""
-    # In a sharded node the marker sorts first; dictionaries here may have been changed since.
+    """Return the count in a sharded node's marker, None for a flat node."""
+    # The marker sorts first on disk, but dictionaries here may have been changed since.
     for name in node:
         if name.startswith(b"%n"):
             return int(name[2:])
