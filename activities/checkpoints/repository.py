@@ -159,7 +159,7 @@ class Checkpoints:
         return history
 
     def lacks_parent(self, commit: str) -> bool:
-        """Whether the commit's parent is missing. Raises CheckpointMissing for the commit itself."""
+        """Whether the commit's parent is missing. Raises CheckpointMissing for the commit."""
         _, parent = self._read_commit(commit)
         return parent is not None and not self.has_commit(parent)
 

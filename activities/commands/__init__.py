@@ -1,1 +1,1 @@
-"""Commands of agents: where they run and what they cannot touch."""
+"""Commands of agents: where they run, and what they cannot reach."""

@@ -1,4 +1,4 @@
-"""Lines of Arabic and Hebrew in the order in which they are read, by where their letters stand."""
+"""Reading order of Arabic and Hebrew lines, from the positions of their letters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether it has a letter of a script that is read from right to left."""
+    """Whether the text has a letter of a right-to-left script."""
     return not text.isascii() and any(
         unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in text
     )
@@ -25,19 +25,19 @@ def reading_order(
     gap: float,
     spaces: Set[int] = frozenset(),
 ) -> str:
-    """The letters of a line, of which some are read from right to left.
+    """Return a line's letters in reading order; some of them are read from right to left.
 
     Args:
-        letters: Without spaces.
-        left_edge, right_edge: Where the letter of a number begins and ends, from the left.
-        gap: From which width on one between two letters is a space.
-        spaces: Numbers of letters that have a space before them in the order that is given.
+        letters: The letters, without spaces.
+        left_edge, right_edge: Return the horizontal position where a letter, by index, begins or ends.
+        gap: Width from which a gap between two letters counts as a space.
+        spaces: Indexes of letters that have a space before them in the given order.
     """
     classes = [unicodedata.bidirectional(letter) for letter in letters]
     points, bases = _attach_points(letters, left_edge, right_edge)
     strong = [classes[n] for n in bases if classes[n] in ("L", *_RIGHT_TO_LEFT)]
     backwards = 2 * strong.count("L") < len(strong)
-    # Letters of one ligature stand in one place, and come in the order of reading.
+    # The letters of one ligature share a position and come in reading order.
     ordered = sorted(bases, key=lambda n: (left_edge(n), -n if classes[n] in _RIGHT_TO_LEFT else n))
     tokens: list[int | None] = []
     for before, number in zip([None, *ordered], ordered, strict=False):
@@ -64,7 +64,7 @@ def reading_order(
 def _attach_points(
     letters: Sequence[str], left_edge: Callable[[int], float], right_edge: Callable[[int], float]
 ) -> tuple[dict[int, list[str]], list[int]]:
-    """The points of each letter, and the letters without them."""
+    """Return the combining marks of each letter, and the letters without them."""
     bases = [n for n, letter in enumerate(letters) if not unicodedata.combining(letter)]
     points: dict[int, list[str]] = {}
     for number, letter in enumerate(letters):
@@ -78,8 +78,10 @@ def _attach_points(
 def _reading_directions(
     tokens: list[int | None], classes: list[str], backwards: bool
 ) -> list[bool]:
-    """For each place whether it is read from left to right; what has no direction of its own goes
-    with both its neighbours where they agree, else with the line."""
+    """Return for each position whether it is read from left to right.
+
+    A neutral character takes the direction of its neighbours where they agree, else the line's.
+    """
     known: list[bool | None] = []
     for number in tokens:
         kind = "WS" if number is None else classes[number]

@@ -1,7 +1,7 @@
-"""Extraction in a process of its own, which may hang, crash or eat memory without harm.
+"""Document extraction in a child process, which may hang, crash or eat memory without harm.
 
-Parsers of foreign files do all three. The child limits itself (memory, processor time, and an
-alarm in case its parent is gone); `activities.runtime.child_process` watches over it.
+Parsers of foreign files do all three. The child limits itself (memory, processor time, and an alarm
+in case its parent dies); `activities.runtime.child_process` watches it.
 """
 
 import base64
@@ -28,7 +28,7 @@ def extract_bounded(
     memory_mb: int = 2048,
     heartbeat: Callable[[], None] | None = None,
 ) -> list[Page]:
-    """The pages of `read_bounded`."""
+    """Return only the pages of `read_bounded`."""
     reading = read_bounded(name, data, seconds=seconds, memory_mb=memory_mb, heartbeat=heartbeat)
     return reading.pages
 
@@ -41,11 +41,12 @@ def read_bounded(
     memory_mb: int = 2048,
     heartbeat: Callable[[], None] | None = None,
 ) -> ReadingResult:
-    """`read_document`, in a child process with at most `seconds` and `memory_mb` of address space.
+    """Run `read_document` in a child process, limited to `seconds` and `memory_mb` of address
+    space.
 
-    `heartbeat` is called about four times a second. Whatever it raises, or is raised in the
-    calling thread, kills the child and goes on up. Raises `DocumentError` as `read_document` does,
-    and also when the child ran out of time or memory or crashed.
+    `heartbeat` is called about four times a second. An exception from it, or raised in the calling
+    thread, kills the child and propagates. Raises `DocumentError` as `read_document` does, and if
+    the child ran out of time or memory or crashed.
     """
     if len(data) < _IN_PROCESS_BYTES and detect_kind(name, data) == "text":
         return read_document(name, data)
@@ -56,7 +57,7 @@ def read_bounded(
 def draw_bounded(
     name: str, data: bytes, page: int, *, heartbeat: Callable[[], None] | None = None
 ) -> Picture:
-    """`read_picture` in such a child process. Raises DocumentError."""
+    """Run `read_picture` in such a child process. Raises DocumentError."""
     picture = _run_child(name, data, [str(page)], 60, 2048, heartbeat)["picture"]
     return Picture(**{**picture, "data": base64.b64decode(picture["data"])})
 
@@ -69,7 +70,7 @@ def _run_child(
     memory_mb: int,
     heartbeat: Callable[[], None] | None,
 ) -> dict[str, Any]:
-    """What a child answers. Raises DocumentError."""
+    """Return the child's answer. Raises DocumentError."""
     arguments = [name, str(math.ceil(seconds)), str(memory_mb), *further]
     child = run_child(_CHILD, arguments, data, seconds, heartbeat)
     too_big = f"{name}: reading it needs more than {memory_mb} MB of memory; split the file"
@@ -77,7 +78,7 @@ def _run_child(
         raise DocumentError(
             f"{name}: reading it took more than {seconds:g} s and was stopped; split the file"
         )
-    # PDFium ends itself without a word when it gets no memory; a damaged heap would be named.
+    # PDFium exits silently when it gets no memory; a damaged heap would be reported.
     if child.was_too_big or (child.crash_signal == "SIGABRT" and not child.stderr.strip()):
         raise DocumentError(too_big)
     if child.crash_signal:
@@ -86,7 +87,7 @@ def _run_child(
             "save it anew from the program it comes from, or as another format"
         )
     if child.status != 0:
-        # Not the document's fault: the child could not even start.
+        # The child could not even start, which is not the document's fault.
         raise RuntimeError(
             f"the extraction process failed with status {child.status}: {child.last_line}"
         )

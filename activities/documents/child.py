@@ -17,17 +17,17 @@ from types import ModuleType
 
 _GRACE_SECONDS = 5
 MAX_CHARACTERS = 100_000_000
-"""Of all pages; the parent holds them whole."""
+"""Limit for all pages together; the parent holds them in memory."""
 
 
 def _limit_resources(seconds: int, memory_mb: int) -> None:
     memory = memory_mb * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
-    # macOS knows this limit and refuses to set it.
+    # macOS knows this limit but refuses to set it.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    # For a child that sleeps while its parent is gone.
+    # In case the child sleeps after its parent died.
     signal.alarm(seconds + _GRACE_SECONDS)
 
 

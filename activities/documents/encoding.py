@@ -1,7 +1,7 @@
-"""Bytes as text: by mark, by declaration, or by a guess that is named as one.
+"""Decode bytes to text: by byte order mark, by declaration, or by a guess that is named as one.
 
-Labels are read as browsers read them (the WHATWG Encoding Standard). What declares nothing is
-UTF-8 if it can be; otherwise Firefox's detector is asked.
+Labels are read as browsers read them (the WHATWG Encoding Standard). Undeclared content is UTF-8 if
+it decodes as such; otherwise Firefox's detector decides.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HTML_DECLARED = re.compile(
 _XML_DECLARED = re.compile(
     rb"""(?:\xef\xbb\xbf)?<\?xml\b[^>]{0,300}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""", re.ASCII
 )
-# Browsers mean more by these labels than Python's codecs of the same name can read.
+# Browsers read more characters under these labels than Python's codecs of the same name.
 _CODECS = {
     "shift_jis": "cp932",
     "euc-kr": "cp949",
@@ -28,20 +28,20 @@ _CODECS = {
     "x-user-defined": "cp1252",
 }
 _DECLARATION_BYTES = 4096
-"""Bytes in which a declaration is looked for."""
+"""A declaration is searched for in this many bytes."""
 _DETECTION_BYTES = 1_000_000
-"""Bytes."""
+"""The detector reads this many bytes."""
 
 
 def decode_text(data: bytes) -> tuple[str, str]:
-    """The text, and the encoding it was taken for if that is a guess."""
+    """Return the text, and the encoding if it was guessed."""
     if declared := _XML_DECLARED.match(data[:_DECLARATION_BYTES]):
         return _decode_declared(data, declared[1].decode("ascii"))
     return _decode_undeclared(data)
 
 
 def decode_html(data: bytes) -> tuple[str, str]:
-    """As `decode_text`. Old pages declare an encoding; newer ones are UTF-8 anyhow."""
+    """Like `decode_text` for HTML: old pages declare an encoding, newer ones are UTF-8."""
     declared = _HTML_DECLARED.search(data[:_DECLARATION_BYTES])
     return _decode_declared(data, declared[1].decode("ascii") if declared else "")
 
@@ -51,7 +51,7 @@ def _decode_declared(data: bytes, label: str) -> tuple[str, str]:
         return data.decode(encoding, errors="replace"), ""
     if is_utf8(data):
         return data.decode("utf-8-sig"), ""
-    # What stands here to be read is no UTF-16, whatever it says.
+    # Readable ASCII here is not UTF-16, whatever the declaration says.
     known = _python_codec(label) if label and not label.lower().startswith("utf-16") else None
     return (
         (replace_surrogates(data.decode(known, errors="replace")), "")
@@ -65,8 +65,8 @@ def _decode_undeclared(data: bytes) -> tuple[str, str]:
         return data.decode(encoding, errors="replace"), ""
     if is_utf8(data):
         return data.decode("utf-8-sig"), ""
-    # A file that was cut within a letter or has a bad byte is UTF-8 all the same; in one of
-    # another encoding hardly a letter comes out.
+    # A file cut within a character, or with one bad byte, still counts as UTF-8. In another
+    # encoding hardly any character would decode.
     text = data.decode("utf-8-sig", errors="replace")
     broken = text.count("\ufffd")
     if sum(not letter.isascii() for letter in text) - broken > broken:
@@ -80,7 +80,7 @@ def _decode_undeclared(data: bytes) -> tuple[str, str]:
 
 
 def decode_labelled(data: bytes, label: str) -> str:
-    """The text by the label of its encoding; by a guess where there is no such label."""
+    """Decode by the label; by a guess if the label is unknown."""
     known = _python_codec(label)
     return (
         replace_surrogates(data.decode(known, errors="replace"))
@@ -90,7 +90,7 @@ def decode_labelled(data: bytes, label: str) -> str:
 
 
 def _python_codec(label: str) -> str | None:
-    """Python's codec for a label, or None if browsers know no such label."""
+    """Return Python's codec for a label, or None if browsers do not know the label."""
     import webencodings  # noqa: PLC0415
 
     encoding = webencodings.lookup(label)
@@ -98,8 +98,11 @@ def _python_codec(label: str) -> str | None:
 
 
 def utf16_encoding(data: bytes) -> str:
-    """The encoding of text in two bytes a letter; empty for any other. Without the mark at its
-    beginning it is known by the zeros, of which the simple letters have one each, on one side."""
+    """Return the encoding of text with two bytes per character; empty for any other text.
+
+    Without a byte order mark it is recognized by its zero bytes: each simple character has one,
+    always on the same side.
+    """
     if data.startswith(_UTF16):
         return "utf-16"
     head = data[:8192]
@@ -107,14 +110,16 @@ def utf16_encoding(data: bytes) -> str:
     if 10 * max(zeros) < len(head) // 2 or 10 * min(zeros) > max(zeros) or len(head) % 2:
         return ""
     encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
-    # Numbers in two bytes have such zeros too, and are no letters.
+    # Two-byte integers have such zeros too, but are no letters.
     text = head.decode(encoding, errors="replace").encode("utf-8", errors="replace")
     return "" if text.translate(None, CONTROL) != text else encoding
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether it is text in UTF-8, and not in what may pass for it: Japanese in ISO-2022-JP is
-    ASCII with escapes, and English in UTF-16 is ASCII with zeros."""
+    """Whether this is UTF-8 text, and nothing that merely decodes as it.
+
+    Japanese in ISO-2022-JP is ASCII with escapes, and English in UTF-16 is ASCII with zeros.
+    """
     if data.isascii():
         return b"\x1b" not in data and b"\0" not in data
     try:

@@ -1,4 +1,4 @@
-"""Formulas in one line: those of MathML and of Office."""
+"""Formulas of MathML and Office as one line of text."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from lxml.etree import _Element
 
 MAX_DEPTH = 50
 _SIMPLE = 1
-"""Letters of a part that needs no brackets."""
+"""Characters of a part that needs no brackets."""
 
 
 def linear_mathml(math: _Element) -> str:
-    """A formula of MathML: `a/b`, `x^2`, `√(y+1)`."""
+    """Convert a MathML formula: `a/b`, `x^2`, `√(y+1)`."""
     return _mathml_text(math, 0).strip()
 
 
 def linear_omml(math: _Element) -> str:
-    """A formula of Office (`m:oMath`)."""
+    """Convert an Office formula (`m:oMath`)."""
     return _omml_text(math, 0).strip()
 
 

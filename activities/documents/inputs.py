@@ -24,15 +24,15 @@ from config.schema.agent import ConfigError
 from protocol.text import one_line
 
 STAGED = "staged:"
-"""Prefix of documents that `starter.py` put below the workspaces root."""
+"""Prefix of documents that `starter.py` staged below the workspaces root."""
 FETCH_SECONDS = 60
 MAX_DOUBTS = 50
-"""Documents that a result names for how they were read."""
+"""Most documents that a result lists as badly read."""
 
 
 @dataclass(frozen=True)
 class InputDocument:
-    """An input document with its text, page marks kept, and how well it was read."""
+    """An input document with its text (page marks included) and the quality of the reading."""
 
     name: str
     data: bytes
@@ -40,17 +40,19 @@ class InputDocument:
     quality: Quality
 
     def put_into(self, files: Files) -> Files:
-        """Into `documents/`: the text beside it, unless it is itself text that anyone can read,
-        and what is to be said of the reading."""
+        """Write it into `documents/`, with its text beside it unless it is readable text itself.
+
+        Notes on the reading are written as well.
+        """
         return put_document(files, f"documents/{self.name}", self.data, self.text, self.quality)
 
     def notices(self) -> list[str]:
-        """For people: what of it the job does without."""
+        """Return notices for people about what is missing from the text."""
         return [f"document {self.name}: {warning}" for warning in self.quality.warnings]
 
 
 def put_document(files: Files, path: str, data: bytes, text: str, quality: Quality) -> Files:
-    """A document with what stands beside it."""
+    """Write a document and the files that go beside it."""
     files = files.write(path, data)
     if needs_text_beside(path, data):
         files = files.write(text_beside(path), text.encode())
@@ -70,10 +72,10 @@ def read_documents(
 
     Args:
         root: Where staged documents are.
-        sources: Paths the worker can read, `staged:` names, http(s) addresses.
+        sources: Paths that the worker can read, `staged:` names, http(s) addresses.
         limit: Largest document, in bytes.
-        used_names: Names in `documents/` that are in use.
-        cache: Where a project keeps the texts of documents, by content: each is extracted once.
+        used_names: Names in `documents/` that are taken.
+        cache: A project's cache of document texts by content, so that each is extracted once.
 
     Raises:
         ConfigError: one line that names the document and what is wrong with it.
@@ -96,7 +98,7 @@ def read_documents(
 def _read_text(name: str, data: bytes, cache: ResultCache | None) -> tuple[str, Quality]:
     if cache is None:
         return _extract_text(name, data)
-    # By the ending too, which says how the content is read.
+    # The extension is part of the key, since it decides how the content is read.
     read_as = f"{PurePosixPath(name).suffix.lower()}\n".encode()
     key = f"reading-{hashlib.sha256(read_as + data).hexdigest()}"
     if (stored := cache.find(key)) is not None:
@@ -143,8 +145,8 @@ def _read_source(root: Root, source: str, limit: int) -> tuple[str, bytes]:
 
 
 def _read_regular_file(path: Path, most: int) -> bytes | None:
-    """The first `most` bytes of a regular file; None for anything else, which may have no end."""
-    # Without O_NONBLOCK, opening a FIFO waits for somebody to write into it.
+    """Return at most `most` bytes of a regular file; None for anything else, which may be endless."""
+    # Without O_NONBLOCK, opening a FIFO waits for a writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         return file.read(most) if stat.S_ISREG(os.fstat(handle).st_mode) else None
@@ -164,7 +166,7 @@ def _fetch_document(address: str, limit: int) -> tuple[str, bytes]:
                     data += piece
                     if len(data) > limit:
                         raise ConfigError(f"document {address}: larger than {limit:,} bytes")
-                # The client's own time-out is for each read: a drip would go on for ever.
+                # The client's time-out applies to each read, so a trickle could go on for ever.
                 if time.monotonic() > deadline:
                     raise ConfigError(f"document {address}: took over {FETCH_SECONDS} s to fetch")
             body.check_complete()

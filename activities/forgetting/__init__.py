@@ -1,1 +1,1 @@
-"""Forgetting: what a closed job left on the workspaces root, and in the stores if asked, goes."""
+"""Remove what a closed job left on the workspaces root and, on request, in the stores."""

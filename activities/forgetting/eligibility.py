@@ -1,4 +1,4 @@
-"""Which jobs may be forgotten: closed ones, by Temporal's word, and with a project its jobs."""
+"""Which jobs may be forgotten: those that Temporal reports closed; a project takes its jobs along."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY_SECONDS = 86_400
 
 
 class ForgetCandidates:
-    """The jobs of a root by their marks; Temporal is asked about one when it matters."""
+    """The jobs of a root by their marks. Temporal is queried about one when it matters."""
 
     def __init__(self, root: Root, client: Client, now: int) -> None:
         """
@@ -33,10 +33,10 @@ class ForgetCandidates:
         self._records = {record.job: record for record in list_forgotten(root)}
 
     async def named_by_person(self, job: str) -> list[ForgottenJob]:
-        """A job that a person named, after those that worked for it.
+        """Return the job that a person named, after the jobs that worked for it.
 
         Raises:
-            ConfigError: it is no job, or it or one that goes with it is not over.
+            ConfigError: there is no such job, or it or one of its jobs is not closed.
         """
         there = job in self._records or exists_on_root(self._root, job)
         if await self._is_over(job) is None and not there:
@@ -58,8 +58,11 @@ class ForgetCandidates:
         return [self._job_record(related) for related in [*dict.fromkeys(children), job]]
 
     def due_candidates(self) -> list[str]:
-        """Jobs that may be due: first those of which something may be left, since whoever forgot
-        them was killed. Those of a project go with it, never by themselves."""
+        """Return the jobs that may be due, half-removed ones first.
+
+        Those were left by a caller that was killed. A project's jobs go with the project, never
+        alone.
+        """
         expiring = [
             mark.job
             for mark in self._marks.values()
@@ -70,10 +73,10 @@ class ForgetCandidates:
         return list(dict.fromkeys([*self._unfinished_jobs, *expiring]))
 
     async def due_records(self, job: str) -> list[ForgottenJob]:
-        """What goes now of one of these: nothing if it was not closed long enough ago.
+        """Return what to remove of a candidate: nothing if it was closed too recently.
 
         Raises:
-            ConfigError: as `asked`.
+            ConfigError: as `named_by_person`.
         """
         if job in self._unfinished_jobs:
             return [self._records[job]]
@@ -86,10 +89,10 @@ class ForgetCandidates:
         return [record.job for record in self._records.values() if not record.done]
 
     async def _is_over(self, job: str) -> bool | None:
-        """Whether the job is closed; None when Temporal does not know it (any more).
+        """Whether the job is closed; None if Temporal does not know it (any more).
 
         Raises:
-            ConfigError: it is something else.
+            ConfigError: the id belongs to another kind of workflow.
         """
         mark = self._marks.get(job)
         if mark and not mark.may_be_in(self._client.namespace):
@@ -101,10 +104,11 @@ class ForgetCandidates:
         return None if description is None else description.close_time is not None
 
     async def _seconds_since_close(self, mark: OwnerMark) -> float:
-        """Seconds since a job was closed; less than none while it runs."""
+        """Return the seconds since a job was closed; negative while it runs."""
         description = await self._describe_workflow(mark.job)
         if description is None:
-            # Temporal keeps closed jobs only so long; the job's last trace then is its repository.
+            # Temporal keeps closed jobs for a limited time; after that only the repository is left
+            # of a job.
             return self._now - last_change(self._root, mark.job)
         return self._now - description.close_time.timestamp() if description.close_time else -1
 
@@ -131,7 +135,7 @@ class ForgetCandidates:
 
 
 def last_change(root: Root, job: str) -> float:
-    """When something was last put into a job's repository, epoch seconds; 0 without one."""
+    """Return when a job's repository was last written, in epoch seconds; 0 if it has none."""
     repositories = (root.repository(job), repository_path(root, job))
     inside = ("", "journal", "refs/tags", "objects/pack")
     return max(

@@ -1,7 +1,7 @@
-"""What a job has on a workspaces root, and how it goes: out of sight first, then for good.
+"""What a job has on a workspaces root, and how it is removed: first renamed, then deleted.
 
-Killed at any moment, the next call goes on: each name that a thing is given before it is removed
-follows from its own.
+After a kill at any moment the next call continues: the names before deletion are derived from the
+original ones.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from activities.commands.private_folder import private_path
 from activities.projects.repository import repository_path
 
 WAIT_SECONDS = 20.0
-"""For whoever packs a job's repository or brings its folder up to date; a frozen worker may."""
+"""How long to wait for a packer or a projection of the job; either may belong to a frozen worker.
+"""
 LOCKS = ("longhaul-projection.lock", "longhaul-pack.lock")
 
 
 def job_paths(root: Root, job: str) -> list[Path]:
-    """Everything that is a job's alone: repositories first, so that nobody finds half of it."""
+    """Return all paths that belong to the job alone, repositories first, so that nobody reads half
+    a job.
+    """
     return [
         root.repository(job),
         repository_path(root, job),
@@ -38,20 +41,20 @@ def exists_on_root(root: Root, job: str) -> bool:
 
 
 def lost_found_path(root: Root, job: str) -> str:
-    """Where files that a person had put into the workspace stay, relative to the root."""
+    """Return where files of people are kept after removal, relative to the root."""
     folder = root.lost_found(job)
     return str(folder.relative_to(root.path)) if folder.is_dir() else ""
 
 
 def remove_all(root: Root, record: ForgottenJob) -> None:
-    """Removes it; what people had put there by hand, in lost+found, stays.
+    """Remove everything of the job except lost+found, where files of people are.
 
     Raises:
-        OSError: it cannot be removed, or is locked (TimeoutError).
+        OSError: something cannot be removed, or is locked (TimeoutError).
     """
     write_record(root, record.model_copy(update={"done": False}))
     with ExitStack() as stack:
-        # Waited for here, and whoever comes later finds no lock to take.
+        # Wait for the lock here; later callers find nothing to lock.
         repository = root.repository(record.job)
         if repository.is_dir():
             for name in LOCKS:
@@ -71,5 +74,5 @@ def _put_aside(path: Path) -> None:
 
 
 def _aside_path(path: Path) -> Path:
-    # No name of a job's begins with a dot, and no repository's is found by this ending.
+    # No job's name begins with a dot, and no lookup of repositories accepts this suffix.
     return path.with_name(f".{path.name}.forgotten")

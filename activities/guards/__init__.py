@@ -1,1 +1,1 @@
-"""Guards that read content: asked here, where the content is."""
+"""Guards that read content; they run in activities, where the content is."""

@@ -1,4 +1,4 @@
-"""The guards of one tool call, before and after it: where declared guards and hooks meet."""
+"""The guards of one tool call, before and after it: declared guards and hooks together."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from config.schema.guards import Guard, GuardPoint, GuardStage, HookEvent
 from protocol.requests import GuardOutcome
 
 BY_CONFIGURATION = "approve"
-"""Who asks when the configuration does: no guard."""
+"""Name used when the configuration asks a person, and no guard."""
 CONFIGURED = "The agent's configuration asks for approval of each call of this tool."
 
 
 @dataclass
 class CallGuards:
-    """What is asked of one call, and what was decided so far."""
+    """The questions about one call, and the decisions so far."""
 
     root: Root
     snapshot: Snapshot
     approved: bool = False
     bypass: Sequence[str] = ()
     remarks: list[str] = field(default_factory=list)
-    """For people: what else than a refusal was decided."""
+    """Decisions other than refusals, for people."""
     trials: list[str] = field(default_factory=list)
-    """Guards on trial that would have refused it."""
+    """Guards on trial that would have refused the call."""
     bypassed_guard: str = ""
     rewritten_arguments: dict[str, Any] = field(default_factory=dict)
-    """Arguments that the call would be run with and did not come with."""
+    """Arguments that guards changed or added."""
     rewriters: tuple[str, ...] = ()
-    """Who put them there."""
+    """The guards that changed arguments."""
 
     def judge_call(
         self, tool: str, arguments: dict[str, Any], *points: GuardPoint
     ) -> VotingOutcome:
-        """What comes of a call before it is run.
+        """Decide about a call before it runs.
 
         Args:
-            points: Further points than `before_tool` at which it stands, such as `phase_end`.
+            points: Further points beside `before_tool` that apply, such as `phase_end`.
         """
         rule_voters = [
             self._guard_voter(guard, point, tool)
@@ -64,17 +64,17 @@ class CallGuards:
             *self._hooks.voters("PreToolUse", tool),
         ]
         outcome = self._settle_votes(voters, arguments)
-        # Before a call was approved they had their say of it.
+        # They voted before the call was approved.
         for point in () if outcome.denied or self.approved else ("before_tool", *points):
             self._try_experiments(self._make_situation(point, tool, arguments, ""))
         if outcome.asks:
             outcome = self._may_be_permitted(tool, outcome, voters)
         would = outcome
         if outcome.asks:
-            # A person approves what would then be run, and not what was sent.
+            # A person approves the call as it would run, not as it was sent.
             would = settle_votes(voters, arguments, approved=True, bypass=self.bypass)
             if would.denied:
-                # Nobody is asked about what is refused after all.
+                # Nobody is asked about a call that is refused anyway.
                 outcome = would
         self.rewriters = would.rewriters
         self.rewritten_arguments = {
@@ -87,11 +87,11 @@ class CallGuards:
         return outcome
 
     def judge_stop(self, *, active: bool, subagent: bool = False) -> VotingOutcome:
-        """What the hooks say of the job's end.
+        """Ask the hooks about the job's end.
 
         Args:
-            active: Whether one of them has kept the job from ending before.
-            subagent: Whether the job works for a project: another event then.
+            active: Whether one of them has prevented the end before.
+            subagent: Whether the job works for a project, which has another event.
         """
         event: HookEvent = "SubagentStop" if subagent else "Stop"
         return self._settle_votes(self._hooks.voters(event, stop_hook_active=active), {})
@@ -101,7 +101,7 @@ class CallGuards:
         return self._settle_votes(voters, {})
 
     def judge_change(self, tool: str, arguments: dict[str, Any], after: Files) -> VotingOutcome:
-        """Whether the call may change what it would change."""
+        """Ask voters other than guards, which may be bypassed like guards."""
         voters = [
             self._guard_voter(guard, "before_tool", tool, after)
             for guard in self._guards_in_stage()
@@ -115,7 +115,7 @@ class CallGuards:
     def add_feedback(
         self, tool: str, arguments: dict[str, Any], result: str, after: Files
     ) -> tuple[str, Files]:
-        """What is added to a result, and the files as hooks leave them."""
+        """Return the text that is added to a result, and the files after hooks ran."""
         now = self._make_situation("after_tool", tool, arguments, result)
         lines = [
             (guard.name, guard.message)
@@ -129,14 +129,14 @@ class CallGuards:
         return "".join(f"\n\n[{name}] {text}" for name, text in lines), after
 
     def judge_reply(self, text: str) -> Guard | None:
-        """The guard that does not accept a reply."""
+        """Return the guard that refuses a reply."""
         now = self._make_situation("reply", "", {}, text)
         self._try_experiments(now)
         denying = (g for g in self._guards_in_stage() if g.decision == "deny")
         return next((guard for guard in denying if matched_groups(guard, now) is not None), None)
 
     def report_outcome(self, outcome: VotingOutcome | None = None) -> GuardOutcome:
-        """The outcome for the workflow; only fields that apply are set."""
+        """Return the outcome for the workflow; only fields that apply are set."""
         report = GuardOutcome()
         if outcome and outcome.guard:
             report.guard = outcome.guard
@@ -147,7 +147,7 @@ class CallGuards:
             metrics.count_refusal(self.snapshot.config.name, outcome.guard)
         if outcome and outcome.asks:
             report.asks = redact(outcome.asks)[:1000]
-        # Refused by another after all, the call is to be made again: the bypass is for that one.
+        # If another guard refuses, the call is sent again, and the bypass is for that call.
         if self.bypassed_guard and not (outcome and outcome.guard):
             report.bypassed_guard = self.bypassed_guard
         if self.trials:
@@ -160,7 +160,7 @@ class CallGuards:
         return [guard for guard in self.snapshot.config.rules if guard.stage == stage]
 
     def _try_experiments(self, now: Situation) -> None:
-        """Ask the guards on trial: what they say is noted, and blocks nothing."""
+        """Ask the guards on trial. Their votes are noted and block nothing."""
         self.trials += [
             guard.name
             for guard in self._guards_in_stage("experiment")
@@ -170,7 +170,7 @@ class CallGuards:
         ]
 
     def _settle_votes(self, voters: list[Voter], arguments: dict[str, Any]) -> VotingOutcome:
-        # One refusal is passed over, not one at each point.
+        # A bypass covers one refusal, not one at each point.
         bypass = () if self.bypassed_guard else self.bypass
         outcome = settle_votes(voters, arguments, approved=self.approved, bypass=bypass)
         if outcome.bypassed_guard:
@@ -180,8 +180,9 @@ class CallGuards:
     def _may_be_permitted(
         self, tool: str, outcome: VotingOutcome, voters: list[Voter]
     ) -> VotingOutcome:
-        """Ask the hooks that may answer in a person's place, but not in place of the person whom
-        the configuration names.
+        """Ask the hooks that may answer in a person's place.
+
+        They do not replace a person whom the configuration requires.
         """
         if outcome.guard == BY_CONFIGURATION:
             return outcome
@@ -198,7 +199,7 @@ class CallGuards:
         return outcome
 
     def _approval_voters(self, tool: str) -> list[Voter]:
-        """The agent's configuration, if it asks a person about this tool."""
+        """Return the agent's configuration as a voter if it asks a person about this tool."""
         if tool not in approval_tools(self.snapshot.config):
             return []
         return [Voter(BY_CONFIGURATION, lambda _: Vote("ask", CONFIGURED))]

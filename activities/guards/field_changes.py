@@ -1,4 +1,4 @@
-"""Fields of JSON files before and after a call: which agent may change which is a guard's."""
+"""Fields of JSON files before and after a call, for guards on who may change which field."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from activities.checkpoints import FileEntry, Files, diff_files
 from config.schema.guards import FieldMatch
 
 NAMES = ("id", "name", "key")
-"""Keys that identify the entries of a list, so that moving one changes nothing."""
+"""Keys that identify the entries of a list, so that moving an entry changes nothing."""
 
 
 def changed_field(before: Files, after: Files, match: FieldMatch) -> str | None:
-    """`feature-list.json: login.tested`, the first such field that differs, or None."""
+    """Return the first such field that differs, as `feature-list.json: login.tested`, or None."""
     for change in diff_files(before, after):
         if not any(fnmatchcase(change.path, pattern) for pattern in match.path):
             continue
         if change.new is not None and change.new.kind == "link":
-            # What it leads to could be changed under another name.
+            # Another name might lead to the same file.
             return f"{change.path}, which became a link"
         old = _field_values(before, change.old, match.field)
         new = _field_values(after, change.new, match.field)
         for place in sorted(old.keys() | new.keys()):
-            # Absent, null and false all say the same: not set.
+            # Absent, null and false all mean: not set.
             if (old.get(place) or None) != (new.get(place) or None):
                 return f"{change.path}: {place}"
     return None
@@ -42,9 +42,9 @@ def _field_values(files: Files, entry: FileEntry | None, field: str) -> dict[str
 
 
 def _all_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of which each value of a key that stands twice counts.
+    """Keep all values of a key that occurs twice in an object.
 
-    Such a key is read in one way by one reader and in another by the next.
+    One reader takes the first of them and another the last.
     """
     collected: dict[str, list[Any]] = {}
     for key, value in pairs:

@@ -1,4 +1,4 @@
-"""Whether a guard concerns what is about to happen: a pure reading of the situation."""
+"""Whether a guard applies to a situation; pure functions of it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from protocol.state import PhaseKind
 from protocol.tools import READ_LINES
 
 PATHS = {"move_file": ("old", "new")}
-"""Arguments that are paths, for tools where it is not `path`."""
+"""Path arguments of tools where the argument is not called `path`."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What a guard sees."""
+    """What a guard decides on."""
 
     point: GuardPoint
     agent: str
@@ -33,13 +33,13 @@ class Situation:
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     text: str = ""
-    """A reply's, or a tool's result."""
+    """The text of a reply or a tool's result."""
     after: Files | None = None
-    """The files as the call would leave them, once that is known."""
+    """The files after the call, once they are known."""
     todo: str = ""
     """The current todo's text."""
     conversation: Conversation | None = None
-    """Of the phase, up to the call."""
+    """The phase's conversation up to the call."""
 
     @classmethod
     def from_snapshot(
@@ -51,7 +51,7 @@ class Situation:
         text: str = "",
         after: Files | None = None,
     ) -> Situation:
-        """What a guard sees at a checkpoint."""
+        """Return the situation at a checkpoint."""
         phase = snapshot.state.phase
         return cls(
             point,
@@ -68,16 +68,16 @@ class Situation:
 
     @property
     def tools_run(self) -> frozenset[str]:
-        """The tools that were carried out since the current todo began."""
+        """Return the tools that were run since the current todo began."""
         return executed_tools(self.conversation) if self.conversation else frozenset()
 
 
 def matched_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
-    """None if the guard does not; else what the named groups of its argument patterns hold."""
+    """Return the named groups of the argument patterns, or None if the guard does not apply."""
     match = guard.match
     if guard.point != now.point:
         return None
-    # What a call would change is known only after it was tried, everything else before.
+    # What a call changes is known only after it was tried, everything else before.
     if (match.changes is None) is not (now.after is None):
         return None
     if not (
@@ -98,14 +98,14 @@ def matched_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
         now.after is None or not changed_field(now.files, now.after, match.changes)
     ):
         return None
-    # Last, since it reads the conversation.
+    # Last, because it reads the conversation.
     if match.not_ran and any(_one_of(match.not_ran, tool) for tool in now.tools_run):
         return None
     return groups
 
 
 def would_concern(guard: Guard, now: Situation) -> bool:
-    """Whether a guard of any point would be asked of this call, and is concerned."""
+    """Whether a guard of any point would be asked about this call and applies."""
     if guard.point not in ("before_tool", now.tool):
         return False
     return matched_groups(guard, replace(now, point=guard.point)) is not None
@@ -139,7 +139,7 @@ def _matches_path(match: Match, now: Situation) -> bool:
 
 
 def _path_spellings(files: Files, path: str) -> Iterator[str]:
-    """The path as given, without what says nothing, and as its links lead."""
+    """Return the path as given, normalized, and with its links resolved."""
     yield path
     try:
         yield files.resolve_links(path)
@@ -158,14 +158,14 @@ def _matches_content(match: Match, now: Situation) -> bool:
 
 
 def content_length(match: Match, now: Situation) -> int:
-    """How long the content is."""
+    """Return the length of the content."""
     return sum(map(len, _examined_texts(match, now)))
 
 
 def _examined_texts(match: Match, now: Situation) -> list[str]:
     if now.point in ("reply", "after_tool"):
         return [now.text]
-    # Not the arguments' own names, which are in every call.
+    # Without argument names, which are in every call.
     values = (value for name, value in now.arguments.items() if name not in match.ignoring)
     return [text for value in values for text in _texts_within(value)]
 
@@ -188,7 +188,7 @@ def _exceeds_lines(lines: int, now: Situation) -> bool:
 
 
 def lines_read(now: Situation) -> int | None:
-    """How many lines a read asks for of how many there are; None if nothing can be read."""
+    """Return how many lines a read would return, and the file's total; None for an unreadable file."""
     try:
         data = now.files.read(str(now.arguments.get("path", "")))
     except (PathRefused, FilesError):
@@ -197,7 +197,7 @@ def lines_read(now: Situation) -> int | None:
     if "offset" not in now.arguments and "limit" not in now.arguments:
         return there
     try:
-        # The tool takes "5000" and 5000.0 for the number as well, and so must who watches it.
+        # The tool also accepts "5000" and 5000.0, so the guard must.
         return min(there, int(float(now.arguments.get("limit", READ_LINES))))
     except (TypeError, ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""How calls are run that hooks are asked about."""
+"""Routes of calls that hooks have a say in."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ WORKFLOW_POINTS = {
     "wait": (),
     "delegate": (),
 }
-"""Calls for which the workflow turns to another phase, ends, asks or waits before a tool is run, if
-one is at all; and the further points they stand at."""
+"""Calls that the workflow itself acts on before any tool runs (next phase, end, question, wait),
+with the further points that apply to them.
+"""
 
 
 def approval_tools(config: AgentConfig) -> set[str]:
-    """The tools whose calls a person approves, each of them. Raises KeyError for one unknown."""
+    """Return the tools whose calls a person approves. Raises KeyError for an unknown tool."""
     if not config.approve:
         return set()
     return {entry.name for entry in select_tools(config.approve, tools_by_name(config))}
 
 
 def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
-    """The tool's route; with hooks a regular activity, since their processes may do anything."""
+    """Return the tool's route. With hooks it is a regular activity, since their processes may do
+    anything.
+    """
     route = entry.route
     hooks = [hook for event in CALL_EVENTS for hook in matching_hooks(config, event, entry.name)]
     if hooks:
         route.local = False
-        # Each may be asked again after every rewrite.
+        # A rewrite asks every hook again.
         route.seconds += sum(int(hook.timeout) + 2 for hook in hooks) * 3
     if entry.name == "todo_complete" and has_tool(config, "run_command"):
         # A todo's `done_when` may be a command.

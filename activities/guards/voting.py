@@ -1,7 +1,7 @@
-"""Several guards and hooks, one outcome: deny beats ask beats rewrite beats allow.
+"""Combine guards and hooks into one outcome: deny beats ask beats rewrite beats allow.
 
-Rewritten arguments pass the others again. Whoever rewrote is not asked to rewrite once more, so
-there are at most as many rounds as there are voters.
+After a rewrite the other voters vote again. A voter that has rewritten may not rewrite again, so
+there are at most as many rounds as voters.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ STRENGTH: dict[VoteDecision, int] = {"deny": 3, "ask": 2, "rewrite": 1}
 
 @dataclass(frozen=True)
 class Vote:
-    """What one voter says."""
+    """A voter's decision."""
 
     decision: VoteDecision
     reason: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
-    """For `rewrite`: all of them, as they shall be; for `ask`: the same once it is approved."""
+    """For `rewrite`: the complete new arguments. For `ask`: the arguments to run once approved."""
     undecided: bool = False
-    """For `deny`: whether the voter failed itself, and says nothing of the call."""
+    """For `deny`: whether the voter itself failed and says nothing about the call."""
 
 
 ALLOW = Vote("allow")
@@ -31,17 +31,17 @@ ALLOW = Vote("allow")
 
 @dataclass(frozen=True)
 class Voter:
-    """A guard or a hook: its name, and what it says of arguments."""
+    """A guard or hook: its name, and its function from arguments to a vote."""
 
     name: str
     ask: Callable[[dict[str, Any]], Vote]
     costly: bool = False
-    """Asked only when nobody who costs nothing denies or rewrites."""
+    """Asked only if no inexpensive voter denies or rewrites."""
 
 
 @dataclass(frozen=True)
 class VotingOutcome:
-    """What came of it."""
+    """The combined decision."""
 
     arguments: dict[str, Any]
     denied: str = ""
@@ -49,15 +49,15 @@ class VotingOutcome:
     asks: str = ""
     """What a person has to approve."""
     guard: str = ""
-    """Who denies, or asks."""
+    """The voter that denies or asks."""
     hook: bool = False
-    """Whether that is a hook."""
+    """Whether that voter is a hook."""
     undecided: bool = False
-    """Whether who denies failed itself, and says nothing of the call."""
+    """Whether the denying voter itself failed and says nothing about the call."""
     bypassed_guard: str = ""
-    """Whose refusal was passed over."""
+    """The voter whose refusal was bypassed."""
     rewriters: tuple[str, ...] = ()
-    """Who rewrote, in order."""
+    """The voters that rewrote, in order."""
 
 
 def settle_votes(
@@ -67,11 +67,11 @@ def settle_votes(
     approved: bool = False,
     bypass: Sequence[str] = (),
 ) -> VotingOutcome:
-    """Ask the voters until none rewrites any more.
+    """Ask the voters until none of them rewrites.
 
     Args:
-        approved: A person approved the call, so that who asks lets it pass.
-        bypass: Names of voters, the first of whose refusals is passed over.
+        approved: A person approved the call, so votes to ask count as allow.
+        bypass: Names of voters; the first refusal by one of them is ignored.
     """
     passed, rewritten = "", list[str]()
     for _ in range(len(voters) + 1):
@@ -93,7 +93,7 @@ def settle_votes(
                     strongest = (voter, vote)
                 if word == "deny":
                     break
-            # A question to a person is worth asking only if nobody denies.
+            # A person is asked only if no voter denies.
             if strongest and strongest[1].decision in ("deny", "rewrite"):
                 break
         if strongest is None:

@@ -1,1 +1,1 @@
-"""Hooks: executables of people, asked as guards are."""
+"""Hooks: executables of people that vote as guards do."""

@@ -1,4 +1,4 @@
-"""What a hook's exit code and output say: a pure reading, by the protocol."""
+"""Interpret a hook's exit code and output by the protocol, without side effects."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, Literal
 from protocol.errors import Interruption
 
 MAX_REASON = 4000
-"""Characters of a reason that reach the model."""
+"""Longest reason shown to the model, in characters."""
 UNREADABLE = re.compile(
     r"^\s*\{|hookSpecificOutput|permissionDecision"
     r"|[\"'](decision|continue|updatedInput)[\"']\s*:",
     re.MULTILINE,
 )
-"""What an answer looks like that is no JSON; other text is for people."""
+"""Answer of a hook whose JSON cannot be parsed; other text is shown to people."""
 FIRST_LINES = 3
 MAX_SHOWN = 300
-"""Characters of those."""
+"""Longest such text, in characters."""
 MAX_BRACES = 1000
-"""Places at which an object is looked for."""
+"""Most positions at which an object is searched for."""
 
 
 HookDecision = Literal["nothing", "allow", "ask", "deny"]
@@ -34,30 +34,30 @@ class HookRun:
     """How a hook's process ended."""
 
     code: int | None = None
-    """Exit code; negative for a signal; None when it was killed for `trouble`."""
+    """Exit code; negative for a signal; None if it was killed because of `trouble`."""
     out: str = ""
     err: str = ""
     trouble: str = ""
-    """Such as `it did not end within 10 s`."""
+    """Why it was killed, such as `it did not end within 10 s`."""
 
 
 @dataclass(frozen=True)
 class HookAnswer:
-    """What a hook says."""
+    """A hook's decision."""
 
     decision: HookDecision
     reason: str = ""
     updated: dict[str, Any] = field(default_factory=dict)
     context: str = ""
-    """What is to be added to a result."""
+    """Text to add to a result."""
 
 
 class HookFailed(Interruption):
-    """The hook gave no answer that counts; says why."""
+    """The hook gave no valid answer; the message says why."""
 
 
 def read_answer(ran: HookRun) -> HookAnswer:
-    """The answer. Raises HookFailed."""
+    """Return the answer. Raises HookFailed."""
     if ran.trouble:
         raise HookFailed(ran.trouble)
     if ran.code == 2:
@@ -68,10 +68,10 @@ def read_answer(ran: HookRun) -> HookAnswer:
 
 
 def _read_output(text: str) -> HookAnswer:
-    """What is said by the objects in a text; the rest of it is for people.
+    """Read the objects in the output; other text is for people.
 
-    A profile's banner may stand before an answer, and a log within one. An object in the middle of
-    a line may be quoted there: it can forbid, and permits nothing.
+    A shell profile may print a banner before an answer, and a log may surround it. An object in the
+    middle of a line may be a quotation: it can deny, but permits nothing.
     """
     answers, rest = [], ""
     for between, content, is_quoted in _find_objects(text.lstrip("\ufeff")):
@@ -86,7 +86,9 @@ def _read_output(text: str) -> HookAnswer:
 
 
 def _find_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
-    """Text up to each object, the object, and whether it stands within a line; then the rest."""
+    """Yield the text before each object, the object, and whether it is within a line; then the
+    rest.
+    """
     decoder, place, start = json.JSONDecoder(), 0, 0
     for _ in range(MAX_BRACES):
         if (brace := text.find("{", place)) < 0:
@@ -114,7 +116,7 @@ def _read_object(said: dict[str, Any]) -> HookAnswer:
 
 
 def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
-    """The strictest of several, with what all of them add."""
+    """Return the strictest of several answers, with everything that all of them add."""
     decisions = {answer.decision for answer in answers}
     word: HookDecision = next((word for word in STRICTEST_FIRST if word in decisions), "nothing")
     return HookAnswer(
@@ -127,10 +129,10 @@ def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
 
 
 def _read_layer(said: dict[str, Any]) -> HookAnswer:
-    """One of the two places in which the protocol's keys may stand."""
+    """Read one of the two places where the protocol allows its keys."""
     decision = said.get("decision")
     if isinstance(decision, dict):
-        # The form of PermissionRequest.
+        # The format of PermissionRequest.
         said = {**said, **decision, "permissionDecision": decision.get("behavior")}
         said["reason"] = said.get("reason") or decision.get("message")
         decision = None

@@ -1,4 +1,4 @@
-"""Runs a hook: in a process group of its own, bounded in time and output, without our secrets."""
+"""Run a hook in its own process group, bounded in time and output, without our secrets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from activities.guards.hooks.answers import HookRun
 from activities.runtime.child_process import OutputReader
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "TERM")
-"""Variables of the worker that every hook gets, and those that begin with LC_."""
+"""Variables of the worker that every hook gets, beside those that begin with LC_."""
 MAX_OUTPUT = 1_000_000
-"""Bytes: a longer answer is none."""
+"""Longest answer in bytes; a longer one is discarded."""
 TICK = 0.02
 
 
 def hook_environment(names: Iterable[str], folder: str) -> dict[str, str]:
-    """What a hook's process finds in its environment.
+    """Return the environment of a hook's process.
 
     Args:
         names: Variables of the worker that the configuration passes on.
@@ -30,16 +30,16 @@ def hook_environment(names: Iterable[str], folder: str) -> dict[str, str]:
     """
     passed_names = {*PASSED_ON, *names}
     variables = {k: v for k, v in os.environ.items() if k in passed_names or k.startswith("LC_")}
-    # By which existing scripts find the files they look at.
+    # Existing scripts use these to find their files.
     return {**variables, "CLAUDE_PROJECT_DIR": folder, "PWD": folder}
 
 
 def run_hook(
     command: str, event: bytes, *, folder: str, seconds: float, variables: list[str]
 ) -> HookRun:
-    """Run a command with the event on its standard input. Whatever it does, this comes back.
+    """Run a command with the event on its standard input; always returns.
 
-    Nothing of its process group is left behind, however it ends.
+    Nothing of its process group is left running.
     """
     try:
         process = subprocess.Popen(
@@ -68,7 +68,7 @@ def run_hook(
             else:
                 time.sleep(TICK)
     finally:
-        # Also what it left running, which would hold the pipes open.
+        # Including background processes, which would hold the pipes open.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,4 +1,4 @@
-"""The hook protocol's names for our tools and their arguments, and back."""
+"""Map our tools and their arguments to the hook protocol's names, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class HookNames:
-    """A tool's name there, and there the name of each argument that has another."""
+    """A tool's name in the protocol, and the names of arguments that differ there."""
 
     tool: str
     arguments: dict[str, str]
@@ -18,7 +18,7 @@ class HookNames:
 FILE = {"path": "file_path"}
 NAMES = {
     "write_file": HookNames("Write", FILE),
-    # What guards edits has to see it as well, so it is one that replaces nothing.
+    # Hooks on edits must see this tool as well, so it appears as an edit that replaces nothing.
     "append_file": HookNames("Edit", {**FILE, "content": "new_string"}),
     "edit_file": HookNames("Edit", {**FILE, "old": "old_string", "new": "new_string"}),
     "read_file": HookNames("Read", FILE),
@@ -29,20 +29,20 @@ NAMES = {
 
 
 def hook_tool_name(tool: str) -> str:
-    """The protocol's name of a tool; ours where it has none."""
+    """Return the protocol's name of a tool; our name if it has none."""
     if tool in NAMES:
         return NAMES[tool].tool
-    # Of an MCP server's: no tool of ours has this in its name.
+    # A tool of an MCP server: none of ours has this in its name.
     return f"mcp__{tool}" if "__" in tool else tool
 
 
 def hook_arguments(tool: str, arguments: dict[str, Any], workspace: str) -> dict[str, Any]:
-    """The arguments under the protocol's names.
+    """Return the arguments under the protocol's names.
 
-    Paths are absolute there: scripts hold them against the project's folder, or look for `/src/`.
+    Paths become absolute: scripts compare them with the project's folder, or search for `/src/`.
 
     Args:
-        workspace: The folder that relative paths are in.
+        workspace: The folder that relative paths start from.
     """
     if tool not in NAMES:
         return dict(arguments)
@@ -54,7 +54,7 @@ def hook_arguments(tool: str, arguments: dict[str, Any], workspace: str) -> dict
 
 
 def hook_response(tool: str, there: dict[str, Any], result: str) -> dict[str, Any]:
-    """A tool's result, also where the protocol's scripts look for it.
+    """Return a tool's result with the fields that scripts of the protocol read.
 
     Args:
         there: The arguments under the protocol's names.
@@ -68,16 +68,16 @@ def hook_response(tool: str, there: dict[str, Any], result: str) -> dict[str, An
 def own_arguments(
     tool: str, updated_input: dict[str, Any], arguments: dict[str, Any], workspace: str
 ) -> dict[str, Any]:
-    """Our arguments with what `updatedInput` gives instead, under its names or under ours.
+    """Return our arguments after `updatedInput`, which may use the protocol's names or ours.
 
     Args:
-        workspace: The folder, in which absolute paths are made relative.
+        workspace: The folder that absolute paths are made relative to.
     """
     names = {
         there: here for here, there in (NAMES[tool].arguments if tool in NAMES else {}).items()
     }
     sent = hook_arguments(tool, arguments, workspace)
-    # Scripts give back what they do not mean to change.
+    # Scripts return arguments that they do not mean to change.
     other = {
         name: value
         for name, value in updated_input.items()

@@ -29,11 +29,11 @@ from config.schema.guards import Hook, HookEvent
 from protocol.text import first_few
 
 MAX_NAMED = 5
-"""Paths that a result names of those that a hook changed."""
+"""Most changed paths that a result names for a hook."""
 
 
 def matching_hooks(config: AgentConfig, event: HookEvent, tool: str = "") -> list[Hook]:
-    """The hooks that are asked at this event."""
+    """Return the hooks configured for this event."""
     names = {tool, hook_tool_name(tool)}
     return [
         hook
@@ -52,11 +52,11 @@ class Hooks:
     root: Root
     job: str
     failed: list[str]
-    """What was let pass although its hook failed, for people."""
+    """Hooks that failed and were skipped, for people."""
     _is_shown: bool = False
 
     def voters(self, event: HookEvent, tool: str = "", **fields: Any) -> list[Voter]:
-        """The hooks of an event, each as a voter on the tool's arguments."""
+        """Return the hooks of an event, each as a voter on the tool's arguments."""
         return [
             Voter(hook.title, self._vote_function(hook, event, tool, fields), costly=True)
             for hook in matching_hooks(self.snapshot.config, event, tool)
@@ -65,8 +65,10 @@ class Hooks:
     def after_tool(
         self, tool: str, arguments: dict[str, Any], result: str, files: Files
     ) -> tuple[list[tuple[str, str]], Files]:
-        """What the hooks after a tool add to its result, each with its name, and what they make of
-        the files: formatters are hooks. What one leaves that fails is not kept.
+        """Run the hooks after a tool; return what each adds to the result, and the files as they
+        leave them.
+
+        Formatters are such hooks. The changes of a hook that fails are discarded.
         """
         additions = []
         for hook in matching_hooks(self.snapshot.config, "PostToolUse", tool):
@@ -118,7 +120,7 @@ class Hooks:
         return self.root.workspace(self.job)
 
     def _show_folder(self) -> Path:
-        """The folder people look at, brought up to date: hooks look at files in it."""
+        """Update the workspace folder, since hooks read files there."""
         if not self._is_shown:
             snapshot = self.snapshot
             project_files(snapshot.checkpoints, self.root, self.job, snapshot.files, scheduled_ms())
@@ -133,7 +135,7 @@ class Hooks:
             return Vote("deny" if answer.decision == "deny" else "ask", redact(reason), changed)
         if changed:
             return Vote("rewrite", answer.reason, changed)
-        # An explicit permission counts for more than silence.
+        # An explicit permission outranks silence.
         return Vote("allow", answer.reason) if answer.decision == "allow" else ALLOW
 
     def _ask_hook(
