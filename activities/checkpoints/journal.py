@@ -40,7 +40,7 @@ _GONE = (errno.ENOENT, errno.ESTALE, errno.EIO)
 
 @dataclass
 class _JournalFile:
-    """What is known of one file: the length read so far, and each record's offset and content size."""
+    """What is known of one file: its length as read, and each record's offset and content size."""
 
     end: int = 0
     locations: dict[bytes, tuple[int, int]] = field(default_factory=dict)

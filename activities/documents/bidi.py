@@ -29,7 +29,7 @@ def reading_order(
 
     Args:
         letters: The letters, without spaces.
-        left_edge, right_edge: Return the horizontal position where a letter, by index, begins or ends.
+        left_edge, right_edge: Horizontal position where a letter, given by index, begins or ends.
         gap: Width from which a gap between two letters counts as a space.
         spaces: Indexes of letters that have a space before them in the given order.
     """

@@ -145,7 +145,7 @@ def _read_source(root: Root, source: str, limit: int) -> tuple[str, bytes]:
 
 
 def _read_regular_file(path: Path, most: int) -> bytes | None:
-    """Return at most `most` bytes of a regular file; None for anything else, which may be endless."""
+    """Return at most `most` bytes of a regular file; None for other files."""
     # Without O_NONBLOCK, opening a FIFO waits for a writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:

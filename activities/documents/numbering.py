@@ -1,4 +1,4 @@
-"""Numbers as lists show them, and those of notes."""
+"""Numbers of list items and notes."""
 
 import re
 
@@ -8,11 +8,11 @@ _BULLETS = {"bullet", "none"}
 _NOTE_NUMBER = re.compile(r"\s*\d{1,3}\s*")
 _SENTENCE_END = re.compile(r"[.!?\u2026][\"'\u201d\u2019\u00bb)]? *$")
 MAX_FORMATTED_NUMBER = 9999
-"""Above it a number is shown in figures, whatever the format."""
+"""A larger number is shown in digits, whatever the format."""
 
 
 def format_number(number: int, kind: str) -> str:
-    """A number in one of Word's formats; in figures for those that are not known here.
+    """Return a number in one of Word's formats; in digits for an unknown format.
 
     Args:
         kind: Such as `decimal`, `lowerLetter`, `upperRoman`.
@@ -50,10 +50,10 @@ def _ordinal_suffix(number: int) -> str:
 
 
 def is_note_number(text: str) -> bool:
-    """Whether a text of its own, such as that of a link, can be the number of a note."""
+    """Whether the text, such as that of a link, can be a note's number."""
     return bool(_NOTE_NUMBER.fullmatch(text))
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether a sentence ends where the text does."""
+    """Whether a sentence ends at the end of the text."""
     return bool(_SENTENCE_END.search(text[-10:]))

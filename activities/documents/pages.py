@@ -1,4 +1,4 @@
-"""Pages of a document, and the text beside it that they are kept in."""
+"""Pages of a document, and the text file that holds them."""
 
 import re
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ _MARK = re.compile(rf"\[page ([0-9]+){_PARTS}\]")
 _ESCAPED = re.compile(rf"\\*\[page [0-9]+{_PARTS}\]")
 _NOT_IN_MARKS = str.maketrans({";": ",", "[": "(", "]": ")"})
 MAX_SECTIONS = 12
-"""Named in the mark of a page."""
+"""Most sections named in a page mark."""
 _MORE = "…"
-"""Stands for the sections that are not named."""
+"""Replaces the sections that are not named."""
 MAX_TITLE_CHARACTERS = 100
-"""Characters of a label or of a section's title in a mark."""
+"""Longest label or section title in a mark, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +26,27 @@ class Page:
     number: int
     text: str
     links: list[tuple[str, str]] = field(default_factory=list, compare=False)
-    """Of a web page: where it leads, each address with its words, which the text does not say."""
+    """Links of a web page: addresses that the text does not show, each with its words."""
     label: str = ""
-    """The number printed on it, where that is another one: `iv`."""
+    """The printed page number, if it differs: `iv`."""
     sections: list[str] = field(default_factory=list)
-    """Headings with their numbers, in order: the section that the page goes on with, if any, and
-    those that begin on it."""
+    """Numbered headings, in order: the section that continues on the page, if any, and those that
+    begin on it.
+    """
 
     @property
     def unread(self) -> bool:
-        """Whether the document has a text here that could not be had (`unread_text`)."""
+        """Whether the page's text could not be read (`unread_text`)."""
         return self.text.startswith(_NOT_READ) and "\n" not in self.text
 
 
 def unread_text(why: str) -> str:
-    """What stands on a page that a parser failed on, so that nobody takes it for a blank one."""
+    """Return the placeholder for an unreadable page, so that nobody takes it for blank."""
     return f"{_NOT_READ}{why})"
 
 
 def name_unread_pages(pages: Iterable[Page]) -> str:
-    """A sentence that names the pages which could not be read, after a space; empty if none."""
+    """Return a sentence that names the unreadable pages, after a space; empty if there are none."""
     numbers = [str(page.number) for page in pages if page.unread]
     if not numbers:
         return ""
@@ -54,14 +55,19 @@ def name_unread_pages(pages: Iterable[Page]) -> str:
 
 
 class DocumentError(Invalid):
-    """A document that cannot be used. The message is one line for the model or the person:
-    which document, what is wrong with it and what to do."""
+    """A document that cannot be used.
+
+    The message is one line for the model or a person: which document, what is wrong, what to do.
+    """
 
 
 def render_pages(pages: Iterable[Page]) -> str:
-    """One text with a line `[page 3]` before each page, or `[page 3; label iii; section 1 Scope]`.
-    A line of a page that looks like such a mark gets a backslash before it. `parse_pages` gives
-    exactly the same pages back."""
+    """Return one text with a line `[page 3]` or `[page 3; label iii; section 1 Scope]` before each
+    page.
+
+    A line of a page that looks like such a mark gets a backslash before it. `parse_pages` is the
+    exact inverse.
+    """
     return "".join(f"{_page_mark(page)}\n{_escape_marks(page.text)}\n" for page in pages)
 
 
@@ -74,14 +80,16 @@ def _page_mark(page: Page) -> str:
 
 
 def mark_text(title: str) -> str:
-    """A label or title as it can stand in the mark of a page: one line, bounded, no `;[]`."""
+    """Return a label or title fit for a page mark: one line, bounded, no `;[]`."""
     words = " ".join(title.translate(_NOT_IN_MARKS).split())
     return words if len(words) <= MAX_TITLE_CHARACTERS else words[: MAX_TITLE_CHARACTERS - 1] + "…"
 
 
 def parse_pages(text: str) -> list[Page]:
-    """The pages of a text made by `render_pages`. Raises `DocumentError` if it does not begin
-    with a page mark."""
+    """Return the pages of a text made by `render_pages`.
+
+    Raises `DocumentError` if it does not begin with a page mark.
+    """
     if not text:
         return []
     pages: list[tuple[int, str, list[str]]] = []
@@ -106,8 +114,11 @@ def _escape_marks(text: str) -> str:
 
 
 def find_page(pages: Iterable[Page], number: int) -> Page:
-    """The page with that number. Raises `DocumentError` naming the numbers there are, and if the
-    page could not be read: what stands there instead is not the document's."""
+    """Return the page with that number.
+
+    Raises `DocumentError` naming the existing numbers, or if the page could not be read, since its
+    placeholder is no text of the document.
+    """
     there = list(pages)
     for page in there:
         if page.number == number:
@@ -121,20 +132,20 @@ def find_page(pages: Iterable[Page], number: int) -> Page:
 
 
 def section_at(page: Page, offset: int) -> str:
-    """The section that a place on the page belongs to; empty where none is known.
+    """Return the section at a place on the page; empty if unknown.
 
     Args:
-        offset: Of a character in `page.text`.
+        offset: Offset of a character in `page.text`.
     """
     current, start = "", 0
     for title in page.sections:
         if title == _MORE:
-            # Which of those that are not named begins where is not known.
+            # It is not known which of the unnamed sections begins where.
             return "" if current and start <= offset else current
         words = r"\s+".join(re.escape(word) for word in title.removesuffix("…").split())
         heading = re.compile(rf"^[#*\s]*({words})", re.MULTILINE).search(page.text, start)
         if heading is None:
-            # Of the first it is the rule: the section began on a page before.
+            # Usually true of the first one: its section began on an earlier page.
             current = current or title
         elif heading.start(1) <= offset:
             current, start = title, heading.end()
@@ -148,7 +159,7 @@ PIXELS_TO_TOKEN = 750
 
 @dataclass(frozen=True)
 class Picture:
-    """What a model is shown."""
+    """An image for the model."""
 
     data: bytes
     mime: str
@@ -159,5 +170,5 @@ class Picture:
 
     @property
     def tokens(self) -> int:
-        """What looking at it costs, about: providers count differently."""
+        """Return roughly how many tokens it costs; providers count differently."""
         return self.width * self.height // PIXELS_TO_TOKEN + 1

@@ -1,9 +1,9 @@
-"""The text of a PDF by PDFium, which reads best of the engines compared in docs/documents.md.
+"""Extract the text of a PDF by PDFium, the best of the engines compared in docs/documents.md.
 
-PDFium gives the characters of a page in reading order, with spaces and line ends. What is added
-here: spaces that a gap shows and no character, paragraphs by the distance of their lines, words
-joined that are divided at line ends, values of form fields, notes, printed page labels, and the
-sections of the outline. What is struck out, by a line or a mark, is left out and counted.
+PDFium returns the characters of a page in reading order, with spaces and line ends. This module
+adds spaces that only a gap shows, paragraphs by line distance, words joined at line ends, values of
+form fields, notes, printed page labels, and the sections of the outline. Text that is struck out,
+by a line or an annotation, is left out and counted.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from activities.documents.reading_result import ReadingResult
 
 MAX_PAGES = 20_000
 MAX_OUTLINE_ENTRIES = 20_000
-"""Of the outline."""
+"""Most entries read of the outline."""
 MAX_ANNOTATIONS = 5_000
-"""Of a page."""
+"""Most annotations read of a page."""
 PICTURE_SHARE = 0.4
-"""Of the page's area: what a picture covers on a page that is taken for a scan."""
+"""Share of a page's area that a picture covers on a page that counts as a scan."""
 MAX_RULE_HEIGHT = 2.0
-"""Points: a line that may strike out is thinner."""
+"""Thickest line that may strike out text, in points."""
 MAX_OBJECTS, MAX_RULES = 20_000, 500
-"""Of a page on which lines are looked for that strike out."""
+"""Most objects and lines of a page that are searched for lines that strike out."""
 MAX_BLANK_PAGES_CHECKED = 100
-"""Pages without anything on them that are looked at again."""
+"""Most empty pages that are checked again."""
 
 _WIDGET, _STRIKE_OUT = pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_STRIKEOUT
 _DRAWN = {_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
@@ -67,7 +67,7 @@ class _PageContent:
 
 
 def read_pdf(name: str, data: bytes) -> ReadingResult:
-    """The pages of a PDF.
+    """Return the pages of a PDF.
 
     Raises:
         DocumentError: it is encrypted, broken, or has too many pages.
@@ -109,7 +109,7 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
 
 def _open_document(name: str, data: bytes) -> Any:
     try:
-        # Most "protected" PDFs forbid printing only and open with the empty password.
+        # Most "protected" PDFs only forbid printing, and open with the empty password.
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
@@ -117,9 +117,9 @@ def _open_document(name: str, data: bytes) -> Any:
                 f"{name}: the PDF is encrypted; get a copy without a password"
             ) from error
         raise
-    # It advises to build another PDFium where a form has scripts.
+    # PDFium warns about a missing feature where a form has scripts.
     logging.getLogger("pypdfium2").setLevel(logging.ERROR)
-    # Values that a file leaves to the viewer to draw are drawn then.
+    # This draws values that a file leaves to the viewer to draw.
     document.init_forms()
     return document
 
@@ -147,14 +147,14 @@ def _read_page(document: Any, number: int) -> _PageContent:
 
 @dataclass(slots=True)
 class _PageAnnotations:
-    """What lies on a page."""
+    """The annotations of a page."""
 
     notes: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
-    """Of fields that are filled in with text."""
+    """Values of text fields."""
     struck: list[Box] = field(default_factory=list)
     is_drawn: bool = False
-    """Whether a part of it is itself text on the page."""
+    """Whether any of it is itself text on the page."""
 
 
 def _read_annotations(page: Any) -> _PageAnnotations:
@@ -202,11 +202,11 @@ def _strike_out_boxes(mark: Any) -> list[Box]:
 
 
 def _add_values(values: list[str], content: _PageContent) -> None:
-    """Values that no appearance shows, as files have them that a program filled in."""
+    """Add values that have no appearance, as in files that a program filled in."""
     there = " ".join(" ".join(line.text for line in content.lines).split())
     for value in values:
         words = " ".join(value.split())
-        # The fields of a form that has no kind of its own say that they are off, too.
+        # Form fields without a type of their own report being off, too.
         if words and words != "Off" and words not in there:
             content.lines += [Line(""), *(Line(line) for line in value.split("\n"))]
 
@@ -222,7 +222,7 @@ def _read_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iterator
     gone = _struck_characters(text, boxes, struck) if struck else set()
     gone |= _ruled_out(text, boxes, _thin_lines(page))
     content.struck = sum(place - 1 not in gone for place in gone)
-    # PDFium puts a mark for a hyphen at a line end, and no line end behind it.
+    # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
         places = [place for place in range(*line.span()) if text[place] not in "\r\n"]
         yield spaced_line(text, boxes, [place for place in places if place not in gone])
@@ -231,7 +231,7 @@ def _read_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iterator
 def _read_characters(text_page: Any) -> tuple[str, list[Box]]:
     count = text_page.count_chars()
     text = text_page.get_text_range() if count else ""
-    if len(text) != count:  # with letters beyond 16 bits, or some that stand for nothing
+    if len(text) != count:  # The text has letters beyond 16 bits, or characters without meaning.
         codes = (pdfium.FPDFText_GetUnicode(text_page, place) for place in range(count))
         text = "".join(chr(code) if code < 0x110000 else "\ufffd" for code in codes)
     box_of, rectangle, handle = pdfium.FPDFText_GetLooseCharBox, pdfium.FS_RECTF(), text_page.raw
@@ -255,7 +255,7 @@ def _struck_characters(text: str, boxes: list[Box], struck: list[Box]) -> set[in
 
 
 def _thin_lines(page: Any) -> list[Box]:
-    """Thin lines that lie on the page."""
+    """Return the thin lines on the page."""
     if pdfium.FPDFPage_CountObjects(page) > MAX_OBJECTS:
         return []
     rules = []
@@ -267,8 +267,10 @@ def _thin_lines(page: Any) -> list[Box]:
 
 
 def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
-    """Letters that a line runs through, from the first to the last of them: other lines, such as
-    those of tables and fractions, run beside letters or go on beyond them."""
+    """Return the letters that a line crosses from the first to the last of them.
+
+    Other lines, as in tables and fractions, run beside letters or extend beyond them.
+    """
     gone: set[int] = set()
     for rule in rules:
         height = (rule.bottom + rule.top) / 2
@@ -306,8 +308,10 @@ def _detect_scan(page: Any, content: _PageContent) -> None:
 
 
 def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
-    """Pages on which PDFium finds nothing, looked at again: it gives a page whose content cannot
-    be unpacked as an empty one."""
+    """Check the pages on which PDFium finds nothing.
+
+    It returns a page whose content cannot be unpacked as an empty one.
+    """
     doubted = [number for number, page in enumerate(contents) if page.blank][
         :MAX_BLANK_PAGES_CHECKED
     ]
@@ -330,19 +334,19 @@ def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
                     contents[number].unread = unread_text(handler.first)
             except MemoryError:
                 raise
-            except Exception as error:  # whatever a parser raises that is fed with foreign bytes
+            except Exception as error:  # A parser may raise anything on foreign bytes.
                 contents[number].unread = unread_text(_one_line(error))
     except MemoryError:
         raise
     except Exception:
-        # There is no second look at a file that only PDFium can open.
+        # A file that only PDFium can open is not checked.
         return
     finally:
         log.removeHandler(handler)
 
 
 class _FirstWarning(logging.Handler):
-    """What pypdf logs first."""
+    """Records pypdf's first warning."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -375,7 +379,7 @@ def _page_label(document: Any, number: int) -> str:
 
 
 def _outline_sections(document: Any) -> dict[int, list[str]]:
-    """The titles of the outline by the page that they begin on."""
+    """Return the titles of the outline by the page they begin on."""
     sections: dict[int, list[str]] = {}
     try:
         for count, entry in enumerate(document.get_toc()):
@@ -392,7 +396,7 @@ def _outline_sections(document: Any) -> dict[int, list[str]]:
 
 
 def _add_numbers(titles: list[str], text: str) -> list[str]:
-    """Titles as the page has them, with the numbers before them that outlines leave out."""
+    """Return the titles as on the page, with the numbers that outlines leave out."""
     numbered, start = [], 0
     for title in titles:
         words = r"\s+".join(map(re.escape, title.split()[:30]))
@@ -406,6 +410,6 @@ def _add_numbers(titles: list[str], text: str) -> list[str]:
 
 
 def _begins_with(text: str, title: str) -> bool:
-    """Whether it is the first on the page, but for a running head."""
+    """Whether the title is the first text on the page, apart from a running head."""
     head = " ".join(" ".join(text.split("\n")[:6]).split())[: len(title) + 100]
     return title in head

@@ -1,4 +1,4 @@
-"""Lines of a PDF, from letters that have places: spaces, paragraphs, and words made whole."""
+"""Lines of a PDF from positioned letters: spaces, paragraphs, and words joined at line ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from statistics import median
 from activities.documents.bidi import is_right_to_left, reading_order
 
 MAX_REORDERED_LETTERS = 2_000
-"""Letters of a line that is put in the order of reading."""
+"""Longest line, in letters, that is put into reading order."""
 AROUND = 12
-"""Lines above and below that show how wide a column is."""
+"""Number of lines above and below that determine the width of a column."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _NUMBER = re.compile(r"\s*\d{1,3}(?:\s+|$)")
 _DOTTED = re.compile(r"[\w+~-]+(?:\.[\w+~-]+)+")
@@ -22,13 +22,13 @@ _LAST_DOTTED = re.compile(r"([\w+~-]+(?:\.[\w+~-]+)*\.)$")
 _FIRST_DOTTED = re.compile(r"([\w+~-]+(?:\.[\w+~-]+)*)(\S*)\s*")
 _LAST_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad\ufffe\x02]$")
 _FIRST_WORD = re.compile(r"([^\W\d_]+)(\S*)\s*")
-# Before these a hyphen stands for what a later word has: "Ein-\nund Ausgang".
+# Before these words, a hyphen stands for a part of a later word: "Ein-\nund Ausgang".
 _HANGING = {"und", "oder", "bzw", "sowie", "bis", "and", "or"}
 
 
 @dataclass(slots=True)
 class Box:
-    """A place on a page, in points from its lower left corner."""
+    """A rectangle on a page, in points from the lower left corner."""
 
     left: float
     right: float
@@ -42,14 +42,14 @@ class Box:
 
 @dataclass(slots=True)
 class Line:
-    """A line of a page, and where its letters are."""
+    """A line of a page, and the positions of its letters."""
 
     text: str
     box: Box | None = None
 
 
 def spaced_line(text: str, boxes: list[Box], places: list[int]) -> Line:
-    """A line with the spaces that only a gap shows, and where its letters are."""
+    """Return a line with the spaces that only gaps show, and the positions of its letters."""
     parts: list[str] = []
     shown = [place for place in places if not text[place].isspace()]
     if not shown:
@@ -67,7 +67,7 @@ def spaced_line(text: str, boxes: list[Box], places: list[int]) -> Line:
             if _is_space(place, before, gaps, boxes, places, order):
                 parts.append(" ")
             elif letter.isdigit() and text[before].isdigit():
-                # A note's number behind a number would pass for its last digit.
+                # A note's number after another number would look like its last digit.
                 parts.append("^" if _is_raised(boxes[before], boxes[place]) else "")
         parts.append(letter)
     box = None
@@ -109,7 +109,7 @@ def _is_space(
     gap = gaps.get(place)
     if gap is None or gap < 0.18 * min(boxes[before].height, boxes[place].height):
         return False
-    # Letters that are all set apart from each other are still one word.
+    # Letterspaced text is still one word.
     around = [gaps.get(before)]
     around.append(gaps.get(places[order + 1]) if order + 1 < len(places) else None)
     return not any(other is not None and other > 0.5 * gap for other in around)
@@ -122,10 +122,10 @@ def _is_raised(before: Box, after: Box) -> bool:
 
 
 def with_raised_numbers(lines: list[Line]) -> list[Line]:
-    """The lines, raised numbers of notes not as lines of their own but where they stand.
+    """Return the lines with raised note numbers in their place instead of on lines of their own.
 
-    PDFium begins a line with a number that is set higher than the words beside it, where these end
-    a line or are a note's first.
+    PDFium begins a line at a number set higher than the words beside it, if these end a line or
+    begin a note.
     """
     result: list[Line] = []
     for line in lines:
@@ -144,7 +144,7 @@ def with_raised_numbers(lines: list[Line]) -> list[Line]:
 
 
 def _goes_on_with_mark(line: Line, above: Box) -> bool:
-    """Whether a line begins with the mark of a note that stands behind the line above."""
+    """Whether a line begins with the mark of a note that follows the line above."""
     box = line.box
     if box is None or not _NUMBER.match(line.text):
         return False
@@ -155,14 +155,16 @@ def _goes_on_with_mark(line: Line, above: Box) -> bool:
 
 
 def _is_note_mark(mark: Box, beside: float, words: Box) -> bool:
-    """Whether a number stands close to one end of words, smaller and higher than they."""
+    """Whether a number is close to one end of words, smaller and higher than they."""
     near = min(abs(mark.left - beside), abs(mark.right - beside)) < 0.5 * words.height
     return near and _is_raised(words, mark) and mark.bottom < words.top
 
 
 def count_words(lines: Iterable[Line]) -> Counter[str]:
-    """How often each word is in the document, and each name with points within it, such as
-    `invoke-rc.d`; halves of divided words are none."""
+    """Count each word of the document, and each name with inner dots such as `invoke-rc.d`.
+
+    Halves of divided words are not counted.
+    """
     words: Counter[str] = Counter()
     is_divided = False
     for line in lines:
@@ -175,10 +177,11 @@ def count_words(lines: Iterable[Line]) -> Counter[str]:
 
 
 def separate_paragraphs(lines: list[Line]) -> list[str]:
-    """The lines, an empty one before each that begins a paragraph, a term or its definition.
+    """Return the lines with an empty one before each that begins a paragraph, a term or a
+    definition.
 
-    A line begins one where it is further below than lines of a paragraph are, and where it is
-    indented otherwise than the line above, which had room for its first word.
+    A line begins one if it is farther below than usual within a paragraph, or if its indentation
+    changes although the line above had room for its first word.
     """
     edges = _right_edges(lines)
     ended = [
@@ -204,8 +207,11 @@ def separate_paragraphs(lines: list[Line]) -> list[str]:
 
 
 def _usual_step(lines: list[Line], ended: list[bool]) -> float:
-    """How far a line is below the one that it goes on from. Not the median of all lines: where
-    most are paragraphs of their own, most are further apart."""
+    """Return the usual distance between lines of a paragraph.
+
+    This is not the median of all lines: where most lines are paragraphs of their own, most are
+    farther apart.
+    """
     steps = sorted(
         upper.box.bottom - lower.box.bottom
         for (upper, lower), is_ended in zip(pairwise(lines), ended[1:], strict=True)
@@ -218,23 +224,23 @@ def _usual_step(lines: list[Line], ended: list[bool]) -> float:
 
 
 def _right_edges(lines: list[Line]) -> list[float]:
-    """Of each line how far to the right the lines around it go, in the same column."""
+    """Return for each line the right edge of the lines around it in the same column."""
     edges = [0.0] * len(lines)
     for start, end in _columns(lines):
         for number in range(start, end):
             here = lines[number].box
             around = lines[max(start, number - AROUND) : min(end, number + AROUND + 1)]
             boxes = [line.box for line in around if line.box]
-            # A title runs across the columns below it.
+            # A title spans the columns below it.
             rights = [box.right for box in boxes if here and box.height < 1.15 * here.height]
             if rights:
-                # A long name that could not be divided sticks out into the margin.
+                # A long name that could not be divided extends into the margin.
                 edges[number] = sorted(rights)[-1 - min(2, len(rights) // 8)]
     return edges
 
 
 def _columns(lines: list[Line]) -> list[tuple[int, int]]:
-    """Where lines that stand below one another begin and end."""
+    """Return the left and right edges of lines that are below one another."""
     starts = [0]
     for number, (upper, lower) in enumerate(pairwise(lines), 1):
         if not (
@@ -249,7 +255,7 @@ def _columns(lines: list[Line]) -> list[tuple[int, int]]:
 
 
 def _has_room(upper: Line, lower: Line, edge: float) -> bool:
-    """Whether the first word of a line would have had its place on the line above."""
+    """Whether the first word of a line would have fitted on the line above."""
     if not (upper.box and lower.box and lower.text.strip()):
         return False
     room = edge - upper.box.right - 0.5 * upper.box.height
@@ -259,7 +265,7 @@ def _has_room(upper: Line, lower: Line, edge: float) -> bool:
 
 
 def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
-    """The lines with the rest of a word divided at a line end on the line where it begins."""
+    """Return the lines with words that are divided at line ends completed on their first line."""
     joined: list[str] = []
     for line in lines:
         above = joined[-1] if joined else ""
@@ -274,8 +280,11 @@ def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
 
 
 def _joined_name(above: str, line: str, words: Counter[str]) -> tuple[str, str] | None:
-    """The line above with the rest of a name that is divided behind a point, and what is left of
-    the line; None where the document has no such name elsewhere."""
+    """Return the line above with a name completed that is divided after a dot, and the rest of the
+    line.
+
+    None if the document has no such name elsewhere.
+    """
     last = _LAST_DOTTED.search(above) if above.endswith(".") else None
     first = _FIRST_DOTTED.match(line) if last else None
     if last is None or first is None or not words[f"{last[1]}{first[1]}"]:
@@ -300,6 +309,6 @@ def _is_one_word(first_half: str, second_half: str, mark: str, words: Counter[st
         return words[joined] >= words[hyphenated]
     if second_half[0].isupper():
         return False
-    # Two words of the document that are nowhere one are more likely written with the hyphen.
+    # Two words of the document that nowhere form one are more likely written with the hyphen.
     both = words[first_half.lower()] > 1 and words[second_half.lower()] > 1
     return not (both and len(first_half) > 2 and len(second_half) > 2)

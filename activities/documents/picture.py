@@ -1,4 +1,4 @@
-"""An image, or a page of a PDF, made small enough for a model to look at."""
+"""Reduce an image, or a page of a PDF, to a size that a model can look at."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 from activities.documents.pages import DocumentError, Picture
 
 MIME = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
-"""The formats that models take, by the decoder's name."""
+"""The formats that models accept, by the decoder's name."""
 LONGEST = 1568
-"""Pixels of the longer side: what models look at without making it smaller themselves."""
+"""Pixels of the longer side up to which models do not reduce an image themselves."""
 MOST_PIXELS = 1_200_000
 MOST_BYTES = 1_000_000
 MOST_DECODED = 50_000_000
-"""Pixels that an image may have before it is made smaller."""
+"""Most pixels of an image before it is reduced."""
 PDF = b"%PDF-"
 JPEG_QUALITY = 80
 
 
 def read_picture(name: str, data: bytes, page: int) -> Picture:
-    """The image, or the page of that number, from 1.
+    """Return the image, or the page with that number, from 1.
 
     Raises:
-        DocumentError: it is none of them, is damaged or too large, or has no such page.
+        DocumentError: it is neither, is damaged or too large, or has no such page.
     """
     if data[:1024].lstrip().startswith(PDF):
         image, about = _render_page(name, data, page)
@@ -39,10 +39,10 @@ def read_picture(name: str, data: bytes, page: int) -> Picture:
 
 
 def _open_image(name: str, data: bytes) -> tuple[Image.Image, bool]:
-    """The image, and whether it is damaged: what can be read of it is shown all the same."""
+    """Return the image, and whether it is damaged; the readable part is shown all the same."""
     why: Exception | None = None
     for is_damaged in (False, True):
-        # Of this process alone, which ends with its one image.
+        # This setting affects only this process, which ends with its one image.
         ImageFile.LOAD_TRUNCATED_IMAGES = is_damaged
         try:
             image = Image.open(BytesIO(data), formats=list(MIME))
@@ -68,7 +68,7 @@ def _render_page(name: str, data: bytes, page: int) -> tuple[Image.Image, str]:
             raise DocumentError(f"{name}: it has {count:,} pages, and no page {page:,}")
         sheet = document[page - 1]
         width, height = sheet.get_size()
-        # Straight to the size in which it is shown: a poster's page would take gigabytes.
+        # Render at the final size: a poster's page would take gigabytes.
         scale = min(LONGEST / max(width, height), (MOST_PIXELS / (width * height)) ** 0.5)
         image = sheet.render(scale=scale).to_pil()
     except (pypdfium2.PdfiumError, ZeroDivisionError) as error:
@@ -81,7 +81,7 @@ def _is_small(width: int, height: int) -> bool:
 
 
 def _reduce_image(image: Image.Image, about: str) -> Picture:
-    """The image within the limits, as PNG or, where that is too large, as JPEG."""
+    """Return the image within the limits, as PNG or, if that is too large, as JPEG."""
     if image.mode not in ("RGB", "L"):
         opaque = image.convert("RGBA")
         image = Image.new("RGB", opaque.size, "white")

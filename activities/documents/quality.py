@@ -1,7 +1,7 @@
-"""Whether a document was read well: what its text shows, and what its reader knows.
+"""Judge whether a document was read well, from its text and from what its reader reports.
 
-A text that looks broken is not refused, since part of it may be right; it is named, with the pages,
-so that nobody takes its silence for completeness.
+A text that looks broken is not refused, since part of it may be right. It is reported with its
+pages, so that nobody takes missing text for a complete reading.
 """
 # ruff: noqa: RUF001 - words of many languages
 
@@ -17,23 +17,24 @@ from activities.documents.pages import Page
 from activities.documents.reading_result import Quality, ReadingResult
 
 MAX_NUMBERS = 20
-"""Page numbers in a sentence."""
+"""Most page numbers in a sentence."""
 _LEAST_LETTERS = 120
-"""A page with fewer is not judged by its words."""
+"""A page with fewer letters is not judged by its words."""
 _LEAST_WORDS = 300
-"""A document with fewer is not judged by its language."""
+"""A document with fewer words is not judged by its language."""
 _LONG_RUN = 32
-"""Letters. German compounds stay below it."""
+"""Length of a suspicious run of letters. German compounds are shorter."""
 _RUNS, _TORN, _UNKNOWN, _MIXED = 0.12, 0.1, 0.03, 0.06
-"""Shares that make a page suspicious: of letters in long runs, of torn words, of characters
-that stand for nothing, of words in which scripts are mixed."""
+"""Shares from which a page is suspicious: letters in long runs, torn words, unknown characters,
+words of mixed scripts.
+"""
 _COMMON_WORDS = 0.025
-"""The share of words that are common in the language of any text."""
+"""Least share of common words in a text of any language."""
 _BAD_SHARE = 0.03
-"""Of the pages: with more that look broken the document counts as read badly."""
+"""Share of broken-looking pages from which the document counts as badly read."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-# "Shippin g": a last letter set apart, which stands alone in no language and few formulas.
+# "Shippin g": a final letter set apart, which no language and few formulas have.
 _TORN_WORD = re.compile(
     r"(?<=[a-z]{2} )[b-df-hj-np-tvx](?= )|(?<= [a-z] )[b-df-hj-np-tvx](?= [a-z] )"
 )
@@ -48,11 +49,11 @@ _COMMON = frozenset(_COMMON_IN.split())
 
 
 def assess_quality(reading: ReadingResult, *, by_language: bool = True) -> Quality:
-    """How well a document was read.
+    """Return how well a document was read.
 
     Args:
-        by_language: Whether a text in no language is doubted: lists and programs are in none, so
-            only where the reader may have taken one letter for another.
+        by_language: Whether to doubt a text in no known language. Lists and programs are in
+            none, so set this only where the reader may have mistaken letters.
     """
     suspects: dict[str, list[int]] = {}
     for page in reading.pages:
@@ -130,8 +131,10 @@ def _is_mixed(word: str) -> bool:
 
 
 def _speaks_a_language(pages: Iterable[Page]) -> bool:
-    """Whether common words are among the words; of scripts whose words are not listed, and of
-    short texts, it is taken for granted."""
+    """Whether the words include common words.
+
+    Assumed for scripts whose common words are not listed, and for short texts.
+    """
     words: Counter[str] = Counter()
     for page in pages:
         if not page.unread:

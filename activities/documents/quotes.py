@@ -1,8 +1,8 @@
-"""Quotes looked up in the pages of a document.
+"""Find quotes in the pages of a document.
 
-A quote is compared as a careful reader would: white space, hyphenation at line ends, ligatures and
-the shape of quotation marks and dashes are matters of layout and are ignored; a letter, a capital
-or a digit is not. What is recorded is the page's own passage, never the quote as it was typed.
+Quotes are compared as a careful reader would: white space, hyphens at line ends, ligatures and the
+shape of quotation marks and dashes are layout and are ignored; letters, capitals and digits are
+not. The page's own passage is recorded, never the quote as it was typed.
 """
 
 import re
@@ -16,9 +16,9 @@ from activities.documents.pages import Page
 
 MIN_QUOTE = 12
 MIN_LIKENESS = 0.5
-"""Share of a quote's words from which a passage is near enough to be shown."""
+"""Share of a quote's words from which a passage is shown as near."""
 MAX_COMPARED_PAGES = 5
-"""Pages of which the words are compared one by one."""
+"""Most pages whose words are compared one by one."""
 MAX_SHOWN_CHARACTERS = 300
 
 _SHAPES = {
@@ -27,7 +27,7 @@ _SHAPES = {
 }
 _IGNORED = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
 _HYPHENS = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015\u2212")
-# What is set above or below the line is no further digit of the number before it.
+# A superscript or subscript is no further digit of the number before it.
 _RAISED = re.compile(r"[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u215f]")
 _LINE_END = re.compile(r"[^\S\n]*\n")
 _SPACE = re.compile(r"\s+")
@@ -37,26 +37,26 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A passage of a page: its letters without layout, from `start` to `end`."""
+    """A passage of a page, as offsets of its letters without layout."""
 
     start: int
     end: int
 
     def touches(self, other: "Span") -> bool:
-        """Whether the two share as many letters as a quote must have, or all of the shorter."""
+        """Whether the two share as many letters as a quote needs, or all of the shorter one."""
         shared = min(self.end, other.end) - max(self.start, other.start)
         return shared >= min(MIN_QUOTE, self.end - self.start, other.end - other.start) > 0
 
 
 class FoldedPage:
-    """A page's text without its layout, to look up many quotes in."""
+    """A page's text without layout, for looking up many quotes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._folded = _FoldedText(text)
 
     def find_spans(self, quote: str) -> list[Span]:
-        """Where the quote stands, whole words and in this order, as often as it does."""
+        """Return every place of the quote, as whole words in this order."""
         sought = _FoldedText(quote)
         if not sought.letters:
             return []
@@ -64,10 +64,10 @@ class FoldedPage:
         return [Span(start, start + length) for start in self._folded.find_starts(sought)]
 
     def find_passage(self, quote: str) -> str | None:
-        """The words of the page that the quote gives, on one line; None if it is not there.
+        """Return the page's words for the quote, on one line; None if it is not there.
 
-        A quote of fewer than 12 characters must be a whole line, cell of a table or page: a word
-        or two out of a sentence prove nothing.
+        A quote of fewer than 12 characters must be a whole line, table cell or page: a word or two
+        from a sentence prove nothing.
         """
         sought = _FoldedText(quote)
         if sought.is_short:
@@ -79,27 +79,27 @@ class FoldedPage:
 
 
 def matching_passage(page_text: str, quote: str) -> str | None:
-    """As `FoldedPage.find_passage`, for a single quote."""
+    """Like `FoldedPage.find_passage`, for a single quote."""
     return FoldedPage(page_text).find_passage(quote)
 
 
 def contains_quote(page_text: str, quote: str) -> bool:
-    """Whether the quote stands on the page."""
+    """Whether the quote is on the page."""
     return matching_passage(page_text, quote) is not None
 
 
 def is_short(quote: str) -> bool:
-    """Whether the quote counts only where it is the whole of something."""
+    """Whether the quote is so short that it must be a whole line, cell or page."""
     return _FoldedText(quote).is_short
 
 
 def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
-    """The numbers of all pages the quote stands on: to say where it really is."""
+    """Return the numbers of all pages with the quote, for error messages."""
     return [page.number for page in pages if contains_quote(page.text, quote)]
 
 
 def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None:
-    """Page and words of the passage most like the quote; None when nothing is like it."""
+    """Return the page and words of the most similar passage; None if nothing is similar."""
     sought = _lower_words(quote)
     if not sought:
         return None
@@ -119,7 +119,7 @@ def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None
 
 
 def _most_alike(text: str, sought: list[str]) -> tuple[float, str]:
-    """The words around the longest run of the quote's words, and how many of them are there."""
+    """Return the words around the longest run of the quote's words, and its matching word count."""
     places = list(_WORD.finditer(text))
     words = [place[0].lower() for place in places]
     run = SequenceMatcher(None, words, sought, autojunk=False).find_longest_match()
@@ -144,7 +144,7 @@ def _lower_words(text: str) -> list[str]:
 def _matching_line(page_text: str, sought: "_FoldedText") -> str | None:
     lines = page_text.split("\n")
     parts = [page_text, *lines, *(cell for line in lines for cell in line.split(" | "))]
-    # What is much longer cannot be the same without its layout.
+    # A much longer text cannot be the same without its layout.
     for part in parts:
         if len(part.strip()) < 4 * MIN_QUOTE and _FoldedText(part).equals(sought):
             return fold(part)
@@ -152,15 +152,18 @@ def _matching_line(page_text: str, sought: "_FoldedText") -> str | None:
 
 
 class _FoldedText:
-    """A text without its layout: no white space but between digits, compatible characters taken
-    apart. Hyphens are taken out and remembered by place; one at a line end may belong to the word
-    or not, so it agrees with every reading."""
+    """A text without layout: no white space except between digits, compatibility characters
+    decomposed.
+
+    Hyphens are removed and remembered by position. One at a line end may belong to the word or not,
+    so it matches either reading.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
         letters: list[str] = []
         places: list[int] = []
-        self.hyphens: dict[int, bool] = {}  # before which letter: whether at a line end
+        self.hyphens: dict[int, bool] = {}  # before which letter, and whether at a line end
         space = False
         for place, char in enumerate(text):
             if char.isspace():
@@ -195,7 +198,7 @@ class _FoldedText:
         return same and bool(self.letters) and self._hyphens_agree(quote, 0)
 
     def find_starts(self, quote: "_FoldedText") -> Iterator[int]:
-        """Where the letters of the quote begin, each time that they stand there."""
+        """Return every position where the letters of the quote begin."""
         sought = quote.letters
         start = self.letters.find(sought) if sought else -1
         while start >= 0:
@@ -204,9 +207,9 @@ class _FoldedText:
             start = self.letters.find(sought, start + 1)
 
     def original_text(self, start: int, end: int) -> str:
-        """What of the text these letters stand for."""
+        """Return the original text of these letters."""
         last = self._places[end - 1] + 1
-        # Marks that are set on the last letter, and are letters of their own here.
+        # Combining marks on the last letter, which are letters of their own here.
         while last < len(self._text) and unicodedata.combining(self._text[last]):
             last += 1
         return self._text[self._places[start] : last]
@@ -221,7 +224,7 @@ class _FoldedText:
         )
 
     def _whole_words(self, start: int, end: int) -> bool:
-        # "able to be read" is not said by a page that says "unable to be read".
+        # A page with "unable to be read" does not contain "able to be read".
         return not (self._within_word(start) or self._within_word(end))
 
     def _within_word(self, position: int) -> bool:
@@ -241,7 +244,7 @@ class _FoldedText:
             self.letters[max(0, position - 2) : position],
             self.letters[position : position + 2],
         )
-        # "500 EUR" is not said by a page that says "1,500 EUR".
+        # A page with "1,500 EUR" does not contain "500 EUR".
         if _POINT_IN_NUMBER.search(before + after):
             return True
         letter_before, letter_after = before[-1], after[0]
@@ -251,7 +254,7 @@ class _FoldedText:
 
 
 def _decompose_letter(char: str) -> str:
-    """A ligature as its letters, an accented letter as the letter and its accent."""
+    """Return a ligature's letters, or an accented letter as the letter and its accent."""
     apart = unicodedata.normalize("NFKD", char)
     return "".join(_SHAPES.get(each, each) for each in apart if not each.isspace())
 

@@ -1,4 +1,4 @@
-"""What came of reading a document: its pages, and what is to be said of them."""
+"""The result of reading a document: its pages, and notes on the reading."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from activities.documents.pages import Page
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What is to be said of how a document was read; false if it was read well."""
+    """Notes on how a document was read; false if it was read well."""
 
     warnings: list[str] = field(default_factory=list)
-    """Sentences for people and the model, each about one thing."""
+    """Sentences for people and the model, one subject each."""
     pages: list[int] = field(default_factory=list)
     """Pages that look broken or could not be read."""
     is_unreliable: bool = False
-    """Whether so much is broken that nothing complete can be said of the document."""
+    """Whether so much is broken that no statement about the document can be complete."""
 
     def __bool__(self) -> bool:
         return bool(self.warnings)
@@ -30,7 +30,7 @@ class Quality:
 
     @classmethod
     def from_json(cls, text: str) -> Quality:
-        """Of `as_json`; raises ValueError for what is no such record."""
+        """The inverse of `as_json`. Raises ValueError for any other record."""
         try:
             return cls(**json.loads(text))
         except TypeError as error:
@@ -39,11 +39,11 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class ReadingResult:
-    """The pages of a document, with what the reader knows and the text does not show."""
+    """The pages of a document, and facts from the reader that the text does not show."""
 
     pages: list[Page]
     guessed_encoding: str = ""
-    """The encoding that a text was taken for that declares none."""
+    """The guessed encoding of a text that declares none."""
     omitted_passages: dict[str, int] = field(default_factory=dict)
-    """How many passages are not in the text because the document shows them as void, by kind."""
+    """Number of passages left out, by the kind of mark that voids them."""
     quality: Quality = field(default_factory=Quality)

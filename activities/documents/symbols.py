@@ -1,7 +1,7 @@
-"""Letters of the symbol fonts of Office as the Unicode characters that they show."""
+"""Convert letters of Office's symbol fonts to the Unicode characters that they show."""
 # ruff: noqa: RUF001 - these letters are meant
 
-# The encoding of the font Symbol, from 0x21 and from 0xA0 on; a space where it has nothing.
+# The encoding of the font Symbol from 0x21 and from 0xA0; a space where it has no glyph.
 _LOW = (
     "!∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
 )
@@ -37,11 +37,11 @@ _WINGDINGS = {
 }
 _FONTS = {"symbol": _SYMBOL, "wingdings": _WINGDINGS}
 _PRIVATE = 0xF000
-"""Office writes the letters of such fonts there."""
+"""The range where Office writes the letters of such fonts."""
 
 
 def as_unicode(text: str, font: str) -> str:
-    """The text as the font shows it; other fonts show what stands there."""
+    """Return the text as the font shows it; unchanged for other fonts."""
     table = _FONTS.get(font.lower())
     if table is None or not text:
         return text

@@ -1,9 +1,8 @@
-"""The text of a document, page by page: PDF, DOCX, HTML, Markdown and plain text.
+"""Extract a document's text page by page: PDF, DOCX, HTML, Markdown and plain text.
 
-The parsers are libraries. What is decided here is which of them a file needs (by its content
-first, since names lie), where pages end, and the one line said when there is no text to be had.
-`bounded.py` runs all of this where it can be killed; a parser is loaded when a document wants it,
-which in the worker itself none does.
+Libraries do the parsing. This module decides which one a file needs (by content first, since names
+can be wrong), where pages end, and what to report if there is no text. `bounded.py` runs it in a
+child process. Parsers are imported on first use, which in the worker itself is never.
 """
 
 import re
@@ -21,7 +20,7 @@ from activities.text.plain import replace_surrogates
 DocumentKind = Literal["pdf", "docx", "html", "text"]
 
 _HTML_START = re.compile(
-    # Never taken back, so that many comments cost no more than their bytes.
+    # Never backtracks, so that many comments cost no more than their bytes.
     rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?>.*?-->))*+(?:<!doctype\s+html|<html)\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -46,18 +45,18 @@ _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
 
 
 def extract_pages(name: str, data: bytes) -> list[Page]:
-    """The pages of `read_document`."""
+    """Return only the pages of `read_document`."""
     return read_document(name, data).pages
 
 
 def read_document(name: str, data: bytes) -> ReadingResult:
-    """The pages of the document `data`, in order, numbered from 1 as in the file.
+    """Return the pages of the document `data`, in order, numbered from 1.
 
-    `name` is used in messages and, where the content leaves a doubt, for its extension. HTML has a
-    part for each heading instead of pages; Markdown and text without form feeds have one page.
-    Blank pages are kept, so that numbers stay true; so are those of a PDF that cannot be read,
-    beside others that can (`unread_text`). Raises `DocumentError` for a type that is not known, a
-    file that is broken or encrypted, and a document with no text at all.
+    `name` is used in messages and, if the content is ambiguous, for its extension. HTML has a part
+    for each heading instead of pages; Markdown and text without form feeds have one page. Blank
+    pages are included, so that numbers stay true, and so are unreadable pages of a PDF
+    (`unread_text`). Raises `DocumentError` for an unknown type, a broken or encrypted file, and a
+    document without any text.
     """
     if not data.strip():
         raise DocumentError(f"{name}: no text in it: the file is empty")
@@ -70,7 +69,7 @@ def read_document(name: str, data: bytes) -> ReadingResult:
         raise DocumentError(
             f"{name}: its parts lie too deep in one another; save it as text"
         ) from error
-    except Exception as error:  # a parser fed with foreign bytes may raise whatever it likes
+    except Exception as error:  # A parser may raise anything on foreign bytes.
         if _lacks_memory(error):
             raise MemoryError from error
         raise DocumentError(
@@ -91,12 +90,12 @@ def read_document(name: str, data: bytes) -> ReadingResult:
 
 
 def needs_text_beside(name: str, data: bytes) -> bool:
-    """Whether a document cannot be read as it is: all but text in UTF-8."""
+    """Whether a document is unreadable as it is: anything but UTF-8 text."""
     return detect_kind(name, data) != "text" or not is_utf8(data)
 
 
 def detect_kind(name: str, data: bytes) -> DocumentKind:
-    """Which reader the document needs, by a look at its first bytes and then at its extension."""
+    """Return the reader for a document, by its first bytes and then by its extension."""
     if b"%PDF-" in data[:1024]:
         return "pdf"
     if data.startswith(b"PK\x03\x04"):
@@ -154,7 +153,7 @@ _READERS: dict[DocumentKind, Callable[[str, bytes], ReadingResult]] = {
 }
 
 
-# Of typesetting, not of the text; left in, no search for "file" finds it.
+# Soft hyphens and the like are typesetting; with them, no search for "file" would match.
 _LIGATURES = str.maketrans(
     dict(
         zip(
@@ -167,7 +166,7 @@ _LIGATURES = str.maketrans(
 
 
 def _clean_text(text: str) -> str:
-    # Broken character maps give lone surrogates, which no file can hold.
+    # Broken character maps produce lone surrogates, which no file can hold.
     text = (
         replace_surrogates(text)
         .translate(_LIGATURES)
@@ -180,7 +179,7 @@ def _clean_text(text: str) -> str:
 
 
 def _lacks_memory(error: Exception) -> bool:
-    """Whether it is lxml's error for memory that it did not get."""
+    """Whether this is lxml's error for failed memory allocation."""
     from lxml import etree  # noqa: PLC0415
 
     return isinstance(error, etree.XMLSyntaxError) and error.code == etree.ErrorTypes.ERR_NO_MEMORY

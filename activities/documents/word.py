@@ -1,15 +1,15 @@
-"""The text of a Word document (DOCX) with page numbers, as far as the file knows them.
+"""Extract the text of a Word document (DOCX), with page numbers where the file has them.
 
-A DOCX holds no pages: it holds explicit breaks (a page break, a paragraph or its style that
-starts a page, a section that does) and, where Word saved it last, a trace of where each page
-began when it was last laid out (`w:lastRenderedPageBreak`). Both are counted; a trace that
-stands directly behind an explicit break is the same page boundary and is not.
+A DOCX has no pages. It has explicit breaks (page breaks, and paragraphs, styles or sections that
+start a page) and, if Word saved it last, marks where pages began in its last layout
+(`w:lastRenderedPageBreak`). Both are counted. A mark directly after an explicit break is the same
+boundary and is not counted again.
 
-Where nothing says where pages begin, a part begins at each heading, as in HTML.
+If nothing shows where pages begin, a part begins at each heading, as in HTML.
 
 Numbers of lists and headings, notes at the foot of their page, chosen form values, symbols and
-formulas are there as Word shows them. Deleted, struck and hidden text is left out and counted;
-headers and footers are left out.
+formulas appear as Word shows them. Deleted, struck and hidden text is left out and counted. Headers
+and footers are left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ _SAME_PAGE = {"continuous", "nextColumn"}
 
 
 def read_word(name: str, data: bytes) -> ReadingResult:
-    """Paragraphs and table rows are divided by empty lines, notes stand at the foot of pages.
+    """Return pages whose paragraphs and table rows are divided by empty lines, with notes at the
+    foot.
 
     Raises:
         DocumentError: it is no Word document.
@@ -55,7 +56,7 @@ def read_word(name: str, data: bytes) -> ReadingResult:
     package = open_package(name, data)
     walk = _walk_body(package, by_headings=False)
     if len(walk.pages) == 1:
-        # Nothing says where pages begin, as in what programs other than Word write.
+        # Programs other than Word do not record where pages begin.
         walk = _walk_body(package, by_headings=True)
     return ReadingResult(walk.finish_pages(), omitted_passages=dict(walk.context.omitted_passages))
 
@@ -69,7 +70,7 @@ def _walk_body(package: WordPackage, *, by_headings: bool) -> _WordWalker:
 
 
 class _DocumentContext:
-    """What all parts of a document share: styles, counters, notes, what was left out."""
+    """State shared by all parts of a document: styles, counters, notes, omitted passages."""
 
     def __init__(self, package: WordPackage) -> None:
         self.styles = Styles(package.styles)
@@ -80,14 +81,14 @@ class _DocumentContext:
         self._counts: Counter[str] = Counter()
 
     def next_note(self, kind: str, key: str) -> tuple[str, _Element | None]:
-        """The mark of the next note, and what it says."""
+        """Return the mark and the text of the next note."""
         self._counts[kind] += 1
         mark = format_number(self._counts[kind], self.formats[kind])
         return mark, self._notes[kind].get(key)
 
 
 class _WordWalker:
-    """One pass over the body: blocks of text are put on pages as breaks are met."""
+    """One pass over the body that assigns blocks of text to pages."""
 
     def __init__(
         self,
@@ -115,7 +116,7 @@ class _WordWalker:
         self._void = ""  # why the run before is left out
 
     def finish_pages(self) -> list[Page]:
-        """The pages, with notes at their feet and endnotes on the last."""
+        """Return the pages, with footnotes at the foot of each and endnotes on the last."""
         self.footnotes[-1] += self.endnotes
         pages, current = [], ""
         for number, blocks in enumerate(self.pages, 1):
@@ -154,7 +155,7 @@ class _WordWalker:
         if is_shown or not _is_deleted(properties):
             number = self.context.lists.next_number(properties)
             if number and is_shown:
-                # A page break may have put the beginning on the page before.
+                # A page break may have left the beginning on the page before.
                 self._line.insert(min(line_start, len(self._line)), number)
         title = mark_text("".join(self._line)) if is_heading else ""
         self._end_block()
@@ -200,7 +201,7 @@ class _WordWalker:
                 self._used, self._explicit = True, False
                 self._boxes.extend(_text_boxes(child))
             elif tag == f"{_COMPATIBILITY}AlternateContent":
-                # The alternatives say the same thing twice.
+                # The alternatives repeat the same content.
                 self._read_inline(child[0])
             elif isinstance(tag, str) and tag not in _SKIPPED:
                 if tag == qn("w:hyperlink") and _is_note_mark(child):
@@ -208,7 +209,7 @@ class _WordWalker:
                 self._read_inline(child)
 
     def _join_note_number(self) -> None:
-        """Let the number of a note, which comes next, stand right behind the sentence before it."""
+        """Attach the note number that comes next to the end of the sentence before it."""
         before = "".join(self._line)
         if ends_sentence(before):
             self._line = [before.rstrip(" ")]
@@ -219,7 +220,7 @@ class _WordWalker:
             self._void = ""
             self._read_inline(run)
         elif any(text.text for text in run.iter(qn("w:t"))):
-            # Neighbours that are void for the same reason are one passage.
+            # Neighbours that are omitted for the same reason count as one passage.
             self.context.omitted_passages[void] += self._void != void
             self._void = void
 
@@ -251,14 +252,14 @@ class _WordWalker:
             cells, notes = [], []
             for cell in row.iter(_TC):
                 if next(cell.iterancestors(_TC), None) is not next(row.iterancestors(_TC), None):
-                    continue  # of a table within a cell: the cell's own walk reads it
+                    continue  # in a table within a cell, which the cell's own walk reads
                 walk = _WordWalker(self.context, iter(()), cell=True, note=self._is_note)
                 walk.read_blocks(cell)
                 cells.append(walk.pages)
                 notes += [note for page in walk.footnotes for note in page]
                 self.endnotes += walk.endnotes
                 self.titles[-1] += [title for page in walk.titles for title in page]
-            # Each cell of a row that is cut by a page end has its own trace of that one break.
+            # Each cell of a row that a page end divides has its own mark of that one break.
             before = max((_leading_empty_pages(pages) for pages in cells), default=0)
             total = max((len(pages) - 1 for pages in cells), default=0)
             for _ in range(before):
@@ -283,8 +284,11 @@ class _WordWalker:
             self.pages[-1].append(text)
 
     def _new_page(self, *, even_if_empty: bool) -> None:
-        """An explicit break. Only a break character makes an empty page; a paragraph or section
-        that wants to start a page is content with one that has just begun."""
+        """Handle an explicit break.
+
+        Only a break character creates an empty page. A paragraph or section that starts a page uses
+        one that has just begun.
+        """
         if self._used or even_if_empty:
             self._end_page()
         self._used, self._explicit = False, True
@@ -315,19 +319,19 @@ def _symbol_text(symbol: _Element) -> str:
 
 
 def _is_note_mark(link: _Element) -> bool:
-    """Whether it is a number that leads to a place in the document, as converters write notes."""
+    """Whether it is a number that links within the document, as converters write notes."""
     has_place = link.get(qn("w:anchor")) is not None
     return has_place and is_note_number("".join(text.text or "" for text in link.iter(qn("w:t"))))
 
 
 def _is_deleted(properties: _Element | None) -> bool:
-    """Whether the end of the paragraph is deleted, so that it is a part of the next."""
+    """Whether the paragraph's end mark is deleted, so that it continues in the next paragraph."""
     mark = f"{qn('w:rPr')}/{qn('w:del')}"
     return properties is not None and properties.find(mark) is not None
 
 
 def _form_value(field: _Element) -> str:
-    """What an old form field shows that has no text of its own."""
+    """Return the value of an old form field that has no text of its own."""
     data = field.find(qn("w:ffData"))
     if data is None:
         return ""
@@ -362,7 +366,7 @@ def _text_boxes(picture: _Element) -> list[_Element]:
 
 
 def _section_starts(body: _Element) -> Iterator[bool]:
-    """For each section but the first: does it start a new page. Its own type says so."""
+    """Return for each section after the first whether it starts a new page, by its own type."""
     for section in list(body.iter(qn("w:sectPr")))[1:]:
         kind = section.find(qn("w:type"))
         yield kind is None or kind.get(qn("w:val")) not in _SAME_PAGE

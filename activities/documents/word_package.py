@@ -1,4 +1,4 @@
-"""The parts of a Word file, found by its relationships, whatever their names and dialect."""
+"""The parts of a Word file, found by relationships, whatever their names and dialect."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PREFIXES = {
     "w": f"{_OFFICE}wordprocessingml/2006/main",
     "m": f"{_OFFICE}officeDocument/2006/math",
 }
-# Strict Open XML names the same elements in other namespaces.
+# Strict Open XML has the same elements in other namespaces.
 _STRICT = {
     b"http://purl.oclc.org/ooxml/wordprocessingml/main": _PREFIXES["w"].encode(),
     b"http://purl.oclc.org/ooxml/officeDocument/math": _PREFIXES["m"].encode(),
 }
 _RELATIONSHIP = f"{{{_OFFICE}package/2006/relationships}}Relationship"
-# What else comes as an archive, by a member of it, and what to do about it.
+# Other archive formats, by a typical member, and what to do about each.
 _ARCHIVE = "a ZIP archive, not a Word document: unpack it first"
 _OTHERS = {
     "xl/workbook.xml": "an Excel workbook: save its sheets as .csv",
@@ -35,25 +35,25 @@ _OTHERS = {
 
 
 def qn(name: str) -> str:
-    """The qualified name of an element or attribute, such as `w:p`."""
+    """Return the qualified name of an element or attribute, such as `w:p`."""
     prefix, _, local = name.partition(":")
     return f"{{{_PREFIXES[prefix]}}}{local}"
 
 
 @dataclass
 class WordPackage:
-    """What of a Word file is read."""
+    """The parts of a Word file that are read."""
 
     body: _Element
     styles: _Element | None = None
     numbering: _Element | None = None
     notes: dict[str, dict[str, _Element]] = field(default_factory=dict)
-    """Of each kind (`footnote`, `endnote`) by id."""
+    """Notes by id, for each kind (`footnote`, `endnote`)."""
     note_formats: dict[str, str] = field(default_factory=dict)
 
 
 def open_package(name: str, data: bytes) -> WordPackage:
-    """Raises `DocumentError` for what is no Word document, with what it is."""
+    """Open a Word file. Raises `DocumentError` for anything else, naming what it is."""
     try:
         with ZipFile(BytesIO(data)) as archive:
             return _read_package(name, archive)
@@ -95,7 +95,7 @@ def _read_package(name: str, archive: ZipFile) -> WordPackage:
 
 
 def _related_parts(archive: ZipFile, members: set[str], part: str) -> dict[str, str]:
-    """The parts that a part (or, without a name, the package) is related to, by kind."""
+    """Return the parts related to a part (to the package without a name), by kind."""
     folder, base = posixpath.split(part)
     member = posixpath.join(folder, "_rels", f"{base}.rels")
     if member not in members:
@@ -118,7 +118,7 @@ def _parse_member(archive: ZipFile, member: str) -> _Element:
 
 
 def _note_format(roots: tuple[_Element | None, ...], kind: str) -> str:
-    """The numbers of notes: those of the first section, else those of the settings."""
+    """Return the number format of notes: the first section's, else that of the settings."""
     for root in roots:
         if root is not None:
             for properties in root.iter(qn(f"w:{kind}Pr")):

@@ -1,4 +1,4 @@
-"""What styles and lists of a Word file say of a paragraph: page breaks, headings, numbers, void."""
+"""What styles and lists determine for a paragraph: page breaks, headings, numbers, omission."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _OFF = {"0", "false", "off", "none"}
 _HEADING = re.compile(r"(?:heading|title|überschrift|titel)\b", re.IGNORECASE)
 _PLACE = re.compile(r"%([1-9])")
 _MOST_BASES = 20
-"""A broken file may build a style on itself."""
+"""Limit for chains of base styles: a broken file may base a style on itself."""
 _LEVELS = 9
 
 
 def is_on(value: str) -> bool:
-    """Whether the value of a switch turns it on."""
+    """Whether a switch's value turns it on."""
     return value not in _OFF
 
 
@@ -38,7 +38,7 @@ def _attribute_value(properties: _Element | None, name: str) -> str | None:
 
 
 class Styles:
-    """The styles of a document, with what they take over from those they build on."""
+    """The styles of a document, including inherited properties."""
 
     def __init__(self, styles: _Element | None) -> None:
         self._styles: dict[str, _Element] = {}
@@ -51,13 +51,13 @@ class Styles:
                 self._default = key
 
     def paragraph_style(self, properties: _Element | None) -> str | None:
-        """The id of a paragraph's style."""
+        """Return the id of a paragraph's style."""
         return _attribute_value(properties, "w:pStyle") or self._default
 
     def inherited_value(
         self, key: str | None, read_value: Callable[[_Element], StyleValue | None]
     ) -> StyleValue | None:
-        """What the style says, or the first one that it builds on."""
+        """Return a property of the style, or of the first base style that has it."""
         for _ in range(_MOST_BASES):
             style = self._styles.get(key or "")
             if style is None:
@@ -78,14 +78,14 @@ class Styles:
         return bool(is_switched)
 
     def is_heading(self, properties: _Element | None) -> bool:
-        """Whether the paragraph is one by its level in the outline or the name of its style."""
+        """Whether the paragraph is a heading, by outline level or style name."""
         level = _attribute_value(properties, "w:outlineLvl")
         if level is None:
             level = self.inherited_value(self.paragraph_style(properties), _outline_level)
         return level is not None and level.isdigit() and int(level) < _LEVELS
 
     def omission_reason(self, run: _Element | None, paragraph_style: str | None) -> str:
-        """Why a run is not shown as valid: `struck` or `hidden`; empty if it is."""
+        """Return why a run is omitted, `struck` or `hidden`; empty if it is shown."""
         for why, names in (("hidden", ("w:vanish",)), ("struck", ("w:strike", "w:dstrike"))):
             if any(self._is_switched(run, name, paragraph_style) for name in names):
                 return why
@@ -121,12 +121,12 @@ class _ListLevel:
 class _NumberedList:
     levels: dict[int, _ListLevel] = field(default_factory=dict)
     styled: dict[str, int] = field(default_factory=dict)
-    """The level of paragraphs by their style."""
+    """List levels by paragraph style."""
     counts: dict[int, int] = field(default_factory=dict)
 
 
 class ListNumbering:
-    """The lists of a document, counted as its paragraphs come."""
+    """The lists of a document, counted in the order of paragraphs."""
 
     def __init__(self, numbering: _Element | None, styles: Styles) -> None:
         self._styles = styles
@@ -148,7 +148,7 @@ class ListNumbering:
                     self._starts[key, level] = _parse_digits(start, 1)
 
     def next_number(self, properties: _Element | None) -> str:
-        """What Word puts before the paragraph, with the space behind it; empty if nothing."""
+        """Return a paragraph's number or bullet with its trailing space; empty if none."""
         key, level = self._list_level(properties)
         numbered_list = self._lists.get(self._abstract.get(key, ""))
         if numbered_list is None or level not in numbered_list.levels:
@@ -170,7 +170,7 @@ class ListNumbering:
         return f"{text}{shown.gap}" if text.strip() else ""
 
     def _list_level(self, properties: _Element | None) -> tuple[str, int]:
-        """The list of the paragraph, by its own properties or by its style, and the level."""
+        """Return the paragraph's list and level, by its own properties or by its style."""
         numbering = None if properties is None else properties.find(qn("w:numPr"))
         style = self._styles.paragraph_style(properties)
         key = _attribute_value(numbering, "w:numId")

@@ -1,4 +1,7 @@
-"""Which jobs may be forgotten: those that Temporal reports closed; a project takes its jobs along."""
+"""Which jobs may be forgotten: those that Temporal reports closed. A project takes its jobs along.
+
+Whether a job is closed is Temporal's word, not the repository's.
+"""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def _exceeds_lines(lines: int, now: Situation) -> bool:
 
 
 def lines_read(now: Situation) -> int | None:
-    """Return how many lines a read would return, and the file's total; None for an unreadable file."""
+    """Return how many lines a read would return, and the file's total; None if unreadable."""
     try:
         data = now.files.read(str(now.arguments.get("path", "")))
     except (PathRefused, FilesError):
