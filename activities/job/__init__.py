@@ -1,1 +1,1 @@
-"""A job's checkpoint: opened, changed, saved, shown as a folder, pushed and fetched."""
+"""A job's checkpoint: open, change, save, show as a folder, push and fetch."""

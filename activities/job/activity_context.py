@@ -16,7 +16,7 @@ from protocol.requests import JobPosition
 
 
 def job_id() -> str:
-    """Id of the job at work: the workflow's id."""
+    """Return the running job's id, which is the workflow's id."""
     workflow_id = activity.info().workflow_id
     if workflow_id is None:
         raise RuntimeError("this activity was not started by a workflow")
@@ -24,12 +24,12 @@ def job_id() -> str:
 
 
 def scheduled_at() -> int:
-    """When the server scheduled this activity, epoch seconds: the same for every attempt."""
+    """Return when the server scheduled this activity, in epoch seconds; equal for all attempts."""
     return int(activity.info().scheduled_time.timestamp())
 
 
 def attempt_started_ms() -> int:
-    """When the server handed this attempt to the worker, in milliseconds."""
+    """Return when the server handed this attempt to the worker, in milliseconds."""
     return int(activity.info().started_time.timestamp() * 1000)
 
 
@@ -39,13 +39,13 @@ def scheduled_ms() -> int:
 
 
 def attempt_key() -> str:
-    """Key of this activity's outside effects: retries share it; reset and rewind do not."""
+    """Return the key of this activity's outside effects: kept by retries, not by reset or rewind."""
     info = activity.info()
     return f"{info.workflow_run_id}.{info.activity_id}"
 
 
 def check_root(root: Root, root_id: str, remote: str = "") -> None:
-    """Refuse a job that lives on another root than this worker's, unless a remote joins them.
+    """Refuse a job from another workspaces root, unless a remote connects the two.
 
     Raises:
         ApplicationError: WrongRoot.
@@ -61,14 +61,14 @@ def check_root(root: Root, root_id: str, remote: str = "") -> None:
 
 
 def open_snapshot(root: Root, request: JobPosition) -> Snapshot:
-    """Open the request's checkpoint; refuses a job that lives on another root.
+    """Open the request's checkpoint; refuse a job from another root.
 
-    With a remote, one that is not here is fetched, and what is saved goes there.
+    With a remote, a missing checkpoint is fetched, and saved ones are pushed.
 
     Raises:
         ApplicationError: WrongRoot.
-        CheckpointMissing: the store does not hold it, nor does the remote.
-        RemoteUnavailable, GitNotInstalled: it is not here, and the remote cannot be asked.
+        CheckpointMissing: neither the store nor the remote has it.
+        RemoteUnavailable, GitNotInstalled: it is not here, and the remote cannot be reached.
     """
     check_root(root, request.root, request.remote)
     try:

@@ -1,9 +1,9 @@
-"""What to clear and when to summarise: pure decisions over the sizes of messages.
+"""Decide what to clear and what to summarise; pure functions of message sizes.
 
-From the safest to the most lossy, each rung only when the one before is not enough: results older
-than the last few are cleared, then the older exchanges are folded into a summary. What the model
-has not seen yet, the results of its newest reply, goes only where all of it would not fit. A call
-and its results are never separated.
+The steps go from safe to lossy, and each is taken only if the one before is not enough: results
+older than the last few are cleared, then older exchanges are folded into a summary. Results of the
+newest reply, which the model has not seen, are cleared only if they do not fit all together. A call
+and its result are never separated.
 """
 
 from __future__ import annotations
@@ -13,34 +13,37 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 KEPT_RESULTS = 5
-"""Long results that stay, the newest; short ones are neither counted nor cleared."""
+"""Number of newest long results that stay; short ones are neither counted nor cleared."""
 SUMMARY_TOKENS = 2000
 ENOUGH = 0.75
-"""Share of the limit that clearing aims at: there must be room to work in, or the next turn
-compacts again and spoils the provider's prompt cache once more."""
+"""Share of the limit that clearing aims at. Without room to work, the next turn would compact again
+and invalidate the provider's prompt cache once more.
+"""
 ROOM = 0.5
-"""Share of the limit that is aimed at when exchanges are folded."""
+"""Share of the limit that folding aims at."""
 
 
 class MessageSize(NamedTuple):
-    """A message as far as planning cares."""
+    """A message's sizes, as planning needs them."""
 
     role: str
     tokens: int
     cleared: int
-    """Its tokens once it is cleared; the same when nothing is gained."""
+    """Its tokens once cleared; unchanged if clearing gains nothing."""
     needed: bool = False
     """Whether an open todo names the file that it shows."""
 
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """Message numbers: results below `cleared` are placeholders, all below `folded` summarised."""
+    """Message numbers: results below `cleared` become placeholders, all below `folded` are
+    summarised.
+    """
 
     cleared: int
     folded: int
     unseen: int = 0
-    """The reply some of whose results were cleared before the model saw them; 0 for none."""
+    """Number of the reply some of whose results were cleared unseen; 0 for none."""
     spared: tuple[int, ...] = ()
     """Results below `cleared` that are shown all the same."""
 
@@ -54,22 +57,22 @@ def plan_compaction(
     *,
     hard: bool,
 ) -> CompactionPlan:
-    """What is to be shown from now on.
+    """Plan what is shown from now on.
 
     Args:
         pieces: Every message of the phase, oldest first.
-        opening: How many of them open the phase and always stay.
-        present: What is shown now; nothing that was taken away comes back.
+        opening: Number of messages that open the phase and always stay.
+        present: What is shown now; nothing removed comes back.
         fixed: Tokens of everything that is not conversation (tools, todo list).
-        limit: Tokens that a request may have.
-        hard: The endpoint said the request was too long: fold even when clearing seems enough,
-            and the last exchange too if it must be.
+        limit: Most tokens of a request.
+        hard: The endpoint reported the request as too long: fold even if clearing seems enough, and
+            the last exchange too if necessary.
     """
     planner = _Planner(pieces, opening, present, fixed, limit, hard)
     newest = planner.newest
     few = _clear_before(pieces)
     planned = planner.fold(planner.clear(min(few, newest)))
-    # Of the newest reply's results at most the last few then, and at least the last.
+    # Of the newest reply's results, keep at most the last few and at least the last.
     for clear in range(max(few, newest + 2), len(pieces)):
         if planner.fits(planned):
             break
@@ -78,7 +81,7 @@ def plan_compaction(
 
 
 class _Planner:
-    """The sizes that a plan is chosen by; arguments as those of `plan`."""
+    """The sizes from which a plan is chosen; arguments as for `plan_compaction`."""
 
     def __init__(
         self,
@@ -95,12 +98,12 @@ class _Planner:
         self.base = fixed + sum(piece.tokens for piece in pieces[:opening])
         replies = [n for n in range(self.start, len(pieces)) if pieces[n].role == "assistant"]
         self.newest = replies[-1] if replies else len(pieces)
-        """Where the newest reply stands."""
+        """Index of the newest reply."""
         self._places = [n for n in replies if n > self.start]
-        """Where the summarised part may end."""
+        """Indexes where the summarised part may end."""
 
     def size(self, plan: CompactionPlan, folded: int) -> int:
-        """Tokens of the request when the messages before `folded` are summarised."""
+        """Return the request's tokens if the messages before `folded` are summarised."""
         summary = SUMMARY_TOKENS if folded > self.opening else 0
         tokens = 0
         for number, piece in enumerate(self.pieces[folded:], folded):
@@ -109,7 +112,7 @@ class _Planner:
         return self.base + summary + tokens
 
     def clear(self, until: int) -> CompactionPlan:
-        """As few results cleared as are enough, the oldest first, those a todo needs last."""
+        """Clear as few results as necessary: oldest first, those that a todo needs last."""
         cleared = max(self.present.cleared, self.start)
         spared = tuple(n for n in self.present.spared if n >= self.start)
         plan = replace(self.present, cleared=cleared, spared=spared)
@@ -127,7 +130,7 @@ class _Planner:
         return replace(plan, spared=tuple(sorted(plan.spared)))
 
     def fold(self, plan: CompactionPlan) -> CompactionPlan:
-        """The plan with as much summarised as leaves room, where clearing is not enough."""
+        """Return the plan that folds just enough, if clearing is not enough."""
         if not self.hard and self.size(plan, self.start) <= ENOUGH * self.limit:
             return plan
         last = len(self.pieces) if self.hard else self.newest
@@ -139,12 +142,12 @@ class _Planner:
         return replace(plan, cleared=max(plan.cleared, folded), folded=folded, spared=spared)
 
     def fits(self, plan: CompactionPlan) -> bool:
-        """Whether the request is within the limit, with the newest reply as it is."""
+        """Whether the request is within the limit, with the newest reply unchanged."""
         size = self.size(plan, max(plan.folded, self.start))
         return plan.folded <= self.newest and size <= self.limit
 
 
 def _clear_before(pieces: Sequence[MessageSize]) -> int:
-    """Number of the oldest result that stays."""
+    """Return the number of the oldest result that stays."""
     results = [n for n, piece in enumerate(pieces) if piece.cleared < piece.tokens]
     return results[-KEPT_RESULTS] if len(results) > KEPT_RESULTS else 0

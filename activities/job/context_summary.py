@@ -1,7 +1,7 @@
-"""The summary that takes the place of old exchanges: what is asked for, and whether it will do.
+"""The summary that replaces old exchanges: its request, and the check of its content.
 
-A summary that leaves out an open todo or a file changed in this phase is not accepted: the agent
-would go on as if they did not exist.
+A summary that omits an open todo or a file changed in this phase is not accepted, since the agent
+would continue as if they did not exist.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from activities.text.tokens import clip_text, count_tokens
 from protocol.state import Phase, Todo
 
 TEXT_CHARACTERS = 2_000
-"""Of one message or one call's arguments, in the transcript that is summarised."""
+"""Most characters of one message, or one call's arguments, in the transcript to summarise."""
 TRANSCRIPT_CHARACTERS = 240_000
 TODO_CHARACTERS = 80
 MAX_PATHS = 60
@@ -51,7 +51,7 @@ class RequiredMentions:
     paths: Sequence[str]
 
     def missing_from(self, summary: str) -> RequiredMentions:
-        """The part of it that the summary leaves out."""
+        """Return what the summary omits."""
         return RequiredMentions(
             [todo for todo in self.todos if not _mentions_todo(summary, todo)],
             [path for path in self.paths if path not in summary],
@@ -65,7 +65,7 @@ class RequiredMentions:
 
     @property
     def text(self) -> str:
-        """The same as a part of a summary."""
+        """Return it as a section of a summary."""
         todos = [f"- todo {todo.id}: {todo.content[:TODO_CHARACTERS]}" for todo in self.todos]
         lines = ["Open todos:", *todos] if todos else []
         lines += ["Files changed:", *(f"- {path}" for path in self.paths)] if self.paths else []
@@ -73,10 +73,10 @@ class RequiredMentions:
 
 
 def required_mentions(phase: Phase, changed: list[str]) -> RequiredMentions:
-    """What a summary of this phase has to mention; of many files the newest.
+    """Return what a summary of this phase must mention; of many files the newest.
 
     Args:
-        phase: With its todos.
+        phase: The phase with its todos.
         changed: Paths changed in the phase, the newest last.
     """
     paths = [replace_surrogates(path) for path in changed[-MAX_PATHS:]]
@@ -90,14 +90,14 @@ def summary_request(
     messages: list[dict[str, Any]],
     missing: RequiredMentions | None,
 ) -> str:
-    """What the summarising model is shown.
+    """Return the prompt for the summarising model.
 
     Args:
         phase: The running phase.
-        required: What the summary has to mention.
-        before: The summary so far, which the new one replaces.
-        messages: The exchanges that are folded.
-        missing: What a first attempt left out.
+        required: What the summary must mention.
+        before: The present summary, which the new one replaces.
+        messages: The exchanges to fold.
+        missing: What a first attempt omitted.
     """
     full_text = "\n\n".join(map(transcript_line, messages))
     transcript = cut_middle(full_text, TRANSCRIPT_CHARACTERS, "[TRUNCATED the middle]")
@@ -113,7 +113,7 @@ def summary_request(
 
 
 def transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
-    """A message of the conversation as a line of a transcript."""
+    """Return a message of the conversation as a line of a transcript."""
     text = _clip_start(str(message.get("content") or ""), limit)
     calls = [
         f"{call['function']['name']}({_clip_start(call['function']['arguments'], limit)})"
@@ -123,12 +123,12 @@ def transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> st
 
 
 def _clip_start(text: str, limit: int) -> str:
-    """Its beginning; where more follows, that is said, or it would pass for the whole."""
+    """Return the first `limit` characters, marked if truncated."""
     return text if len(text) <= limit else f"{text[:limit]} [TRUNCATED]"
 
 
 def complete_summary(summary: str, required: RequiredMentions) -> str:
-    """The summary with what it leaves out written by us, within its bound."""
+    """Return the summary with omitted items added, within its size limit."""
     missing_part = clip_text(
         required.missing_from(summary).text, SUMMARY_TOKENS // 2, "the todo list is below"
     )
@@ -138,10 +138,9 @@ def complete_summary(summary: str, required: RequiredMentions) -> str:
 def fallback_summary(
     before: str, messages: list[dict[str, Any]], required: RequiredMentions
 ) -> str:
-    """What stands for exchanges that no model could summarise: what was called, and no more.
+    """Return a replacement for exchanges that no model could summarise: only the calls made.
 
-    An older summary comes after it and is marked as such: what it says of todos and files was so
-    before those calls.
+    An older summary follows it and is marked as older than those calls.
     """
     calls = [
         f"{call['function']['name']} {call['function']['arguments'][:60]}"
@@ -163,7 +162,7 @@ def fallback_summary(
 
 
 def _fit_summary(text: str, last: str) -> str:
-    """Two parts within the bound of a summary; the first is cut where they exceed it."""
+    """Join two parts within the size limit of a summary; the first is cut if necessary."""
     room, text = SUMMARY_TOKENS - count_tokens(last), text.strip()
     if count_tokens(text) > room:
         text = clip_text(text, room - 30, "search_history finds the rest")

@@ -1,14 +1,14 @@
-"""What of a phase's conversation goes on the wire.
+"""Select the part of a phase's conversation that is sent to the model.
 
-The messages themselves are all kept; a few figures in the checkpoint's `context.json` say which
-are shown as placeholders and which are folded into the summary. They change at a compaction and
-at no other time, so the requests between two compactions share their prefix byte for byte.
+All messages are kept. A few numbers in the checkpoint's `context.json` say which are shown as
+placeholders and which are folded into the summary. They change only at a compaction, so requests
+between two compactions share their prefix byte for byte.
 
-    opening         system prompt and first message, always whole
-    skills          bodies of skills that an open todo needs, if they stood in what follows
-    summary         of what was folded, if anything was
-    cleared         old exchanges, long results as one-line placeholders
-    recent          the rest, as it is
+    opening         system prompt and first message, always complete
+    skills          bodies of skills that an open todo needs, if cleared or folded below
+    summary         of folded messages, if any
+    cleared         old exchanges, with long results as one-line placeholders
+    recent          the rest, unchanged
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from protocol.state import Data
 
 OPENING = 2
 SHORT_RESULT = 200
-"""Characters up to which a result is left as it is: a placeholder would be no shorter."""
+"""Results up to this many characters are never cleared: a placeholder would be no shorter."""
 SAME_AGAIN = frozenset({"list_files", "search_files", "extract_document_text", "use_skill"})
-"""Tools that show the same when they are called again: not what read_file shows of their path."""
+"""Tools that return the same when called again, unlike read_file after a change of its path."""
 FOLDED_PIECE = MessageSize("folded", 0, 0)
 SKILLS = "Skills in use, kept here while the todo that needed them is open:\n\n{skills}"
 SUMMARY = """\
@@ -49,7 +49,7 @@ Go on with the current todo; what follows is the newest part of the conversation
 
 
 class Compaction(Data):
-    """What a checkpoint's `context.json` holds; message numbers count from 0."""
+    """The content of a checkpoint's `context.json`; message numbers count from 0."""
 
     cleared: int = 0
     folded: int = 0
@@ -57,7 +57,7 @@ class Compaction(Data):
     spared: list[int] = Field(default_factory=list)
     summary: str = Field("", max_length=100_000)
     skills: str = ""
-    """Bodies of skills that an open todo needs and that are not shown as results any more."""
+    """Bodies of skills that an open todo needs and whose results are no longer shown."""
 
 
 class ContextView:
@@ -71,14 +71,14 @@ class ContextView:
 
     @property
     def first_uncleared(self) -> int:
-        """Number of the first message that is shown as it is."""
+        """Return the number of the first message that is shown unchanged."""
         return self._recent
 
     def wire_bytes(self, form: MessageForm | None = None) -> list[bytes]:
-        """The messages in the form they are sent in, oldest first.
+        """Return the messages as they are sent, oldest first.
 
         Args:
-            form: Of the endpoint and model; None for the one that messages are stored in.
+            form: The form for the endpoint and model; None for the stored form.
         """
         added = [to_wire(message) for message in self._added]
         middle = [form.render(message, b"") if form else message for message in added]
@@ -93,7 +93,7 @@ class ContextView:
         ]
 
     def count_tokens(self, encoding: str, weights: ProviderWeights | None = None) -> int:
-        """Tokens of the same."""
+        """Count the tokens of these messages."""
         return (
             self._conversation.count_tokens(encoding, 0, OPENING)
             + self._added_tokens(encoding)
@@ -105,12 +105,12 @@ class ContextView:
     def message_sizes(
         self, encoding: str, todos: str = "", weights: ProviderWeights | None = None
     ) -> list[MessageSize]:
-        """Every message of the phase as planning sees it; those that were folded are not read.
+        """Return the size of every message of the phase; folded ones are not read.
 
         Args:
-            encoding: By which tokens are counted.
-            todos: What the open todos say, and so which files they name.
-            weights: Of what is sent back to the provider beside its messages.
+            encoding: The token encoding.
+            todos: Texts of the open todos, to find the files they name.
+            weights: Sizes of provider data sent beside the messages.
         """
         folded = [FOLDED_PIECE] * (self._start - OPENING)
         recent = self._range_sizes(encoding, todos, weights, self._start, len(self._conversation))
@@ -138,7 +138,7 @@ class ContextView:
 
     @property
     def _added(self) -> list[dict[str, str]]:
-        """The messages that take the place of what is not shown."""
+        """Return the messages that replace what is not shown."""
         texts = []
         if skills := self._compaction.skills:
             texts.append(SKILLS.format(skills=skills))
@@ -155,7 +155,7 @@ class ContextView:
         return found
 
     def _cleared_bytes(self, form: MessageForm | None) -> bytes:
-        """The old exchanges, put together once a compaction."""
+        """Return the cleared exchanges, assembled once per compaction."""
         form_key = form.key if form else None
         joined = wire_cache.get(
             key := ("cleared", form_key, *self._spared_numbers, *self._old_parts())
@@ -179,11 +179,11 @@ class ContextView:
 
     @property
     def _spared_numbers(self) -> tuple[int, ...]:
-        """What the old exchanges look like depends on these as well."""
+        """Part of the cache key: the cleared exchanges depend on these numbers as well."""
         return (self._compaction.unseen, *self._compaction.spared)
 
     def _provider_tokens(self, encoding: str, weights: ProviderWeights | None) -> int:
-        """Tokens of what is sent back beside the old exchanges."""
+        """Count the tokens of provider data sent beside the cleared exchanges."""
         if weights is None or self._recent <= self._start:
             return 0
         beside = weights.without_images
@@ -200,7 +200,7 @@ class ContextView:
 
 
 def _read_paths(messages: list[dict[str, Any]]) -> dict[str, str]:
-    """The path that each call of read_file names, by the call's id."""
+    """Return the path of each read_file call, by call id."""
     paths = {}
     for call in (call for message in messages for call in message.get("tool_calls", [])):
         if call["function"]["name"] == "read_file":
@@ -214,12 +214,12 @@ def _read_paths(messages: list[dict[str, Any]]) -> dict[str, str]:
 def shorten_results(
     messages: list[dict[str, Any]], unseen: int = -1, spared: Sequence[int] = ()
 ) -> list[dict[str, Any]]:
-    """The messages with long results replaced by a line that says where to see them.
+    """Return the messages with long results replaced by a line on where to see them.
 
     Args:
-        messages: Whole replies and their results.
-        unseen: Place of the reply whose results the model has not seen, if there is one.
-        spared: Places of results that stay whole.
+        messages: Whole replies with their results.
+        unseen: Index of the reply whose results the model has not seen, if any.
+        spared: Indexes of results that stay complete.
     """
     calls = {
         call["id"]: call["function"]

@@ -29,35 +29,36 @@ from protocol.text import one_line
 FAN_OUT = 32
 CASE = FAN_OUT * FAN_OUT
 MALFORMED = "malformed_arguments"
-"""Key under which arguments that are no JSON are kept, so that they can be sent back."""
+"""Key for arguments that are not JSON, so that they can be sent back."""
 CUT = "arguments_cut_short"
-"""The same for those that the output limit cut."""
+"""Key for arguments that the output limit cut."""
 MIXED_UP = "arguments_mixed_up"
-"""The same for those of several calls that an endpoint sent so that nobody can distinguish them."""
+"""Key for arguments of several calls that an endpoint sent indistinguishably."""
 
 
 SAME_FROM = 1000
-"""Characters from which a result is not appended a second time."""
+"""Results from this many characters are not appended a second time."""
 CALL_CHARACTERS = 200
-"""Of a call that had the same result."""
+"""Most characters shown of the call that had the same result."""
 LOOK_BACK = 64
-"""Messages in which it is looked for: a bound on what a step costs."""
+"""Number of messages searched for the same result, which bounds the cost of a step."""
 
 
 wire_cache: Cache[Hashable, bytes] = Cache(64_000_000, len)
-"""Bytes of messages, of those of a shelf or case, joined, and the like."""
+"""Bytes of messages, of the joined messages of a shelf or case, and the like."""
 token_cache: Cache[Hashable, int] = Cache(200_000, lambda _: 1)
-"""Numbers of tokens by what is counted and encoding."""
+"""Token counts by content and encoding."""
 
 PROVIDER = "provider"
 NO_DATA = b""
-"""Stands for the id of what lies beside messages, where nothing does."""
+"""Id used where no data lies beside a message."""
 Node = tuple[bytes, bytes]
-"""The id of a message's blob or of a tree of messages, and that of what lies beside."""
+"""Ids of a message's blob, or of a tree of messages, and of the data beside it."""
 Part = tuple[bytes, int, int, int, bytes]
-"""Messages that lie together: the id of a message's blob, or of the tree of a shelf or case that is
-full; how many messages it holds (1, 32 or 1,024); the first of them and the one after the last; the
-id of what lies beside."""
+"""Messages stored together: the id of a message's blob, or of the tree of a full shelf or case; the
+number of messages in it (1, 32 or 1,024); the first and the one after the last that count; the id
+of the data beside them.
+"""
 
 
 Read = Callable[[bytes], bytes]
@@ -72,15 +73,15 @@ class MessageForm(Protocol):
 
     @property
     def verbatim(self) -> bool:
-        """Whether a message with nothing beside it is sent as it is stored."""
+        """Whether a message with no data beside it is sent as stored."""
 
     def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
-        """The message in this form: elements of a JSON list, joined by commas.
+        """Render the message in this form, as elements of a JSON list joined by commas.
 
         Args:
-            message: As it is stored.
-            beside: What lies beside it.
-            read: Gives the bytes of an image by the id of its blob; None to leave images out.
+            message: The message as stored.
+            beside: The data beside it.
+            read: Returns an image's bytes by the id of its blob; None to omit images.
         """
 
     @property
@@ -88,22 +89,22 @@ class MessageForm(Protocol):
         """How cache marks are written at the end of a message; `none` for no marks."""
 
     def with_mark(self, message: bytes) -> bytes:
-        """A message that no model made, in this form, with such a mark."""
+        """Render a message that is not the model's, with such a mark."""
 
 
 class ProviderWeights(Protocol):
-    """How much of what lies beside messages is sent to one endpoint and model."""
+    """How many tokens of the data beside messages are sent to one endpoint and model."""
 
     @property
     def key(self) -> Hashable:
         """Equal for two that weigh the same."""
 
     def tokens(self, provider_data: bytes, encoding: str) -> int:
-        """Tokens that are sent of it."""
+        """Count the tokens that are sent of it."""
 
     @property
     def without_images(self) -> ProviderWeights:
-        """The same where images are left out."""
+        """The same without images."""
 
 
 class Conversation:
@@ -126,13 +127,13 @@ class Conversation:
 
         Args:
             message: The reply as a message.
-            provider_data: What the provider wants back with it unchanged: `maker` says which
-                endpoint and model that is, and `ids`, if there, its own ids of the calls by ours.
+            provider_data: Data that the provider wants back unchanged. `maker` names the endpoint and
+                model; `ids`, if present, maps our call ids to the provider's.
         """
         return self._with_message(message, provider_data)
 
     def append_images(self, images: Sequence[ShownImage]) -> Conversation:
-        """Add a message that shows images; its text says what they are, the rest lies beside."""
+        """Add a message that shows images. Its text describes them; the images lie beside it."""
         text = "\n".join(["Shown are:", *(f"- {image.pointer}" for image in images)])
         beside = [image.model_dump(include={"blob", "mime", "tokens"}) for image in images]
         return self._with_message({"role": "user", "content": text}, {"images": beside})
@@ -150,11 +151,11 @@ class Conversation:
         return Conversation(files)
 
     def _original_id(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """What lies beside the result of a call to which the provider gave an id of its own."""
+        """Return the data beside the result of a call that has a provider's own id."""
         called = message.get("tool_call_id")
         if not called or self.files.tree_entry((PROVIDER,)) is None:
             return None
-        # Results follow their reply, and each has something beside it if the reply has ids.
+        # Results follow their reply, and each has data beside it if the reply has ids.
         for number in reversed(range(len(self))):
             data = self.provider_data(number)
             if data is None or "call_id" not in data:
@@ -163,7 +164,7 @@ class Conversation:
         return None
 
     def provider_data(self, number: int) -> dict[str, Any] | None:
-        """What lies beside a message, None if nothing does."""
+        """Return the data beside a message, or None."""
         raw = self.files.tree_entry((PROVIDER, *_message_path(number)))
         if raw is None:
             return None
@@ -171,14 +172,14 @@ class Conversation:
         return loaded
 
     def provider_bytes(self, start: int, stop: int) -> Iterator[bytes]:
-        """The bytes of what lies beside each of those messages, empty where nothing does."""
+        """Return the bytes of the data beside each of those messages, empty where there is none."""
         for number in range(start, stop):
             raw = self.files.tree_entry((PROVIDER, *_message_path(number)))
             yield self.files.store.read(raw.id) if raw else NO_DATA
 
     @property
     def without_provider_data(self) -> Files:
-        """The messages without what lies beside them."""
+        """Return the messages without the data beside them."""
         return self.files.with_tree_entry((PROVIDER,), None)
 
     def __len__(self) -> int:
@@ -191,17 +192,16 @@ class Conversation:
         form: MessageForm | None = None,
         marked: Sequence[int] = (),
     ) -> list[bytes]:
-        """Messages as they go on the wire, oldest first: joined by commas, they are the list.
+        """Return messages as they are sent, oldest first; joined by commas they form the list.
 
-        A shelf or case that is full is one piece, so that a long conversation costs little more
-        than copying its bytes.
+        A full shelf or case is one piece, so a long conversation costs little more than copying its
+        bytes.
 
         Args:
             start: Number of the first.
             stop: Number after the last; None for all.
-            form: None for the one they are stored in.
-            marked: Numbers of messages that get a mark for the provider's cache, in order; not of
-                replies.
+            form: The form to send; None for the stored one.
+            marked: Numbers of messages to mark for the provider's cache, in order; never replies.
         """
         pieces: list[bytes] = []
         end = len(self) if stop is None else stop
@@ -219,9 +219,10 @@ class Conversation:
         return pieces
 
     def cache_points(self) -> list[int]:
-        """The messages with which this request and the one before it end, in order.
+        """Return the last messages of the previous request and of this one, in order.
 
-        Where a provider looks for what it cached only at marks, the first is where it finds it.
+        A provider that looks for cached prefixes only at marks finds its cache at the first of
+        them.
         """
         points: list[int] = []
         number = len(self) - 1
@@ -238,7 +239,7 @@ class Conversation:
         return self._read_message(number).startswith(b'{"role":"assistant"')
 
     def stored_messages(self) -> Iterator[bytes]:
-        """The messages one by one, oldest first; nothing of it is held in memory."""
+        """Yield the messages one by one, oldest first, without keeping them in memory."""
         for number in range(len(self)):
             yield self._read_message(number)
 
@@ -249,40 +250,40 @@ class Conversation:
         stop: int | None = None,
         weights: ProviderWeights | None = None,
     ) -> int:
-        """Tokens of those messages; what was counted once is not counted again.
+        """Count the tokens of those messages. Counts are cached.
 
         Args:
-            encoding: Of the model.
+            encoding: The model's token encoding.
             start: Number of the first.
             stop: Number after the last; None for all.
-            weights: For what lies beside them, if that counts.
+            weights: Sizes of the data beside them, if it counts.
         """
         return sum(
             self._part_tokens(part, encoding, weights) for part in self._range_parts(start, stop)
         )
 
     def content_ids(self, start: int, stop: int) -> tuple[Part, ...]:
-        """What names those messages by their content."""
+        """Return ids that identify those messages by content."""
         return tuple(self._range_parts(start, stop))
 
     def messages(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Those messages, oldest first."""
+        """Return those messages, oldest first."""
         loaded: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(self.wire_bytes(start, stop)))
         return loaded
 
     def message(self, index: int) -> dict[str, Any]:
-        """One message by its number, from 0."""
+        """Return one message by its number, from 0."""
         loaded: dict[str, Any] = json.loads(self._read_message(index))
         return loaded
 
     def find_same_result(self, content: str, start: int) -> str:
-        """A recent call that had this very result, as `read_file {"path": "a.md"}`; else empty.
+        """Return a recent call with this very result, as `read_file {"path": "a.md"}`; else empty.
 
-        Not its id: over the Responses API the model knows its calls by the provider's own.
+        The call's id would not help: over the Responses API the model knows the provider's own ids.
 
         Args:
-            content: The result. One that is short is not looked for: to name another is no shorter.
-            start: Number of the first message that is shown whole.
+            content: The result. Short ones are not searched for: naming another is no shorter.
+            start: Number of the first message that is shown unchanged.
         """
         if len(content) < SAME_FROM:
             return ""
@@ -293,7 +294,7 @@ class Conversation:
         return ""
 
     def _call_text(self, number: int) -> str:
-        """The call that the message with this number is the result of, in a line."""
+        """Return the call whose result is the message with this number, as one line."""
         answered = self.message(number)["tool_call_id"]
         for earlier in range(number - 1, -1, -1):
             for call in self.message(earlier).get("tool_calls", ()):
@@ -303,7 +304,7 @@ class Conversation:
         return ""
 
     def tool_calls(self, step: int) -> list[dict[str, Any]]:
-        """The tool calls of the reply made at this step, the newest reply there is.
+        """Return the tool calls of the reply of this step, which must be the newest.
 
         Raises:
             LookupError: the newest reply is of another step.
@@ -319,7 +320,7 @@ class Conversation:
 
     @cached_property
     def _top_nodes(self) -> list[tuple[Node, int]]:
-        """The cases and shelves that are full, and the messages of the last shelf, with sizes."""
+        """Return the full cases and shelves, and the messages of the last shelf, with sizes."""
         raw = self.files.tree_entry((PROVIDER,))
         root = bytes.fromhex(self.files.id), raw.id if raw else NO_DATA
         *full, last = self._child_nodes(root) or [(EMPTY_TREE, NO_DATA)]
@@ -333,11 +334,11 @@ class Conversation:
 
     @cached_property
     def _start_numbers(self) -> list[int]:
-        """The number of the first message of each of them, and that of all messages."""
+        """Return the number of the first message of each node, and the number of all messages."""
         return list(accumulate((size for _, size in self._top_nodes), initial=0))
 
     def _child_nodes(self, node: Node) -> list[Node]:
-        """What is in one tree; the names were made so that they sort in the order of messages."""
+        """Return the children of a tree. Their names sort in the order of the messages."""
         tree, beside = node
         children = sorted(list_entries(self.files.store, tree).items())
         if not beside:
@@ -350,13 +351,13 @@ class Conversation:
         ]
 
     def _range_parts(self, start: int, stop: int | None) -> list[Part]:
-        """The pieces of a range."""
+        """Return the parts of a range."""
         return _cut_parts(
             self._top_nodes, self._start_numbers, start, len(self) if stop is None else stop
         )
 
     def _split_part(self, part: Part) -> list[Part]:
-        """The pieces of a part of a case or shelf."""
+        """Return the children of a case or shelf as parts."""
         tree, size, low, high, beside = part
         each = size // FAN_OUT
         pieces = [(piece, each) for piece in self._child_nodes((tree, beside))]
@@ -405,7 +406,7 @@ class Conversation:
 def _cut_parts(
     pieces: Sequence[tuple[Node, int]], starts: Sequence[int], start: int, stop: int
 ) -> list[Part]:
-    """The parts of pieces that lie between two messages."""
+    """Return the parts, cut to a range of messages."""
     first, after = bisect_right(starts, start) - 1, bisect_left(starts, stop)
     parts = [(node, size, 0, size, beside) for (node, beside), size in pieces[first:after]]
     if parts:

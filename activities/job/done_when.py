@@ -1,4 +1,6 @@
-"""`done_when` of a todo: what must hold before it counts as done, looked up in the workspace."""
+"""`done_when` of a todo: a condition on the workspace that must hold before the todo counts as
+done.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,18 @@ if TYPE_CHECKING:
     from activities.commands.check_commands import CheckRunner
 
 SHOWN_CHARACTERS = 300
-"""Characters of a file that a refusal shows."""
+"""Most characters of a file that a refusal shows."""
 MAX_SCHEMA_CHARACTERS = 20_000
 MAX_FILE_BYTES = 5_000_000
-"""Of a file that is held against a schema."""
+"""Largest file that is checked against a schema."""
 NO_COMMANDS = "no command can be run here; use file_exists, matches or valid"
 
 
 def read_done_when(value: Any) -> DoneWhen:
-    """A condition as somebody wrote it.
+    """Return a condition as written.
 
     Raises:
-        ValueError: in a line, what is wrong with it.
+        ValueError: one line on what is wrong with it.
     """
     try:
         return check_condition(DoneWhen.model_validate(value))
@@ -42,7 +44,7 @@ def read_done_when(value: Any) -> DoneWhen:
 
 
 def check_condition(condition: DoneWhen) -> DoneWhen:
-    """The condition, if its path and its pattern or schema can be used; else a ValueError."""
+    """Return the condition if its path and its pattern or schema are valid. Raises ValueError."""
     try:
         if condition.matches:
             parse_path(condition.matches.path)
@@ -60,7 +62,7 @@ def check_condition(condition: DoneWhen) -> DoneWhen:
 
 
 def check_schema(schema: dict[str, Any]) -> None:
-    """Raises ValueError for a JSON Schema that cannot be used."""
+    """Raise ValueError for a JSON Schema that cannot be used."""
     if (size := len(json.dumps(schema, ensure_ascii=False, default=str))) > MAX_SCHEMA_CHARACTERS:
         raise ValueError(
             f"schema has {size:,} characters as JSON, expected at most {MAX_SCHEMA_CHARACTERS:,}"
@@ -72,10 +74,10 @@ def check_schema(schema: dict[str, Any]) -> None:
 def unmet_reason(
     files: Files, condition: DoneWhen | None, checks: CheckRunner | None = None
 ) -> str | None:
-    """What was found instead of what must hold, or None when it holds.
+    """Return why the condition does not hold, or None if it does.
 
     Args:
-        checks: Runs a command. Without it none can be.
+        checks: Runs commands. Without it, a condition with a command cannot hold.
     """
     if condition is None:
         return None
@@ -112,10 +114,10 @@ def _content_problem(files: Files, condition: DoneWhen) -> str | None:
 
 
 def validity_problem(files: Files, condition: ValidFile) -> str | None:
-    """Why the file does not fit its schema, the first violations named; None when it does.
+    """Return why the file does not fit its schema, with the first violations; None if it does.
 
     Raises:
-        FilesError, PathRefused: it cannot be read.
+        FilesError, PathRefused: the file cannot be read.
     """
     path = condition.path
     entry = files.entry(path)
@@ -132,14 +134,14 @@ def validity_problem(files: Files, condition: ValidFile) -> str | None:
 
 
 def read_value(path: str, content: bytes) -> Any:
-    """What a JSON or YAML file holds, as JSON has it. Raises ValueError."""
+    """Return a JSON or YAML file's content as JSON values. Raises ValueError."""
     try:
         text = content.decode()
         if path.lower().endswith((".yaml", ".yml")):
             if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=YAML)):
-                # A few lines of them can stand for more than any memory holds.
+                # A few lines of aliases can expand to more than any memory holds.
                 raise ValueError("aliases (*name) are not read; write each value out")
-            # A date is a text in JSON.
+            # A date is a string in JSON.
             return json.loads(json.dumps(yaml.load(text, YAML), default=str))
         return json.loads(text, parse_constant=_refuse_constant)
     except UnicodeDecodeError:

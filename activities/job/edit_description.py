@@ -1,4 +1,4 @@
-"""What a person changed in the folder of a paused job, as the model reads it."""
+"""Describe a person's edits in the folder of a paused job for the model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from protocol.text import first_few
 
 MAX_PATHS = 20
 MAX_CHARACTERS = 6000
-"""Of the diffs."""
+"""Most characters of the diffs."""
 INSTRUCTIONS = "instructions.md"
 
 
 def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
-    """The paths that a person changed and their diffs, `MAX_CHARACTERS` of them.
+    """Return the paths that a person changed, and their diffs up to `MAX_CHARACTERS`.
 
-    The diff of the instructions comes first, as what it adds is to be done.
+    The diff of the instructions comes first, since it may ask for more work.
     """
     if not changes:
         return ""
@@ -36,7 +36,7 @@ def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
 
 
 def name_paths(changes: Sequence[Change], most: int = MAX_PATHS) -> str:
-    """`instructions.md, notes/a.md (new) and 3 more`, the instructions first."""
+    """Return `instructions.md, notes/a.md (new) and 3 more`, the instructions first."""
     return first_few([_path_label(change) for change in _sorted_changes(changes)], most)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints that another host made, brought from the remote."""
+"""Fetch checkpoints of another host from the remote."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from activities.checkpoints.remote import fetch_refs
 from activities.job.snapshot import Snapshot
 
 PATIENCE_SECONDS = 5.0
-"""Seconds within which the host that made a checkpoint, if it is alive, has pushed it."""
+"""Seconds within which the host that made a checkpoint, if alive, has pushed it."""
 POLL_SECONDS = 0.1
 
 
 def fetch_snapshot(root: Root, job: str, url: str, commit: str) -> Snapshot:
-    """A checkpoint that is not here, as soon as the remote has it.
+    """Fetch a missing checkpoint as soon as the remote has it.
 
     Raises:
-        CheckpointMissing: it has not, or a part of it is missing.
+        CheckpointMissing: the remote does not have it, or not all of it.
         RemoteUnavailable, GitNotInstalled, OSError.
     """
     checkpoints = open_checkpoints(root, job, create=True)
     until = time.monotonic() + PATIENCE_SECONDS
     while True:
-        # A part of it, then: the commit itself is here.
+        # The commit itself is here, so a part of it is missing.
         refetch = checkpoints.has_commit(commit)
         fetch_refs(url, job, checkpoints, refetch=refetch)
         try:
@@ -35,7 +35,8 @@ def fetch_snapshot(root: Root, job: str, url: str, commit: str) -> Snapshot:
 
 
 def fetch_job(root: Root, job: str, url: str, newest: str) -> None:
-    """All that the remote has of a job; also what was here, if its newest checkpoint is damaged.
+    """Fetch everything the remote has of a job; existing objects too if its newest checkpoint is
+    damaged.
 
     Raises:
         RemoteUnavailable, GitNotInstalled, OSError.

@@ -1,4 +1,4 @@
-"""The folder people look at: brought up to date from checkpoints, read back only on `resume`."""
+"""The folder people look at: updated from checkpoints, and read back only on `resume`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from activities.text.plain import replace_surrogates
 log = logging.getLogger("longhaul.folder")
 
 PATIENCE_SECONDS = 20.0
-"""Seconds to wait for another projection of the folder where it must be up to date."""
+"""Seconds to wait for another projection where the folder must be up to date."""
 FOLLOW_SECONDS = 1.0
-"""A folder lags at most so long behind its job while the model is asked."""
+"""Most seconds that a folder lags behind its job during a model call."""
 MAX_REMEMBERED = 10_000
 _packing_paths: set[Path] = set()
-"""Repositories that this process packs beside the steps of their jobs."""
+"""Repositories that this process is packing in the background."""
 
 
 def project_folder(
@@ -43,15 +43,15 @@ def project_folder(
     full: bool = False,
     wait: float = PATIENCE_SECONDS,
 ) -> list[str]:
-    """Bring the job's folder up to a checkpoint's files.
+    """Update the job's folder to a checkpoint's files.
 
     Args:
-        scheduled: Server-side order of the asking activity; an older one than the last is ignored.
-        full: Compare everything, not only what changed since the last time.
+        scheduled: Server-side order of the calling activity; one older than the last is ignored.
+        full: Compare everything, not only what changed since the last update.
         wait: Seconds to wait for another projection of the folder.
 
     Returns:
-        Files of a person that were in the way, now in lost+found.
+        A person's files that were in the way and are now in lost+found.
 
     Raises:
         OSError: the folder cannot be written, or is locked (TimeoutError).
@@ -65,25 +65,25 @@ def project_folder(
 
 
 class FolderUpdater:
-    """Brings folders up to date in passing, while something else is waited for.
+    """Updates folders in the background, while a step waits for something else.
 
-    A folder is touched at most once in `FOLLOW_SECONDS`: it costs as much as all else of a step,
-    and when steps follow one another that quickly nobody can look at each.
+    A folder is updated at most once in `FOLLOW_SECONDS`: an update costs as much as the rest of a
+    step, and nobody can follow steps faster than that.
     """
 
     def __init__(self, root: Root) -> None:
         self._root = root
         self._last_started: dict[str, float] = {}
-        """When each job's folder was last begun, by the event loop's clock."""
+        """When each job's last update began, by the event loop's clock."""
         self._packing: asyncio.Task[None] | None = None
-        """Outlives the step in which it was begun, since it takes as long as dozens of them."""
+        """Outlives the step that started it, since packing takes as long as dozens of steps."""
 
     @asynccontextmanager
     async def update_meanwhile(self, commit: str) -> AsyncIterator[None]:
-        """Bring this job's folder up to the commit while the body runs.
+        """Update this job's folder to the commit while the body runs.
 
-        A body that ends before that is due leaves the folder to the next one; a projection that
-        was begun is waited for.
+        If the body ends before an update is due, the next one does it. An update under way is
+        awaited.
         """
         loop, job, scheduled = asyncio.get_running_loop(), job_id(), scheduled_ms()
         running: list[asyncio.Task[None]] = []
@@ -108,15 +108,15 @@ class FolderUpdater:
                 await projection
 
     def _update_folder(self, commit: str, scheduled: int) -> bool:
-        """Returns whether it is time for a pack."""
+        """Update the folder; return whether the journal should be packed."""
         checkpoints: Checkpoints | None = None
-        # A folder that cannot be brought up to date now lags behind: a worker that is frozen while
-        # it holds the folder must not cost others their step.
+        # If the folder cannot be updated now, it lags: a frozen worker that holds it must not cost
+        # other workers their step.
         try:
             with suppress(CheckpointMissing):
                 checkpoints = open_checkpoints(self._root, job_id())
             if checkpoints is None or not checkpoints.has_commit(commit):
-                return False  # another host made it; whoever opens it fetches it
+                return False  # another host made the commit; whoever opens it fetches it
             project_folder(self._root, checkpoints, commit, scheduled, wait=0)
         except (OSError, pygit2.GitError) as error:
             log.warning("the folder lags behind: %s", error, extra={"job": job_id()})
@@ -124,24 +124,24 @@ class FolderUpdater:
         return checkpoints.is_full
 
     def _pack_beside(self, job: str) -> None:
-        """A phase may be long: what it stores is packed on the way as well.
+        """Pack a long phase's journal in the background.
 
-        One job at a time: there are few threads, and the others' steps want them too.
+        One job at a time: there are few threads, and other jobs' steps need them.
         """
         if self._packing is None or self._packing.done():
             self._packing = asyncio.create_task(asyncio.to_thread(self._pack_job, job))
 
     def _pack_job(self, job: str) -> None:
-        # Gone, it has nothing to pack.
+        # The repository is gone, so there is nothing to pack.
         with suppress(CheckpointMissing):
             pack_if_full(open_checkpoints(self._root, job), job)
 
 
 def pack_if_full(checkpoints: Checkpoints, job: str) -> None:
-    """Pack what waits in the journal if it is time; what hinders it is logged."""
+    """Pack the journal if it is full; problems are logged."""
     _packing_paths.add(checkpoints.path)
     try:
-        # Somebody else may be at it.
+        # Another packer may hold the lock.
         with suppress(TimeoutError):
             if checkpoints.is_full:
                 checkpoints.pack(wait=0)
@@ -154,12 +154,12 @@ def pack_if_full(checkpoints: Checkpoints, job: str) -> None:
 def publish_checkpoint(
     root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False
 ) -> list[str]:
-    """What a phase end does once its checkpoint is made; doing it twice changes nothing.
+    """Finish a phase's last checkpoint; repeating it changes nothing.
 
-    Packs the objects, tags the checkpoint, pushes it to the remote if there is one, brings the
-    whole folder up to date and drops the replies kept for retries that can no longer come. What a
-    frozen worker holds, or a pack that is made beside the steps, is left to the next phase end;
-    only at the `last` one the folder must be right, and nobody packs after it.
+    Packs the objects, tags the checkpoint, pushes it to the remote if there is one, updates the
+    whole folder and drops cached replies that no retry needs any more. If a frozen worker holds a
+    lock, or a background pack runs, the next phase end does the rest. At the `last` phase end the
+    folder must be right, and nobody packs later.
     """
     checkpoints = snapshot.checkpoints
     moved: list[str] = []
@@ -170,7 +170,7 @@ def publish_checkpoint(
     except TimeoutError as error:
         level = logging.INFO if ours and not last else logging.WARNING
         log.log(level, "not packed: %s", error, extra={"job": job_id()})
-    # Packed first: git, which knows nothing of the journal, can follow every tag.
+    # Pack first: git cannot read the journal, but can then follow every tag.
     checkpoints.tag(tag, snapshot.commit)
     push = BackgroundPush(root, snapshot.config.workspace.remote or "", snapshot.commit)
     push.start(tag)

@@ -1,4 +1,4 @@
-"""Reads what the agent writes for the system: `plan.md` and `todos.yaml`."""
+"""Read the files that the agent writes for the system: `plan.md` and `todos.yaml`."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from protocol.state import DoneWhen, ScopeItem
 from protocol.text import one_line
 
 _HEADING = re.compile(r"^##\s\W*Phase\s+(\d{1,6})(?!\w)(.*)$", re.IGNORECASE)
-# What stands between a phase's number and its name: `2/4 (done) [begun] **:`.
+# Text allowed between a phase's number and its name: `2/4 (done) [begun] **:`.
 _BEFORE_NAME = re.compile(r"^(?:\s*/\s*\d+)?(?:\s*(?:\([^)]*\)|\[[^\]]*\]))*[\s*:.)\-–—]*")  # noqa: RUF001
 _OTHER_HEADING = re.compile(r"^#{1,2}\s")
 _MEANS_PHASE = re.compile(r"\bphases?\b", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```+[^`]*$")
-# Lines come without white space at their end, which these would go through again and again.
+# Lines have no trailing white space, over which these patterns would backtrack.
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([xX]|[^\w\]])?\]\s+(.*\S)")
 _EMPTY_BOX = re.compile(r"\[[^\w\]]?\]")
 _TICKS = frozenset("xX✓✔")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)")
 BOM = "\ufeff"
-"""What some editors put before a text, and with it before its first heading."""
+"""Byte order mark that some editors put before a text, and so before its first heading."""
 MAX_CONTENT = 500
 MAX_FOUND = 101
 MAX_BYTES = 100_000
-"""Of `todos.yaml`: a hundred long todos fit, and the parser takes a second for it."""
+"""Largest `todos.yaml`: a hundred long todos fit, and the parser takes a second for it."""
 
 
 @dataclass
 class PlanPhase:
-    """One phase of `plan.md`; open while one of its boxes is."""
+    """One phase of `plan.md`; open while one of its boxes is open."""
 
     number: int
     name: str
     line: int = 0
-    """The line of its heading, from 0."""
+    """Line number of its heading, from 0."""
     boxes: list[Box] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    """The line of each box, from 0."""
+    """Line number of each box, from 0."""
 
     @property
     def label(self) -> str:
-        """`Phase 2: Brew`."""
+        """Return `Phase 2: Brew`."""
         return f"Phase {self.number}: {self.name}"[:120]
 
     @property
@@ -61,14 +61,14 @@ class PlanPhase:
 
 
 def parse_plan(text: str) -> list[PlanPhase]:
-    """The phases of a plan, in their order; headings inside code fences do not count."""
+    """Return the phases of a plan in order; headings inside code fences do not count."""
     return _read_phases(text)[0]
 
 
 def unread_headings(text: str) -> list[str]:
-    """Headings that seem to be of phases and are not, each with an open box below it.
+    """Return headings that look like phases, cannot be read as one, and have an open box below.
 
-    Whoever looks at the phases alone does not see what is open there.
+    The phases alone would not show that these boxes are open.
     """
     return _read_phases(text)[1]
 
@@ -79,7 +79,7 @@ def _read_phases(text: str) -> tuple[list[PlanPhase], list[str]]:
     under: str | None = None
     inside = fenced = False
     lines = [line.rstrip() for line in text.removeprefix(BOM).splitlines()]
-    # The last one of an odd number opens what nothing closes: what follows is still the plan.
+    # The last of an odd number of fences is never closed, so the text after it belongs to the plan.
     fences = sum(map(bool, map(_FENCE.match, lines))) // 2 * 2
     for number, line in enumerate(lines):
         if fences and _FENCE.match(line):
@@ -107,13 +107,15 @@ def _read_phases(text: str) -> tuple[list[PlanPhase], list[str]]:
 
 
 def plan_boxes(phases: Iterable[PlanPhase]) -> list[Box]:
-    """All boxes of a plan, in its order."""
+    """Return all boxes of a plan in order."""
     return [box for phase in phases for box in phase.boxes]
 
 
 def tick_boxes(text: str, items: Iterable[ScopeItem]) -> str:
-    """The plan with the open boxes of completed items ticked; of boxes with the same text one for
-    each item that came from them."""
+    """Return the plan with the open boxes of completed items ticked.
+
+    Of boxes with the same text, one is ticked for each completed item with that text.
+    """
     items = list(items)
     added = {i.id for i in items if i.source == "added" and i.status == "completed"}
     due = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
@@ -131,7 +133,7 @@ def tick_boxes(text: str, items: Iterable[ScopeItem]) -> str:
 
 
 def with_ticks(files: Files, scope: Iterable[ScopeItem]) -> Files:
-    """The workspace with the boxes of completed items ticked in `plan.md`."""
+    """Return the workspace with the boxes of completed items ticked in `plan.md`."""
     with suppress(FilesError, PathRefused):
         text = files.read("plan.md").decode(errors="replace")
         if (ticked := tick_boxes(text, scope)) != text:
@@ -140,10 +142,10 @@ def with_ticks(files: Files, scope: Iterable[ScopeItem]) -> Files:
 
 
 def plan_section(text: str, place: int) -> str:
-    """One phase of a plan as it is written, heading and all; empty when there is none.
+    """Return the text of one phase of a plan with its heading; empty if there is none.
 
     Args:
-        place: Of the phase among those of the plan, from 1.
+        place: Position of the phase in the plan, from 1.
     """
     phases = parse_plan(text)
     if not 0 < place <= len(phases):
@@ -154,7 +156,7 @@ def plan_section(text: str, place: int) -> str:
 
 
 def listed_under(text: str, heading: str) -> list[str]:
-    """The list items under a Markdown heading of that name, without their bullets."""
+    """Return the list items under a Markdown heading of that name, without bullets."""
     items: list[str] = []
     inside = False
     for line in text.removeprefix(BOM).splitlines():
@@ -167,7 +169,7 @@ def listed_under(text: str, heading: str) -> list[str]:
 
 @dataclass
 class TodosFile:
-    """`todos.yaml` as it was found, bounded; the gate decides whether it will do."""
+    """The content of `todos.yaml`, bounded; the gate decides whether it is accepted."""
 
     status: Literal["missing", "invalid", "read"] = "missing"
     error: str = ""
@@ -178,14 +180,14 @@ class TodosFile:
 
 
 def parse_todos(data: bytes | None) -> TodosFile:
-    """Read `todos.yaml` without trusting any of it."""
+    """Read `todos.yaml` without trusting its content."""
     if data is None:
         return TodosFile()
     if len(data) > MAX_BYTES:
         return TodosFile("invalid", f"it has {len(data):,} bytes, more than {MAX_BYTES:,}")
     try:
         content = yaml.load(data.decode(), _NoAliasLoader)
-    # The parser promises nothing: a date of month 13 is a ValueError, `!!bool x` a KeyError.
+    # The parser may raise anything: ValueError for a date in month 13, KeyError for `!!bool x`.
     except Exception as error:
         return TodosFile("invalid", f"it is not valid YAML ({_one_line(str(error), 200)})")
     if not isinstance(content, dict) or not isinstance(content.get("todos"), list):
@@ -201,7 +203,7 @@ def parse_todos(data: bytes | None) -> TodosFile:
 
 
 class _NoAliasLoader(yaml.SafeLoader):
-    """YAML without aliases, with which a few lines can stand for gigabytes."""
+    """YAML without aliases, a few lines of which can expand to gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -242,5 +244,7 @@ def _bounded_text(value: Any, limit: int) -> str | None:
 
 
 def _one_line(text: str, limit: int) -> str:
-    """Bounded, and on one line: a todo of several could pass for several todos."""
+    """Return the text bounded and on one line: a todo of several lines could pass for several
+    todos.
+    """
     return one_line(replace_surrogates(text), limit)

@@ -1,9 +1,8 @@
-"""Checkpoints on their way to the remote, beside the steps: each job has a thread while it pushes.
+"""Push checkpoints to the remote in the background, with one thread per job.
 
-A checkpoint is pushed soon after it is made, the newest alone where several were made meanwhile. A
-model call asks for the one it starts from at once and, before it returns, waits until the remote
-has it; so what a lost host takes along is at most the step in flight. A remote that cannot be
-reached holds no step up: it is tried again, and what it missed follows.
+A checkpoint is pushed soon after it is made; of several only the newest. A model call pushes the
+one it starts from at once and waits for it before it returns, so a lost host costs at most the step
+in flight. An unreachable remote delays no step: it is tried again, and gets what it missed.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from protocol.text import one_line
 log = logging.getLogger("longhaul.remote")
 
 SOON_SECONDS = 0.15
-"""After a checkpoint that nobody waits for; the next model call often comes sooner."""
+"""Delay of a push that nobody waits for; often the next model call comes sooner."""
 FIRST_DELAY, LONGEST_DELAY = 2.0, 60.0
-"""Until a remote that failed is tried again, twice as long each time."""
+"""Delays before a failed remote is tried again; each is twice the one before."""
 JOIN_SECONDS = 10.0
 """How long a model call waits for its push."""
 END_SECONDS = 20.0
 """How long a phase end waits."""
 MAX_CONCURRENT_PUSHES = 4
-"""Pushes of one process."""
+"""Most concurrent pushes of a process."""
 MAX_IDLE = 1000
 _FAILURES = (RemoteUnavailable, GitNotInstalled, CheckpointMissing, OSError, pygit2.GitError)
 
@@ -48,7 +47,7 @@ _FAILURES = (RemoteUnavailable, GitNotInstalled, CheckpointMissing, OSError, pyg
 class _PushWait:
     ticket: int
     attempt: int
-    """The attempt whose failure ends it; 0: any that has failed."""
+    """The attempt whose failure ends the wait; 0 for any failed one."""
     future: Future[str]
 
 
@@ -63,11 +62,11 @@ class JobPusher:
         self._tags: dict[str, str] = {}
         self._requested = self._pushed = 0
         self._attempts_started = self._attempts_ended = 0
-        """Attempts."""
+        """Number of attempts started."""
         self._due = 0.0
         self._delay = FIRST_DELAY
         self._is_known = False
-        """Whether the remote has what this process found when it came."""
+        """Whether it is known that the remote has the checkpoints from before this process."""
         self._thread: threading.Thread | None = None
         self._waits: list[_PushWait] = []
         self.failure = ""
@@ -78,7 +77,7 @@ class JobPusher:
         return self._thread is None
 
     def note_checkpoint(self, commit: str, run: str) -> None:
-        """A checkpoint was made, in the run of the workflow with that id."""
+        """Note a new checkpoint, made in the workflow run with that id."""
         with self._lock:
             if self._pushed == self._requested:
                 self._due = time.monotonic() + SOON_SECONDS
@@ -88,10 +87,10 @@ class JobPusher:
     def push_now(
         self, commit: str, run: str, tags: dict[str, str] | None = None, *, hard: bool = False
     ) -> Future[str]:
-        """Push a checkpoint now; gives, once it is or cannot be, why not (empty: it is).
+        """Push a checkpoint now; return why it failed, or empty.
 
         Args:
-            tags: Tags that were set, with their commits.
+            tags: New tags with their commits.
             hard: Try even if the remote has just failed.
         """
         with self._lock:
@@ -105,13 +104,13 @@ class JobPusher:
             return wait.future
 
     def push_rest(self) -> Future[str]:
-        """Push what is still to be pushed, now."""
+        """Push everything pending now."""
         with self._lock:
             commit, run = self._commit, self._run
         return self.push_now(commit, run, hard=True)
 
     def mark_late(self) -> None:
-        """Somebody waited for long enough: nobody else does until a push succeeds."""
+        """Note that a wait timed out; nobody else waits until a push succeeds."""
         with self._lock:
             self._set_failure(f"it takes more than {JOIN_SECONDS:.0f} s")
             self._finish_waits()
@@ -172,13 +171,13 @@ class JobPusher:
         except _FAILURES as error:
             return _failure_line(str(error))
         except Exception as error:
-            # A mistake of ours: the thread outlives it, or nothing of the job is pushed again.
+            # A bug of ours: the thread must survive it, or the job would never be pushed again.
             failure = _failure_line(f"{type(error).__name__}: {error}")
             log.error("a push failed: %s", failure, extra={"job": self._job}, exc_info=error)
             return failure
 
     def _existing_refs(self, commit: str) -> dict[str, str]:
-        """Refs for what an earlier process may not have come to push."""
+        """Return refs for checkpoints that an earlier process may not have pushed."""
         checkpoints = open_checkpoints(self._root, self._job)
         refs = {f"tags/{name}": tagged for name, tagged in checkpoints.tags().items()}
         if mark := read_owner(checkpoints.path):
@@ -216,7 +215,7 @@ class PushRegistry:
         self._slots = threading.Semaphore(MAX_CONCURRENT_PUSHES)
 
     def for_job(self, root: Root, job: str, url: str) -> JobPusher:
-        """A job's own."""
+        """Return the pusher of one job."""
         with self._lock:
             if len(self._jobs) > MAX_IDLE:
                 self._jobs = {key: each for key, each in self._jobs.items() if not each.is_idle}
@@ -226,7 +225,7 @@ class PushRegistry:
             return self._jobs[path]
 
     def flush(self, seconds: float) -> None:
-        """Before the process ends: push what is left, for so long at most."""
+        """Push the rest before the process ends, for at most this long."""
         until = time.monotonic() + seconds
         with self._lock:
             waits = [each.push_rest() for each in self._jobs.values() if not each.is_idle]
@@ -239,19 +238,19 @@ PUSHES = PushRegistry()
 
 
 def _current_pusher(root: Root, url: str) -> tuple[JobPusher, str]:
-    """The pushes of the job at work, and the run of its workflow."""
+    """Return the running job's pusher and its workflow run."""
     info = activity.info()
     return PUSHES.for_job(root, info.workflow_id or "", url), info.workflow_run_id or ""
 
 
 def push_soon(root: Root, url: str, commit: str) -> None:
-    """Have a checkpoint of the job at work pushed, in passing."""
+    """Schedule a push of the running job's checkpoint."""
     pushing, run = _current_pusher(root, url)
     pushing.note_checkpoint(commit, run)
 
 
 class BackgroundPush:
-    """A push that goes on while something else does; without a url there is none."""
+    """A push in the background; without a url it does nothing."""
 
     def __init__(self, root: Root, url: str, commit: str) -> None:
         self._commit = commit
@@ -259,15 +258,17 @@ class BackgroundPush:
         self._future: Future[str] | None = None
 
     def start(self, tag: str = "") -> None:
-        """Begin, unless that was done. With a tag, which was set on it, also if the remote has
-        just failed."""
+        """Begin, unless already begun.
+
+        With a tag that was set on the checkpoint, push even if the remote has just failed.
+        """
         if self._pusher_and_run and self._future is None:
             pushing, run = self._pusher_and_run
             tags = {tag: self._commit} if tag else {}
             self._future = pushing.push_now(self._commit, run, tags, hard=bool(tag))
 
     async def wait_for_push(self) -> str:
-        """Wait until the remote has the checkpoint; why not, if it cannot be waited for."""
+        """Wait until the remote has the checkpoint; return why not, if the wait is given up."""
         self.start()
         if self._pusher_and_run is None or self._future is None:
             return ""
@@ -279,7 +280,7 @@ class BackgroundPush:
             return pushing.failure
 
     def wait_at_phase_end(self) -> None:
-        """The same for a phase end, in a thread: longer, and it is only logged."""
+        """Wait longer, at a phase end and in a thread; a failure is only logged."""
         if self._future is not None:
             with suppress(TimeoutError):
                 self._future.result(END_SECONDS)

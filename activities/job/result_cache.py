@@ -1,7 +1,7 @@
-"""What was paid for or done, kept at the longest until the phase ends: replies, results of calls.
+"""Cache of replies and call results that were paid for, kept at most until the phase ends.
 
-A reply is stored before its activity returns. When the worker dies between the two, the
-activity's retry finds it by key and does not ask the model again.
+A reply is stored before its activity returns. If the worker dies between the two, the activity's
+retry finds it by key and does not ask the model again.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOM_BYTES = 256 << 10
-"""More than nearly every reply of a model."""
+"""Larger than nearly every reply of a model."""
 
 
 class ResultCache:
-    """Small files in the repository of one job, named by key: mostly run and activity id."""
+    """Small files in one job's repository, named by key, mostly run and activity id."""
 
     def __init__(self, repository: Path) -> None:
         self.folder = repository / "replies"
@@ -28,17 +28,17 @@ class ResultCache:
             return None
 
     def put(self, key: str, data: bytes, instead_of: str = "") -> None:
-        """Store whole or not at all, also when killed half way.
+        """Store a result whole or not at all, even when killed.
 
         Args:
-            instead_of: Key of a result that nobody will ask for any more. Its file is written over:
-                on many file systems a new one takes longer than all else here.
+            instead_of: Key of a result that is no longer needed. Its file is overwritten: on many
+                file systems a new file takes longer than everything else here.
         """
         if instead_of not in ("", key):
             with suppress(FileNotFoundError):
                 return self._write_file(key, data, self.folder / instead_of, os.O_WRONLY)
         self.folder.mkdir(exist_ok=True)
-        # Two attempts may write at once; each has a name of its own until it is complete.
+        # Two attempts may write at once, so each uses its own name until its file is complete.
         draft = self.folder / f".{key}.{secrets.token_hex(6)}"
         self._write_file(key, data, draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         return None
@@ -51,12 +51,12 @@ class ResultCache:
                 out.truncate()
             draft.rename(self.folder / key)
         except OSError:
-            # Half a reply must not take the last room there is.
+            # A partial reply must not fill the disk.
             draft.unlink(missing_ok=True)
             raise
 
     def check_room(self) -> None:
-        """Raises OSError where a reply could not be kept: it would be paid for and lost."""
+        """Raise OSError if a reply could not be stored: it would be paid for and lost."""
         self.folder.mkdir(exist_ok=True)
         probe = self.folder / f".room.{secrets.token_hex(6)}"
         try:
@@ -65,7 +65,7 @@ class ResultCache:
             probe.unlink(missing_ok=True)
 
     def claim(self, key: str) -> bool:
-        """Leave a mark of that key; False when it was there already."""
+        """Set a mark for the key; False if it exists."""
         self.folder.mkdir(exist_ok=True)
         try:
             (self.folder / key).open("xb").close()
@@ -74,11 +74,11 @@ class ResultCache:
         return True
 
     def release(self, key: str) -> None:
-        """Take the mark back."""
+        """Remove the mark."""
         (self.folder / key).unlink(missing_ok=True)
 
     def remove_others(self, except_key: str) -> None:
-        """Remove all but one. Called at a phase end, when no other call is under way."""
+        """Remove all but one. Called at a phase end, when no other call is running."""
         if self.folder.is_dir():
             for path in self.folder.iterdir():
                 if not path.name.startswith(except_key):

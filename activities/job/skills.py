@@ -1,4 +1,4 @@
-"""Skills in a job's files: what is shown of one, and what of it outlives a compaction."""
+"""Skills in a job's files: how one is shown, and which of them survive a compaction."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from config.schema.skills import SKILL_FILE
 from config.skill_files import skill_body
 
 SHARE = 4
-"""The part of a request's tokens that kept bodies may have together: a fourth."""
+"""Share of a request's tokens for all kept bodies together."""
 
 
 def skill_path(name: str) -> str:
-    """Where a skill's own file lies in the workspace."""
+    """Return the path of a skill's main file in the workspace."""
     return f"skills/{name}/{SKILL_FILE}"
 
 
 def read_body(files: Files, name: str) -> str:
-    """A skill's body. Raises FileMissing."""
+    """Return a skill's body. Raises FileMissing."""
     return skill_body(files.read(skill_path(name)).decode(errors="replace"))
 
 
 def kept_skills(snapshot: Snapshot, plan: CompactionPlan | None, limit: int) -> str:
-    """The bodies that an open todo needs and that a compaction takes out of the conversation.
+    """Return the bodies that an open todo needs and that a compaction removes.
 
     Args:
-        snapshot: The job's.
+        snapshot: The job's checkpoint.
         plan: What is shown from now on; None for all bodies that an open todo needs.
-        limit: Tokens that a request may have.
+        limit: Most tokens of a request.
     """
     pending = {todo.id for todo in snapshot.state.phase.open_todos}
     names = {

@@ -1,27 +1,27 @@
-"""A checkpoint opened: the whole of a job as one tree.
+"""An opened checkpoint: all of a job as one tree.
 
     config.json     the agent's configuration, pinned when the job started
     state.json      phase, todos, scope, counters (`protocol.state.JobState`)
-    conversation/   messages of the running phase, ready to send; what their provider wants back
-                    with them beside them in provider/
+    conversation/   messages of the running phase, ready to send; provider data that goes back with
+                    them in provider/
     files/          the workspace
     reads/          for each path read in this phase, the content as it was then
     changes/        for each changed path, the number of the step that last changed it
 
-and, where there are any,
+and, if present,
 
     context.json    what is cleared and summarised (`activities.job.context_view`)
-    reasoning/      what the model returned of its reasoning, by step
-    arguments/      those of calls that could not be read, as they came
+    reasoning/      the model's reasoning, by step
+    arguments/      unreadable arguments of calls, as received
     history/        the conversations of earlier phases, by number
     review/         the conversation of the last review of a completion
-    judge/          what the judge said of phases, by step
-    images/         what the model was shown of images in this phase, by hash
-    helpers/        the conversations of helpers that `delegate` had read, by step and call
+    judge/          the judge's verdicts on phases, by step
+    images/         images shown to the model in this phase, by hash
+    helpers/        the conversations of `delegate`'s helpers, by step and call
     project.json    what a project handed over to this job (`protocol.handoffs.ProjectLink`)
-    repository.json what the job has of a repository (`protocol.repository.RepositoryLink`)
+    repository.json the job's repository (`protocol.repository.RepositoryLink`)
 
-Opening and saving cost what changed, not what is there: parts nobody touched keep their ids.
+Opening and saving cost what changed: untouched parts keep their ids.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _configs: dict[bytes, AgentConfig] = {}
 
 
 def _load_config(store: ObjectStore, blob: bytes) -> AgentConfig:
-    """The pinned configuration, read once for all jobs that share it."""
+    """Return the pinned configuration, parsed once for all jobs that share it."""
     if blob not in _configs:
         if len(_configs) > 256:
             _configs.clear()
@@ -79,13 +79,13 @@ def _load_link(store: ObjectStore, raw: TreeEntry | None) -> ProjectLink | None:
 
 @dataclass
 class Snapshot:
-    """One checkpoint's content. Change it by assigning new values, then `save`."""
+    """One checkpoint's content. Assign new values to change it, then `save`."""
 
     checkpoints: Checkpoints
     commit: str
     config: AgentConfig
     config_id: str
-    """Blob id of the pinned configuration: what depends on it alone may be cached by it."""
+    """Blob id of the pinned configuration, a cache key for everything that depends on it alone."""
     state: JobState
     conversation: Conversation
     files: Files
@@ -102,11 +102,11 @@ class Snapshot:
     link: ProjectLink | None = None
     repository: RepositoryLink | None = None
     on_save: Callable[[str], None] | None = None
-    """Told of each commit that is saved."""
+    """Called with each saved commit."""
 
     @classmethod
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
-        """The content of a job before its first checkpoint."""
+        """Return the content of a job before its first checkpoint."""
         empty = Files.empty(checkpoints.store)
         snapshot = cls(
             checkpoints,
@@ -169,7 +169,7 @@ class Snapshot:
         )
 
     def save(self, message: str, timestamp: int) -> str:
-        """Write the tree and its commit; the id is a function of content, parent and date."""
+        """Write the tree and its commit; the id depends only on content, parent and date."""
         parents = [self.commit] if self.commit else []
         tree = self._write_tree(
             self.files, self.reads, self.changes, self.conversation.files, self.review
@@ -180,17 +180,17 @@ class Snapshot:
         return self.commit
 
     def borrow_objects(self, repository: Path) -> None:
-        """Read the contents of a repository's files where they are, without a copy."""
+        """Read a repository's objects where they are, without copying."""
         lend_objects(repository, self.checkpoints.path)
         self.checkpoints.store.flush()
         self.checkpoints.store.reload()
 
     @property
     def comparable_tree(self) -> str:
-        """Hex id of the tree without what a provider alone decides, such as its ids, and without
-        volatile paths: equal for two runs of the same steps.
+        """Return the hex id of the tree without provider data and volatile paths.
 
-        Where there is nothing of either it is the checkpoint's own tree.
+        It is equal for two runs of the same steps. Without any of either it is the checkpoint's
+        tree.
         """
         patterns = self.config.shell.volatile
         return self._write_tree(
@@ -204,7 +204,7 @@ class Snapshot:
     def _write_tree(
         self, workspace: Files, reads: Files, changes: Files, conversation: Files, review: Files
     ) -> bytes:
-        """The whole of the job, with these in place of its own."""
+        """Write the whole tree, with these entries replacing the job's own."""
         store = self.checkpoints.store
         state = store.write_blob(self.state.model_dump_json(exclude_defaults=True).encode())
         folders = {
@@ -240,53 +240,53 @@ class Snapshot:
 
     @property
     def view(self) -> ContextView:
-        """The conversation as the model sees it."""
+        """Return the conversation as the model sees it."""
         return ContextView(self.conversation, self.compaction)
 
     def pin_config(self, config: AgentConfig) -> None:
-        """Fix the configuration from here on."""
+        """Pin the configuration from here on."""
         register_variables(config.credential_variables)
         self.config = config
         self.config_id = self.checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
 
     def begin_conversation(self, *messages: dict[str, Any]) -> None:
-        """Start afresh: nothing of the old conversation, and nothing counts as read."""
+        """Start a new conversation; no file counts as read."""
         empty = Files.empty(self.checkpoints.store)
         self.conversation = Conversation(empty).append(*messages)
         self.compaction = Compaction()
         self.reads = self.arguments = self.images = empty
 
     def shelve_conversation(self, number: int) -> None:
-        """Keep the conversation of the phase of that number where `search_history` looks."""
+        """Move the conversation of that phase to where `search_history` looks."""
         raw = TreeEntry(FOLDER, bytes.fromhex(self.conversation.without_provider_data.id))
         self.history = self.history.with_tree_entry((f"{number:04d}",), raw)
 
     def keep_reasoning(self, text: str) -> None:
-        """Keep what the model returned of its reasoning at this step, for the record."""
+        """Record the model's reasoning at this step."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(text.encode()))
         self.reasoning = self.reasoning.with_tree_entry((f"{self.state.step:06d}.md",), raw)
 
     def keep_arguments(self, index: int, arguments: str) -> None:
-        """Keep the arguments of a call that the conversation cannot hold."""
+        """Record arguments of a call that the conversation cannot hold."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(arguments.encode()))
         self.arguments = self.arguments.with_tree_entry((call_id(self.state.step, index),), raw)
 
     def keep_helper(self, index: int, conversation: Conversation) -> None:
-        """Keep a helper's conversation, for the record."""
+        """Record a helper's conversation."""
         raw = TreeEntry(FOLDER, bytes.fromhex(conversation.without_provider_data.id))
         self.helpers = self.helpers.with_tree_entry((call_id(self.state.step, index),), raw)
 
     def keep_image(self, data: builtins.bytes, mime: str, pointer: str, tokens: int) -> None:
-        """Keep what a result shows, for the message that follows the results of its reply."""
+        """Keep a result's image for the message after the results of its reply."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(data))
         shown = ShownImage(pointer=pointer, blob=raw.id.hex(), mime=mime, tokens=tokens)
         self.images = self.images.with_tree_entry((shown.blob,), raw)
         self.state.images = [*self.state.images, shown]
 
     def append_images(self) -> None:
-        """Show what results of the newest reply hold, once all its calls have their results.
+        """Append a message with the images of the newest reply's results, once all are there.
 
-        Results are text: over Chat Completions nothing else can be in them.
+        Over Chat Completions, results can only be text.
         """
         if self.state.images and count_results(self.conversation) == len(
             self.conversation.tool_calls(self.state.step)
@@ -295,12 +295,12 @@ class Snapshot:
             self.state.images = []
 
     def keep_judgement(self, text: str) -> None:
-        """Keep what the judge said at this step, for the record."""
+        """Record the judge's verdict at this step."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(text.encode()))
         self.judge = self.judge.with_tree_entry((f"{self.state.step:06d}.md",), raw)
 
     def changed_since(self, step: int) -> list[str]:
-        """Paths changed after that step, those changed last at the end."""
+        """Return the paths changed after that step, the last changed at the end."""
         changed_paths = []
         for entry in self.changes.walk():
             changed = int(self.changes.read_entry(entry)) if entry.kind == "file" else 0
@@ -309,26 +309,26 @@ class Snapshot:
         return [path for _, path in sorted(changed_paths)]
 
     def read_bytes(self, path: str) -> bytes | None:
-        """Content of a workspace file, None if there is none."""
-        # A person or a command may have left a folder there, or a link that leads nowhere.
+        """Return a workspace file's content, None if there is none."""
+        # A person or a command may have left a folder there, or a dangling link.
         with suppress(FilesError, PathRefused):
             return self.files.read(path)
         return None
 
     def read_text(self, path: str) -> str:
-        """A workspace file as text, empty if there is none."""
+        """Return a workspace file's text, empty if there is none."""
         return (self.read_bytes(path) or b"").decode(errors="replace")
 
     def write_system_file(self, path: str, data: builtins.bytes) -> None:
-        """Write a workspace file of the system's, whatever is in the way."""
+        """Write a workspace file of the system, replacing whatever is in the way."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(data))
         self.files = with_entry(self.files, path, raw)
 
     def record_changes(self, before: Files) -> list[str]:
-        """Record which paths differ from `before` as changed in this step; returns them."""
+        """Record and return the paths that differ from `before` as changed in this step."""
         changes = list(diff_files(before, self.files))
         present = [change.path for change in changes if change.new and change.new.kind != "folder"]
-        # What went first, since a file may stand now where the folder of others was.
+        # Removals first, since a file may now be where their folder was.
         for path in {change.path for change in changes}.difference(present):
             self.changes = with_entry(self.changes, path, None)
         for path in present:
@@ -337,20 +337,20 @@ class Snapshot:
         return [change.path for change in changes]
 
     def commit_message(self, what: str) -> str:
-        """The commit message of a step: `phase 2 · todo 3 · write_file notes/a.md`."""
+        """Return a step's commit message: `phase 2 · todo 3 · write_file notes/a.md`."""
         phase = self.state.phase
         todo = f" · todo {phase.current.id}" if phase.current else ""
         return f"phase {phase.number}{todo} · {what}"
 
     def tool_call(self, index: int) -> dict[str, Any]:
-        """The `index`-th tool call of the newest reply."""
+        """Return the `index`-th tool call of the newest reply."""
         call = self.conversation.tool_calls(self.state.step)[index]
         if raw := self.arguments.tree_entry((call_id(self.state.step, index),)):
             call["function"]["arguments"] = self.checkpoints.store.read(raw.id).decode()
         return call
 
     def text_argument(self, index: int, name: str) -> str:
-        """One text argument of a call of the newest reply; empty when it is not there."""
+        """Return one text argument of a call of the newest reply; empty if missing."""
         try:
             arguments = json.loads(self.tool_call(index)["function"]["arguments"])
         except (ValueError, RecursionError):

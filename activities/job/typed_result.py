@@ -1,4 +1,4 @@
-"""A job's typed result: the file that must fit the schema of its configuration."""
+"""A job's typed result: a file that must fit the schema in its configuration."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from protocol.endings import TypedResult
 from protocol.state import ValidFile
 
 SCHEMA_FILE = "tools/result_schema.json"
-"""Where the agent finds the schema, in its workspace."""
+"""Path of the schema in the agent's workspace."""
 MAX_CONTENT_BYTES = 20_000
-"""Of a result that is handed on whole, as JSON."""
+"""Largest result, as JSON, that is passed on whole."""
 MAX_PROBLEM_CHARACTERS = 2000
 TOLD = """
 
@@ -25,7 +25,7 @@ The job ends only once `{path}` fits the JSON Schema in `{schema}`.
 
 
 def check_result_schema(config: AgentConfig) -> None:
-    """Raises ConfigError where the schema or the path cannot be used."""
+    """Raise ConfigError if the schema or the path cannot be used."""
     if config.result_schema is None:
         return
     try:
@@ -37,20 +37,20 @@ def check_result_schema(config: AgentConfig) -> None:
         raise ConfigError(f"agent {config.name}: result_schema: {problem}") from None
 
 
-def with_result_told(instructions: str, config: AgentConfig) -> str:
-    """The instructions of a job, with what its result has to be."""
+def with_result_requirements(instructions: str, config: AgentConfig) -> str:
+    """Return a job's instructions with the requirements on its result."""
     if config.result_schema is None:
         return instructions
     return instructions.rstrip() + TOLD.format(path=config.result_path, schema=SCHEMA_FILE)
 
 
 def schema_page(config: AgentConfig) -> bytes:
-    """What `SCHEMA_FILE` holds."""
+    """Return the content of `SCHEMA_FILE`."""
     return (json.dumps(config.result_schema, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def result_problem(snapshot: Snapshot) -> str:
-    """Why the result does not fit, the first violations named; empty when it does."""
+    """Return why the result does not fit, with the first violations; empty if it does."""
     config = snapshot.config
     if config.result_schema is None:
         return ""
@@ -67,14 +67,14 @@ def result_problem(snapshot: Snapshot) -> str:
 
 
 def read_result(snapshot: Snapshot) -> TypedResult | None:
-    """The result as the job's own result has it; None for a job without one."""
+    """Return the result for the job's own result; None for a job without one."""
     path = snapshot.config.result_path
     if snapshot.config.result_schema is None:
         return None
     try:
         content = snapshot.files.read(path)
         value = read_value(path, content)
-    except (FilesError, PathRefused, ValueError):  # removed behind the gate
+    except (FilesError, PathRefused, ValueError):  # removed after the gate looked
         return None
     small = len(json.dumps(value).encode()) <= MAX_CONTENT_BYTES
     return TypedResult(path=path, bytes=len(content), content=value if small else None)

@@ -1,6 +1,6 @@
-"""Paths that differ from run to run: what commands leave of indexes, logs and caches.
+"""Paths that differ from run to run: indexes, logs and caches that commands leave.
 
-They are kept like all files, and left out where two runs are compared.
+They are kept like all files, and ignored where two runs are compared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from activities.checkpoints.entries import without_entry
 
 
 def volatile_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a path is one of these: `*` is within a name, `**` any number of folders."""
+    """Return a predicate for such paths: `*` matches within a name, `**` any number of folders."""
     return _compiled_matcher(tuple(patterns))
 
 
@@ -33,9 +33,9 @@ def _glob_expression(pattern: str) -> str:
 
 
 def without_volatile(files: Files, patterns: Sequence[str]) -> Files:
-    """The files but for those; folders that held nothing else, and are named too, go with them.
+    """Return the files without volatile ones, and without named folders that held nothing else.
 
-    Where there are none it is the same tree.
+    If there are none, the tree is the same.
     """
     matches = volatile_matcher(patterns)
     entries = [

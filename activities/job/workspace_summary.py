@@ -1,4 +1,4 @@
-"""`workspace_summary.md`: what is there, made by the system without a model call."""
+"""`workspace_summary.md`: a list of what is there, made without a model call."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def workspace_summary(
     repository: RepositoryLink | None = None,
     given_up: bool = False,
 ) -> str:
-    """The text of `workspace_summary.md`. A function of the checkpoint alone: no times.
+    """Return the text of `workspace_summary.md`, a function of the checkpoint alone (no times).
 
     Args:
-        unlisted: Patterns of volatile paths, which differ from run to run.
-        repository: What the job has of a repository: of that only changed files are listed.
-        given_up: Whether the phase was, and its list with it: nothing of that is to be done now.
+        unlisted: Patterns of volatile paths.
+        repository: The job's repository, of which only changed files are listed.
+        given_up: Whether the phase was given up, so that its open todos are not listed as work.
     """
     phase = state.phase
     done = [todo for todo in phase.todos if todo.done]
@@ -85,9 +85,10 @@ def workspace_summary(
 
 
 def condense_file_list(text: str) -> str:
-    """The part of it for a phase's first message, which shows todos and scope elsewhere.
+    """Return the summary's file list for a phase's first message, which has todos and scope
+    elsewhere.
 
-    Many files whose paths differ in numbers alone are one line; the file itself has each.
+    Many files whose paths differ only in numbers become one line; the summary file lists each.
     """
     text = text.partition(f"\n## {ACCOMPLISHED}")[0].partition(f"\n## {BEFORE}")[0]
     groups: dict[str, list[str]] = {}
@@ -110,7 +111,7 @@ def condense_file_list(text: str) -> str:
 def with_summary(
     snapshot: Snapshot, state: JobState | None = None, *, given_up: bool = False
 ) -> Files:
-    """The workspace with `workspace_summary.md` brought up to date, as of that state if given."""
+    """Return the workspace with an updated `workspace_summary.md`, for the given state if any."""
     text = workspace_summary(
         snapshot.files,
         snapshot.changes,
@@ -126,7 +127,7 @@ def with_summary(
 def _without_untouched(
     files: Files, repository: RepositoryLink | None, differs: Callable[[str], bool]
 ) -> tuple[list[FileEntry], str]:
-    """The files but for those of a repository that nobody has touched, and a line on these."""
+    """Return the files without unchanged ones of a repository, and a line about those."""
     raw = files.tree_entry((repository.folder,)) if repository else None
     if repository is None or raw is None or raw.mode != FOLDER:
         return list(files.walk()), ""
@@ -151,7 +152,7 @@ def _file_line(files: Files, changes: Files, entry: FileEntry) -> str:
     if entry.kind == "folder":
         return f"- {entry.path}/ (empty)"
     step = changes.tree_entry(tuple(entry.path.split("/")))
-    # After a rewind there may be a file where the folder was that `changes` still names.
+    # After a rewind a file may have replaced a folder that `changes` still names.
     changed = changes.store.read(step.id).decode() if step and step.mode == FILE else "0"
     purpose = _file_purpose(files, entry)
     return f"- {entry.path} · {entry.size:,} bytes · step {changed}" + (
@@ -160,7 +161,7 @@ def _file_line(files: Files, changes: Files, entry: FileEntry) -> str:
 
 
 def _file_purpose(files: Files, entry: FileEntry) -> str:
-    """A file's first heading, else its first line with words."""
+    """Return a file's first heading, else its first line with words."""
     if entry.kind != "file":
         return "link"
     head = files.read_entry(entry)[:HEAD_BYTES].decode(errors="replace")

@@ -1,1 +1,1 @@
-"""From traces to patterns, from patterns to guards, and whether these are right."""
+"""Find patterns in traces, propose guards from them, and measure whether the guards are right."""

@@ -1,4 +1,4 @@
-"""Jobs that have completed, read from their checkpoints."""
+"""Completed jobs, read from their checkpoints."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from protocol.endings import JobResult
 
 RESULT = "output/completion.json"
 UNREADABLE = (CheckpointMissing, ValueError, OSError, pygit2.GitError)
-"""What reading a repository may raise that is damaged, or is forgotten at this moment."""
+"""Errors of reading a repository that is damaged or being forgotten."""
 
 
 @dataclass(frozen=True)
 class FinishedJob:
-    """A job that has completed."""
+    """A completed job."""
 
     completed_at: int
-    """When, epoch seconds."""
+    """Time of completion, epoch seconds."""
     agent: str
     project: str
-    """That it worked for, or nothing."""
+    """The project that it worked for, or empty."""
     delivered: frozenset[str]
     rules: tuple[Guard, ...]
-    """The guards it had."""
+    """Its guards."""
 
     def had_guard(self, guard: Guard) -> bool:
-        """Whether it had this guard as it is, in whatever stage."""
+        """Whether it had exactly this guard, in whatever stage."""
         return any(rule.model_copy(update={"stage": guard.stage}) == guard for rule in self.rules)
 
 
 def finished_jobs(root: Root, most: int | None = None) -> dict[str, FinishedJob]:
-    """The completed jobs among those whose repositories are here, by the job's folder.
+    """Return the completed jobs with repositories here, by the job's folder.
 
     Args:
-        most: Jobs that are looked at, those changed last; None: all.
+        most: Read at most this many jobs, the last changed first; None for all.
     """
     jobs = ((path.stem, read_finished_job(path)) for path in job_repositories(root)[:most])
     return {name: job for name, job in jobs if job}
 
 
 def read_finished_job(repository: Path) -> FinishedJob | None:
-    """The job of a repository; None if it has not completed, or cannot be read."""
+    """Return a repository's job; None if it is not completed or cannot be read."""
     if not (repository / "refs").is_dir():
         return None
     try:
@@ -68,7 +68,7 @@ def read_finished_job(repository: Path) -> FinishedJob | None:
 
 
 def job_repositories(root: Root) -> list[Path]:
-    """The repositories of jobs, those changed last first; without one that is no longer whole."""
+    """Return the intact repositories of jobs, the last changed first."""
     folder = root.path / ".longhaul" / "checkpoints"
     changed = {}
     for path in folder.glob("*.git"):

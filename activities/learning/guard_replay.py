@@ -1,4 +1,4 @@
-"""A proposed guard held against what jobs did before it was there."""
+"""Replay a proposed guard on what jobs did before it existed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from config.schema.guards import Guard
 
 MAX_JOBS = 50
 MAX_CHECKPOINTS = 3000
-"""Of each job, the newest."""
+"""Most checkpoints of each job, the newest first."""
 
 
 def replay_guard(
@@ -32,18 +32,17 @@ def replay_guard(
     beat: Callable[[], None],
     made_from: Collection[str] = (),
 ) -> ReplayCounts:
-    """What the guard would have refused in the jobs of the agent, and how much of that wrongly.
+    """Return what the guard would have refused in the agent's jobs, and how much of that wrongly.
 
     Args:
-        root: Whose jobs.
-        guard: It is asked of each call as the one before left the files, and of what a call changed
-            only if that was carried out.
-        agent: Whose calls.
+        root: The workspaces root with the jobs.
+        guard: Evaluated for each call on the files before it; conditions on changes only for calls
+            that were carried out.
+        agent: The agent whose calls count.
         rows: All traces, for what people approved.
-        results: The deliverables of each completed job, by the job's folder.
+        results: Deliverables of each completed job, by the job's folder.
         beat: Called often.
-        made_from: Jobs whose traces the guard was made from. Only what it would have refused
-            wrongly there is a hit.
+        made_from: Jobs whose traces the guard was made from. There, only wrong refusals count.
     """
     own = {root.repository(job).stem for job in made_from}
     folders = {row.job: root.repository(row.job).stem for row in rows}
@@ -67,7 +66,7 @@ def replay_guard(
 def _guard_situations(
     guard: Guard, store: Checkpoints, agent: str, beat: Callable[[], None]
 ) -> Iterator[tuple[int, Situation]]:
-    """What the guard would have seen in a job, each with its step."""
+    """Return each situation the guard would have seen in a job, with its step."""
     for reply, later in _reply_checkpoints(store, agent, beat):
         for now in _call_situations(guard, store, reply, later):
             yield reply.state.step, now
@@ -76,9 +75,9 @@ def _guard_situations(
 def _reply_checkpoints(
     store: Checkpoints, agent: str, beat: Callable[[], None]
 ) -> Iterator[tuple[Snapshot, list[str]]]:
-    """The checkpoints at which the agent had just made calls, newest first.
+    """Return the checkpoints at which the agent had just made calls, newest first.
 
-    With each the ids of those that came after, up to the next reply, oldest first.
+    With each come the ids of the checkpoints after it, up to the next reply, oldest first.
     """
     tags = store.tags()
     newest = tags.get("completed") or tags.get("cancelled")
@@ -106,7 +105,7 @@ def _reply_checkpoints(
 def _call_situations(
     guard: Guard, store: Checkpoints, reply: Snapshot, later: Sequence[str]
 ) -> Iterator[Situation]:
-    """What the guard would have seen of each call of a reply; one of text alone has none."""
+    """Return the situations of a reply's calls; none for a reply of text alone."""
     changes = guard.match.changes is not None
     try:
         calls = list(calls_of(reply))

@@ -1,4 +1,4 @@
-"""The kinds of guards that are made from patterns. Pure."""
+"""Templates that make guards from patterns; pure functions."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ WRITES = ("write_file", "append_file", "edit_file", "delete_file")
 LOGS = ("*.log", "*.log.*", "*[-_.]log.txt", "logs/*", "*/logs/*")
 LOG_LINES = 1000
 MAX_NAMED_FILES = 3
-"""So many single files are named by a guard; of more it takes a folder or an ending."""
+"""A guard names up to this many single files; for more, it uses a folder or an extension."""
 EVIDENCE_TOOLS = ("run_command", "fetch_page", "*__*")
-"""Tools whose results can prove a claim: commands, pages, those of servers."""
+"""Tools whose results can prove a claim: commands, pages, tools of servers."""
 CLAIM = r"(?i)\b(?:test|verif|check|prüf)"
-"""In the text of a todo: it is about a proof."""
+"""Text of a todo that is about a proof."""
 FEATURE_LISTS = ("feature-list.json", "feature_list.json")
 TESTED = "tested"
 MAX_NAME_CHARACTERS = 64
-"""Most characters of a guard's name."""
+"""Longest guard name, in characters."""
 _LOST = re.compile(r"[^a-z0-9_./* -]")
-"""What of a text its name cannot say; a dash for a space or a slash is no loss."""
+"""Characters that a guard's name drops; a dash for a space or a slash loses nothing."""
 DEFAULT_LESSON = "People have refused this again and again."
 
 
 def guard_for(pattern: Pattern, moments: Sequence[CallMoment]) -> Guard | None:
-    """A guard that refuses what the pattern's traces were of; None: no kind fits.
+    """Return a guard that refuses such calls; None if no template fits.
 
     Args:
-        moments: Of the pattern's traces, those that are still known.
+        moments: The known calls of the pattern's traces.
     """
     lesson = pattern.lesson or DEFAULT_LESSON
     return (
@@ -46,7 +46,7 @@ def guard_for(pattern: Pattern, moments: Sequence[CallMoment]) -> Guard | None:
 
 
 def _unproved_guard(pattern: Pattern, moments: Sequence[CallMoment], lesson: str) -> Guard | None:
-    """Something is marked as tested, although nothing was run for it."""
+    """Refuse marking something as tested although nothing was run for it."""
     if not moments or any(map(_has_proof, moments)) or not all(map(_can_prove, moments)):
         return None
     if pattern.tool == "todo_complete":
@@ -78,7 +78,7 @@ def _unproved_guard(pattern: Pattern, moments: Sequence[CallMoment], lesson: str
 
 
 def _long_logs_guard(pattern: Pattern, lesson: str) -> Guard | None:
-    """Logs are read whole."""
+    """Refuse reading logs whole."""
     if pattern.tool != "read_file" or not _names_each(pattern):
         return None
     if not all(any(fnmatchcase(path.lower(), log) for log in LOGS) for path in pattern.paths):
@@ -93,7 +93,7 @@ def _long_logs_guard(pattern: Pattern, lesson: str) -> Guard | None:
 
 
 def _misplaced_files_guard(pattern: Pattern, lesson: str) -> Guard | None:
-    """Files are written where they do not belong."""
+    """Refuse writing files where they do not belong."""
     patterns = _common_patterns(pattern.paths) if _names_each(pattern) else []
     if pattern.tool not in WRITES or not patterns:
         return None
@@ -107,12 +107,12 @@ def _misplaced_files_guard(pattern: Pattern, lesson: str) -> Guard | None:
 
 
 def guard_slug(text: str) -> str:
-    """A text as a guard's name; one that cannot say all of it ends with a mark of the whole."""
+    """Return a text as a guard's name, with a hash at the end if characters were dropped."""
     plain = re.sub(r"[^a-z0-9_.-]+", "-", text.lower().replace("/*", "")).strip("-.")
     if len(plain) <= MAX_NAME_CHARACTERS and not _LOST.search(text):
         return plain or "guard"
-    # Of what is longer or of another script several would have one name, and the first would be
-    # taken for the answer to all.
+    # Long texts or other scripts would otherwise share a name, and the first guard would pass for
+    # the answer to all of them.
     mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{plain[: MAX_NAME_CHARACTERS - 9].rstrip('-.')}-{mark}".lstrip("-")
 
@@ -122,7 +122,7 @@ def _has_proof(moment: CallMoment) -> bool:
 
 
 def _can_prove(moment: CallMoment) -> bool:
-    """Whether the agent has a tool at all with which it could do better."""
+    """Whether the agent has any tool with which it could prove the claim."""
     return any(_is_proof_tool(tool) for tool in moment.tools)
 
 
@@ -141,7 +141,7 @@ def _names_each(pattern: Pattern) -> bool:
 
 
 def _common_patterns(paths: list[str]) -> list[str]:
-    """Shell patterns that these paths have in common; empty: nothing."""
+    """Return the shell patterns that these paths share; empty if none."""
     if len(paths) <= MAX_NAMED_FILES and len({PurePosixPath(path).parts[:1] for path in paths}) > 1:
         return paths
     folders = {path.partition("/")[0] for path in paths if "/" in path}

@@ -1,4 +1,4 @@
-"""One pass of learning: patterns, proposals, and what becomes of the guards there are."""
+"""One pass of learning: patterns, proposals, and stage changes of existing guards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from config.schema.agent import ConfigError
 
 @dataclass(frozen=True)
 class GuardStatus:
-    """A guard that was learned, as it stands."""
+    """A learned guard and its current stage."""
 
     learned: LearnedRevision
     figures: GuardFigures
@@ -46,7 +46,7 @@ class GuardStatus:
 
     @property
     def line(self) -> str:
-        """For people."""
+        """Return a line for people."""
         text = self.figures.line if self.learned.guard else self.learned.prompt
         if self.learned.stage == "retired":
             text += f"; {self.learned.why}"
@@ -72,19 +72,18 @@ class LearningPass:
 
     @property
     def patterns(self) -> list[Pattern]:
-        """The most frequent first."""
+        """Return the patterns, the most frequent first."""
         return extract_patterns(self.traces)
 
     def guard_statuses(self) -> list[GuardStatus]:
-        """The guards there are, with their figures. Raises ConfigError for a file that is
-        broken."""
+        """Return the existing guards with their figures. Raises ConfigError for a broken file."""
         return [self._guard_status(learned) for learned in self._guards.newest_revisions()]
 
     def learn(self, beat: Callable[[], None] = lambda: None) -> list[str]:
-        """Make proposals for patterns that have none, and move guards as their figures say.
+        """Propose guards for patterns without one, and move guards as their figures require.
 
         Returns:
-            A line for each thing that was done.
+            A line for each action.
         """
         return [*self._move_guards(), *self._make_proposals(beat)]
 
@@ -124,7 +123,7 @@ class LearningPass:
                     beat,
                     {row.job for row in pattern.traces},
                 )
-            # The replay takes its time: another pass, or a person, may have come first.
+            # The replay takes time, and another pass or a person may have proposed it meanwhile.
             with suppress(FileExistsError):
                 self._guards.put_as(proposal, known.get(proposal.name, 0) + 1)
                 done.append(
@@ -134,7 +133,7 @@ class LearningPass:
         return done
 
     def _propose_guard(self, pattern: Pattern) -> LearnedRevision | None:
-        """What is proposed for a pattern; None if there is an answer to it already."""
+        """Return the proposal for a pattern; None if there is a guard for it already."""
         newest = {learned.name: learned for learned in self._guards.newest_revisions()}
         in_use = [
             learned
@@ -152,12 +151,12 @@ class LearningPass:
             proposal = propose_guard(pattern, timestamp, moments)
             return None if _is_answered(pattern, newest.get(proposal.name)) else proposal
         if proposal.name in newest:
-            # What acts goes on acting while the stricter version is on trial.
+            # The acting version continues while the stricter one is on trial.
             proposal.stricter_than = self._guards.number_acting(newest[proposal.name])
         return proposal
 
     def promote_guard(self, name: str) -> str:
-        """Make a guard that is ready active; a line that says so. Raises ConfigError."""
+        """Make a ready guard active; return a line about it. Raises ConfigError."""
         now = self._find_status(name)
         if now.learned.guard is None:
             raise ConfigError(f"{name} is a proposal for a prompt, which a person changes")
@@ -174,13 +173,13 @@ class LearningPass:
         )
 
     def retire_guard(self, name: str) -> str:
-        """Take a guard out of use; a line that says so. Raises ConfigError."""
+        """Take a guard out of use; return a line about it. Raises ConfigError."""
         return move_guard(
             self._guards, self._find_status(name).learned, "retired", "retired by a person"
         )
 
     def show_guard(self, name: str) -> dict[str, Any]:
-        """The file that counts, and what went before it. Raises ConfigError."""
+        """Return the current file and its earlier revisions. Raises ConfigError."""
         self._find_status(name)
         history = [revision.data() for revision in self._guards.revisions(name)]
         return {"file": self._guards.newest_path(name).read_text().rstrip(), "revisions": history}
@@ -207,7 +206,9 @@ class LearningPass:
 
 
 def _is_answered(pattern: Pattern, known: LearnedRevision | None) -> bool:
-    """Whether a proposal of that name stands; not if it was of no use and people refuse again."""
+    """Whether a proposal with that name counts as the answer. A useless one does not, if people
+    refuse such calls again.
+    """
     if known is None or known.stage != "retired" or not known.why.startswith(BY_ITSELF):
         return known is not None
     again = [row for row in pattern.traces if row.at > known.at]

@@ -1,4 +1,4 @@
-"""Patterns among traces: what is refused or corrected again and again. Pure."""
+"""Find patterns in traces: what is refused or corrected repeatedly. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from activities.search.text_likeness import compute_likeness
 from protocol.traces import QUESTION_PREFIX
 
 MIN_LIKENESS = 0.45
-"""Likeness by letters from which two situations are the same."""
+"""Likeness by letters from which two situations count as the same."""
 COUNTED_TYPES = ("violation", "correction")
 PatternTrend = Literal["growing", "steady", "falling"]
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Traces of one agent, guard and tool that are alike."""
+    """Similar traces of one agent, guard and tool."""
 
     agent: str
     project: str
@@ -37,19 +37,19 @@ class Pattern:
 
     @property
     def paths(self) -> list[str]:
-        """The files that were meant, each once."""
+        """Return the distinct files concerned."""
         return sorted({normalise_path(row.path) for row in self.traces if row.path})
 
     @property
     def lesson(self) -> str:
-        """What was said most often of what is right."""
+        """Return the most frequent correction."""
         said = Counter[str](map(_correct_text, self.traces))
         most = max(sorted(said), key=lambda text: (bool(text), said[text]))
         return most.removeprefix(f"Refused by {self.guard}: ")
 
     @property
     def line(self) -> str:
-        """A line for people."""
+        """Return a line for people."""
         what = self.tool or "what it did"
         return (
             f"{self.agent}: {what} met with {self.source} {self.guard} {len(self.traces)} times "
@@ -58,7 +58,7 @@ class Pattern:
 
 
 def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
-    """The patterns, the most frequent first.
+    """Return the patterns, the most frequent first.
 
     Args:
         rows: All traces. What a guard on trial would have refused is not counted: it is evidence
@@ -81,7 +81,9 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
 
 
 def reason_of(row: Row[Any]) -> str:
-    """What traces of one pattern have alike: of answers the question, as many are just `Yes.`"""
+    """Return the text by which traces are compared: for answers the question, since many answers
+    are just `Yes.`
+    """
     said: str = row.what_was_correct or row.why or row.what_happened
     return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer(row) else said
 
@@ -96,7 +98,7 @@ def _is_answer(row: Row[Any]) -> bool:
 
 
 def _cluster_alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
-    """Each with those that it is like: compared with the first of every cluster."""
+    """Cluster similar traces, comparing each with the first one of every cluster."""
     clusters: list[tuple[str, list[Row[Any]]]] = []
     known: dict[str, list[Row[Any]]] = {}
     for row in members:

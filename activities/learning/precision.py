@@ -1,4 +1,4 @@
-"""Whether a guard is right: its evaluations, and how many of them were wrong. Pure."""
+"""Measure a guard: its evaluations, and how many of them were wrong. Pure."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from protocol.requests import MAX_PATH
 BY_ITSELF = "retired by itself"
 WRITTEN = ("write_file", "append_file", "edit_file")
 ApprovedCall = tuple[str, int, str, str]
-"""A call that was approved: job, step, tool, and the file it names, which distinguishes the calls
-of one reply."""
+"""An approved call: job, step, tool, and the file it names, to distinguish the calls of one reply.
+"""
 
 
 @dataclass(frozen=True)
 class GuardFigures:
-    """Of a guard since it is as it is."""
+    """Figures of a guard since its last revision."""
 
     evaluations: int
-    """How often it refused, or would have, in work that it was not made from."""
+    """How often it refused, or would have, in jobs that it was not made from."""
     wrong: int
-    """How many of these were later approved, bypassed, or part of an accepted result."""
+    """Refusals that were later approved, bypassed, or contradicted by an accepted result."""
     silent_jobs: int = 0
-    """Jobs that had it and have completed, if it spoke in none at all."""
+    """Completed jobs that had it, if it fired in none of them."""
     own: int = 0
     """Right refusals in the jobs that it was made from, which are no evaluations."""
 
@@ -62,13 +62,13 @@ def guard_figures(
     accepted: Mapping[str, frozenset[str]],
     jobs: int = 0,
 ) -> GuardFigures:
-    """What the traces and the replay say of a guard.
+    """Count a guard's evaluations in the traces and the replay.
 
     Args:
         learned: Its newest revision.
         rows: All traces.
-        accepted: The deliverables of each completed job.
-        jobs: How many completed jobs had it.
+        accepted: Deliverables of each completed job.
+        jobs: Number of completed jobs that had it.
     """
     since = [row for row in rows if row.at >= learned.since]
     approved = approved_calls(since)
@@ -83,7 +83,7 @@ def guard_figures(
                 row.job, row.step, row.tool, row.path, approved, accepted
             )
         elif row.type == "approval":
-            # A person let its refusal pass.
+            # A person bypassed its refusal.
             wrong += 1
     silent = 0 if hits else jobs
     held = learned.replayed
@@ -91,7 +91,7 @@ def guard_figures(
 
 
 def approved_calls(rows: Sequence[Row[Any]]) -> set[ApprovedCall]:
-    """Which calls people approved or let through."""
+    """Return the calls that people approved or let through."""
     return {
         (row.job, row.step, row.tool, normalise_path(row.path))
         for row in rows
@@ -114,9 +114,9 @@ def was_wrong(
 
 
 def normalise_path(path: str) -> str:
-    """A path as all who name the file spell it: models write `./a.md` and `notes//a.md` as well.
+    """Return a path in one spelling: models also write `./a.md` and `notes//a.md`.
 
-    As long as it is in a trace; the workspace itself is `.`.
+    It is shortened as in traces; the workspace itself is `.`.
     """
     parts = [part for part in path.split("/") if part not in ("", ".")]
     return "/".join(parts)[:MAX_PATH] or path
@@ -125,12 +125,12 @@ def normalise_path(path: str) -> str:
 def next_stage(
     stage: GuardStage, figures: GuardFigures, settings: Learning
 ) -> tuple[GuardStage, str] | None:
-    """What becomes of a guard by itself, and why; None: nothing.
+    """Return a guard's next stage and the reason; None to leave it.
 
     Args:
-        stage: Where it stands.
+        stage: Its present stage.
         figures: Its figures.
-        settings: Of its agent.
+        settings: The settings of its agent.
     """
     if stage == "active" and figures.wrong_share > settings.back_share:
         return "experiment", f"went back by itself: {figures.line}"

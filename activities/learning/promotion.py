@@ -1,4 +1,4 @@
-"""What becomes of a learned guard: to another stage, as a further revision of its file."""
+"""Move a learned guard to another stage, as a further revision of its file."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from config.schema.guards import Guard, GuardStage
 
 
 def current_time() -> int:
-    """Epoch seconds by the server's clock, as traces have them; in a person's command by ours.
+    """Return epoch seconds by the server's clock, as in traces; by the local clock in a command.
 
-    What is counted of a guard begins when it was made: a host that is a day ahead would have it
-    act for a day uncounted.
+    Counting starts at the guard's creation. A host whose clock is a day ahead would let the guard
+    act uncounted for a day.
     """
     if activity.in_activity():
         return attempt_started_ms() // 1000
@@ -35,9 +35,9 @@ def current_time() -> int:
 
 
 def move_guard(guards: LearnedGuards, learned: LearnedRevision, stage: GuardStage, why: str) -> str:
-    """Write the revision; a line that says what was done.
+    """Write the revision; return a line about it.
 
-    Of a stricter version that is retired, what it was to replace goes on.
+    If a stricter version is retired, the version that it was to replace continues.
     """
     update: dict[str, Any] = {"stage": stage, "why": why, "at": current_time()}
     line = f"{learned.name}: {learned.stage} -> {stage}, {why}"
@@ -55,17 +55,17 @@ def step_back(
     traces: Sequence[Row[Any]],
     accepted: Mapping[str, frozenset[str]],
 ) -> str | None:
-    """Put a guard that acts and is wrong too often back to its trial; a line if that was done.
+    """Put an active guard that is wrong too often back on trial; return a line if so.
 
     Args:
         learned: The newest revision.
-        traces: At least the guard's own, and all approvals.
-        accepted: The deliverables of each completed job.
+        traces: At least the guard's own traces, and all approvals.
+        accepted: Deliverables of each completed job.
     """
     acting = guards.acting_revision(learned)
     if acting is None or acting.guard is None:
         return None
-    # What a stricter version on trial says is no evidence about the version that acts.
+    # Figures of a stricter version on trial say nothing about the acting version.
     relevant = [row for row in traces if acting is learned or not row.stage]
     figures = guard_figures(acting, relevant, accepted)
     moved = next_stage("active", figures, settings_of(learned.agent))
@@ -78,10 +78,10 @@ def step_back(
 
 
 def roll_back(root: Root, names: set[str]) -> list[str]:
-    """Put those of these guards back to their trial that are wrong too often.
+    """Put those of these guards back on trial that are wrong too often.
 
     Args:
-        names: Guards of which a refusal was just passed over, or a call approved.
+        names: Guards with a refusal just bypassed, or a call approved.
 
     Returns:
         A line for each.
@@ -111,12 +111,14 @@ def roll_back(root: Root, names: set[str]) -> list[str]:
 
 
 def settings_of(agent: str) -> Learning:
-    """The agent's, or the defaults for one that is no longer there."""
+    """Return the agent's settings; the defaults for an agent that no longer exists."""
     return _load_agent(agent).learning
 
 
 def own_guards(agent: str) -> list[Guard]:
-    """The guards that the agent's files name, or those of one that has the defaults."""
+    """Return the guards in the agent's files; those of the defaults for an agent that no longer
+    exists.
+    """
     return _load_agent(agent).rules
 
 

@@ -1,4 +1,4 @@
-"""A proposal for a pattern: a guard by a template, a stricter one, or words for a prompt. Pure."""
+"""Propose an answer to a pattern: a guard by template, a stricter guard, or a prompt. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from config.schema.guards import Guard
 from protocol.text import first_few
 
 OF_PEOPLE = ("person", "hook")
-"""Who refuses from outside: what they say can become a guard. What a guard or gate refuses is
-refused already, and only a prompt keeps the agent from trying."""
+"""Types of traces by people, which can become guards. What guards or gates refuse is refused
+already, and only a prompt keeps the agent from trying.
+"""
 SHOWN = 10
 
 
 def propose_guard(
     pattern: Pattern, timestamp: int, moments: Sequence[CallMoment] = ()
 ) -> LearnedRevision:
-    """One proposal for a pattern, with its evidence.
+    """Return one proposal for a pattern, with its evidence.
 
     Args:
-        pattern: Past its threshold.
+        pattern: A pattern above its threshold.
         timestamp: Now, epoch seconds.
-        moments: Of the pattern's traces, those that are still known.
+        moments: The known calls of the pattern's traces.
     """
     guard = guard_for(pattern, moments) if pattern.source in OF_PEOPLE else None
     by = guard.name if guard else _prompt_name(pattern)
@@ -53,16 +54,16 @@ def propose_stricter(
     learned: Sequence[LearnedRevision],
     agent_guards: Sequence[Guard],
 ) -> LearnedRevision | None:
-    """A stricter version of a guard that knows such calls and lets them pass.
+    """Return a stricter version of a guard that covers such calls but lets them pass.
 
     Args:
-        learned: The newest revisions of the guards of the same agent and project.
-        agent_guards: Those of the agent's files.
+        learned: Newest revisions of the guards of the same agent and project.
+        agent_guards: Guards in the agent's files.
 
     Returns:
-        A further revision of the learned guard, or the first of one that takes the place of the
-        agent's own; None: no guard is like that.
-    """  # fmt: skip
+        A further revision of a learned guard, or the first one that replaces the agent's own guard;
+        None if there is no such guard.
+    """
     if pattern.source not in OF_PEOPLE:
         return None
     common = {
@@ -98,19 +99,19 @@ def propose_stricter(
 
 
 def name_for(agent: str, project: str, by: str) -> str:
-    """The name of a guard that jobs of an agent, or of a project's agent, led to."""
+    """Return the name of a guard learned from jobs of an agent, or of a project's agent."""
     return guard_slug(f"{project}.{agent}.{by}".strip("."))
 
 
 def _with_lesson(guard: Guard | None, pattern: Pattern) -> Guard | None:
-    """With what was said of these calls: the message may name the old limit."""
+    """Add what was said of these calls, since the message may name the old limit."""
     if guard is None or not pattern.lesson:
         return guard
     return guard.model_copy(update={"message": pattern.lesson})
 
 
 def _describe_change(before: Guard, after: Guard) -> str:
-    """`reads_lines 1000 -> 500`, `decision ask -> deny`."""
+    """Return the change as `reads_lines 1000 -> 500` or `decision ask -> deny`."""
     pairs = [("decision", before.decision, after.decision)]
     pairs += [
         (name, getattr(before.match, name), getattr(after.match, name))
@@ -125,8 +126,9 @@ def _list_evidence(pattern: Pattern) -> list[str]:
 
 
 def _prompt_name(pattern: Pattern) -> str:
-    """What a guard says of one tool and what it says of another are two patterns, as are two of its
-    reasons: the oldest trace distinguishes these, since it stays the oldest."""
+    """Return a prompt's name. Refusals of two tools, or for two reasons, are two patterns; the
+    oldest trace distinguishes them, since it stays the oldest.
+    """
     reason = hashlib.sha256(reason_of(pattern.traces[0]).encode("utf-8", "replace")).hexdigest()
     about = ".".join(filter(None, (pattern.guard or pattern.source, pattern.tool)))
     return f"{guard_slug(about)}.prompt-{reason[:6]}"

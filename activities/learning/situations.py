@@ -1,4 +1,4 @@
-"""The calls that traces are of, as they stood when somebody refused or corrected them."""
+"""The calls that traces refer to, as they were when somebody refused or corrected them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from activities.learning.finished_jobs import UNREADABLE
 from activities.toolkit.agent_tools import agent_tools
 
 MAX_TRACES = 50
-"""Traces that are looked up, the newest."""
+"""Most traces that are looked up, the newest first."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,17 @@ class CallMoment:
 
     situation: Situation
     tools: frozenset[str]
-    """What the agent had."""
+    """The tools that the agent had."""
 
 
 def find_moments(root: Root, rows: Sequence[Row[Any]]) -> list[CallMoment]:
-    """The moments whose checkpoints are in this workspaces root."""
+    """Return the moments whose checkpoints are in this workspaces root."""
     moments = (_find_moment(root, row) for row in rows[-MAX_TRACES:])
     return [moment for moment in moments if moment]
 
 
 def calls_of(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The calls of the newest reply, by name, with their arguments: none for those unreadable.
+    """Return the calls of the newest reply by name, with their arguments: none if unreadable.
 
     Raises:
         LookupError: the newest reply is of another step.

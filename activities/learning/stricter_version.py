@@ -1,4 +1,4 @@
-"""A guard that is there, made so strict that it refuses what it has let pass. Pure."""
+"""Make an existing guard strict enough to refuse what it let pass. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from config.schema.guards import Guard
 
 
 def stricter_version(guard: Guard, moments: Sequence[CallMoment]) -> Guard | None:
-    """The guard as it would have refused all these calls, where one limit or decision keeps it.
+    """Return a guard that refuses all these calls by one changed limit or decision.
 
-    It says so instead of remarking on the result or asking a person, or its limit is as low as
-    the smallest of the calls takes.
+    It denies instead of remarking or asking, or its limit is as low as the smallest call requires.
 
     Returns:
-        None for a guard that is about something else, or refuses them already.
+        None for a guard on something else, or one that refuses them already.
     """
     situations = [moment.situation for moment in moments]
     if not situations or refuses_all(guard, situations):
@@ -33,7 +32,7 @@ def refuses_all(guard: Guard, situations: Sequence[Situation]) -> bool:
 
 
 def _stricter_versions(guard: Guard, situations: Sequence[Situation]) -> list[Guard]:
-    """Versions that are stricter in one way."""
+    """Yield versions that are stricter in one way."""
     match, versions = guard.match, []
     if guard.decision == "ask":
         versions.append(guard.model_copy(update={"decision": "deny"}))
@@ -57,6 +56,6 @@ def _with_limit(guard: Guard, name: str, limit: int) -> Guard:
 
 
 def _round_below(value: int) -> int:
-    """The greatest number of one digit and noughts that is smaller: 599 and 501 give 500."""
+    """Return the greatest number of one digit and zeros that is smaller: 599 and 501 give 500."""
     power: int = 10 ** (len(str(value - 1)) - 1)
     return (value - 1) // power * power

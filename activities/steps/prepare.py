@@ -27,7 +27,7 @@ from activities.job.typed_result import (
     SCHEMA_FILE,
     check_result_schema,
     schema_page,
-    with_result_told,
+    with_result_requirements,
 )
 from activities.job.workspace_summary import with_summary
 from activities.model.prompt import context_tokens
@@ -195,7 +195,7 @@ class PrepareActivity:
             raise ConfigError(
                 f"agent {config.name} has no instructions of its own: give some in `instructions`"
             )
-        instructions = with_result_told(instructions, config)
+        instructions = with_result_requirements(instructions, config)
         documents = read_documents(
             self._root,
             request.documents,
