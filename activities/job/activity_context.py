@@ -39,7 +39,10 @@ def scheduled_ms() -> int:
 
 
 def attempt_key() -> str:
-    """Return the key of this activity's outside effects: kept by retries, not by reset or rewind."""
+    """Return the key of this activity's outside effects, shared by its retries.
+
+    Activities after a reset or a rewind have other keys.
+    """
     info = activity.info()
     return f"{info.workflow_run_id}.{info.activity_id}"
 

@@ -127,8 +127,8 @@ class Conversation:
 
         Args:
             message: The reply as a message.
-            provider_data: Data that the provider wants back unchanged. `maker` names the endpoint and
-                model; `ids`, if present, maps our call ids to the provider's.
+            provider_data: Data that the provider wants back unchanged. `maker` names the endpoint
+                and model; `ids`, if present, maps our call ids to the provider's.
         """
         return self._with_message(message, provider_data)
 

@@ -1,1 +1,1 @@
-"""MCP servers: their processes and connections, which the worker owns, and what they declare."""
+"""MCP servers: their processes and connections, owned by the worker, and their declared tools."""

@@ -1,4 +1,4 @@
-"""One connection to a server, from its start to its end."""
+"""One connection to a server, from start to end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Called = CallToolResult | InputRequiredResult | Result
 MAX_PAGES = 50
 LISTED_SECONDS = 30
 
-# A server may print what is no message; each such line would be a traceback in the worker's log.
+# A server may print lines that are no messages; each would be a traceback in the worker's log.
 logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
 
 
@@ -58,15 +58,15 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Turn:
-    """What a call takes up again that its server had answered with a question."""
+    """The state in which a call continues after its server asked something."""
 
     responses: InputResponses | None = None
     state: str | None = None
-    """The server's own, as it gave it."""
+    """The server's own state, unchanged."""
 
 
 class Connection:
-    """Lives in a task of its own, since what it opens must be closed by the task that opened it."""
+    """Runs in a task of its own, since the task that opens the connection must close it."""
 
     def __init__(self, name: str, server: Server, folder: Path | None) -> None:
         self.name = name
@@ -84,7 +84,7 @@ class Connection:
         """Wait until the server has answered.
 
         Raises:
-            ServerUnavailable: it did not, and has been stopped.
+            ServerUnavailable: it did not, and was stopped.
         """
         try:
             async with asyncio.timeout(self.server.start_seconds):
@@ -109,14 +109,14 @@ class Connection:
 
     @property
     def last_words(self) -> str:
-        """For messages: what the process said at the end, if anything."""
+        """Return the last output of the process for messages, if any."""
         said = redact(self._stderr_tail.text)[-500:]
         return f" (it said: {said})" if said else ""
 
     async def call_tool(
         self, tool: str, arguments: dict[str, Any], key: str, sending: CallProgress, turn: Turn
     ) -> Called:
-        """Raises MCPError, and whatever the client makes of an answer that is none."""
+        """Call a tool. Raises MCPError, and whatever the client raises for a malformed answer."""
         CALL_PROGRESS.set(sending)
         assert self._client
         self._under_way.append(sending)
@@ -128,7 +128,7 @@ class Connection:
                 meta=cast(RequestParamsMeta, {KEY: key}),
                 input_responses=turn.responses,
                 request_state=turn.state,
-                # The loop of questions and answers is the workflow's: a person may take a day.
+                # The workflow handles questions and answers: a person may take a day.
                 allow_input_required=True,
                 allow_claimed=True,
             )
@@ -141,7 +141,7 @@ class Connection:
     async def ask_about_task(
         self, method: str, task: str, responses: InputResponses | None
     ) -> TaskState | Result:
-        """Get, update or cancel a task; only what is got has a state. Raises like `call`."""
+        """Get, update or cancel a task; only getting returns a state. Raises as `call_tool`."""
         assert self._client
         request = TaskRequest(
             method=method, params=TaskParams(task_id=task, input_responses=responses)
@@ -153,14 +153,14 @@ class Connection:
         return await self._answered(sent)
 
     async def check_result(self, tool: str, result: CallToolResult) -> None:
-        """Hold a task's result against the tool's schema. Raises RuntimeError."""
+        """Check a task's result against the tool's schema. Raises RuntimeError."""
         assert self._client
         await self._client.session.validate_tool_result(tool, result)
 
     async def _answered(self, question: Coroutine[Any, Any, R]) -> R:
         asked = asyncio.create_task(question)
         try:
-            # With HTTP the connection may end without a word to those who wait for an answer.
+            # Over HTTP the connection may end without notifying those who wait for an answer.
             await asyncio.wait({asked, self._task}, return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 await asyncio.wait({asked}, timeout=1)
@@ -168,14 +168,14 @@ class Connection:
                 raise ConnectionError(self._failure or "the connection ended")
             return asked.result()
         finally:
-            # Also when nobody wants the answer any more: the server is informed.
+            # Also if the answer is no longer needed, so that the server is informed.
             asked.cancel()
 
     async def list_tools(self) -> list[Tool]:
-        """Everything it declares.
+        """Return all tools that the server declares.
 
         Raises:
-            ServerUnavailable: it does not say.
+            ServerUnavailable: it does not answer.
         """
         listed: list[Tool] = []
         cursor: str | None = None
@@ -196,7 +196,7 @@ class Connection:
         return listed
 
     async def close(self) -> None:
-        """End it, and its process."""
+        """End the connection and its process."""
         self._closing.set()
         if not self._ready.is_set():
             self._task.cancel()
@@ -212,7 +212,7 @@ class Connection:
                 self._open_transport(),
                 cache=None,
                 client_info=info,
-                # A process of one call's own would be gone before a person or a task is.
+                # A process for one call would end before a person or a task is done.
                 extensions=None if self._folder else [Tasks()],
                 elicitation_callback=None if self._folder else self._answer_at_once,
             )
@@ -232,8 +232,9 @@ class Connection:
     async def _answer_at_once(
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult:
-        """What a server of the older protocol gets that asks in the midst of a call, which cannot
-        wait for a person: its own defaults, or that nobody answered.
+        """Answer a question that a server of the older protocol asks during a call.
+
+        It cannot wait for a person, so it gets its own defaults, or that nobody answered.
         """
         question = Elicited("", params)
         for sending in self._under_way:
@@ -247,7 +248,7 @@ class Connection:
 
 
 def describe_error(error: BaseException) -> str:
-    """An error in a line; of a group, its first member."""
+    """Return an error on one line; for a group, its first member."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = (

@@ -1,4 +1,4 @@
-"""Asks the servers of an agent for their tools when a job starts; the answers are pinned."""
+"""Ask an agent's servers for their tools at the start of a job; the answers are pinned."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from config.schema.mcp_servers import DeclaredTool, Effect, Server
 
 MAX_DESCRIPTION = 8_000
 MAX_SCHEMA = 60_000
-"""Characters of a schema; a larger one would fill the model's context by itself."""
+"""Longest schema, in characters; a larger one would fill the model's context by itself."""
 
 
 def declare_tools(config: AgentConfig) -> list[str]:
-    """Put into the configuration what its servers declare; gives lines for people.
+    """Add the servers' declared tools to the configuration; return notices for people.
 
     Raises:
-        ServerUnavailable: a server that the job cannot do without is not there.
+        ServerUnavailable: a required server is not there.
         ConfigError: the configuration names a tool that its server does not have.
     """
     declared: list[DeclaredTool] = []
@@ -41,7 +41,7 @@ def declare_tools(config: AgentConfig) -> list[str]:
             notes.append(f"the job goes on without the tools of {name}. {away}")
             continue
         _check_names(config.name, name, server, listed)
-        # By name: one that is listed again, as by a server that does not know pages, is no other.
+        # By name: a server that ignores paging lists the same tools again.
         for _, tool in sorted({tool.name: tool for tool in listed}.items()):
             if server.tools is not None and tool.name not in server.tools:
                 continue
@@ -71,7 +71,7 @@ def _check_names(agent: str, name: str, server: Server, listed: list[Tool]) -> N
 
 
 def _unusable_reason(tool: Tool) -> str:
-    """Why the tool cannot be offered; empty when it can."""
+    """Return why the tool cannot be offered; empty if it can."""
     if len(json.dumps(tool.input_schema)) > MAX_SCHEMA:
         return f"its schema is longer than {MAX_SCHEMA:,} characters"
     if tool.input_schema.get("type", "object") != "object":
@@ -99,14 +99,16 @@ def _declare_tool(server: str, settings: Server, tool: Tool, used_names: set[str
 
 
 def declared_effect(hints: ToolAnnotations | None) -> Effect:
-    """What a server says of a tool; without a word, a call may do something each time."""
+    """Return a tool's effect as declared by the server; by default a call may change something each
+    time.
+    """
     if hints and hints.read_only_hint:
         return "reads"
     return "repeatable" if hints and hints.idempotent_hint else "once"
 
 
 def unique_name(server: str, tool: str, used_names: set[str]) -> str:
-    """`<server>__<tool>` with nothing in it that endpoints refuse; a name that is not taken."""
+    """Return an unused name `<server>__<tool>` without characters that endpoints refuse."""
     full = f"{server}__{tool}"
     name = tool_name(full)
     if name != full or len(name) > NAME_CHARACTERS or name in used_names:

@@ -1,4 +1,4 @@
-"""Questions of a server to the person behind the client, and how a person's words answer them."""
+"""Questions of a server to a person, and how the person's words answer them."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ from protocol.errors import Refusal
 from protocol.text import one_line
 
 MOST = 1500
-"""Characters of a question: it goes into history, and onto a person's screen."""
+"""Longest question, in characters: it goes into history, and onto a person's screen."""
 NO = ("decline", "no", "nein")
 YES = ("accept", "yes", "ok", "done", "ja")
 NOBODY = "none: the server is told that nobody answered"
 
 
 class Misread(Refusal):
-    """A person's words do not answer the question; says what is wrong with them."""
+    """A person's words do not answer the question; the message says why."""
 
 
 @dataclass(frozen=True)
 class Elicited:
-    """One question."""
+    """One question of a server."""
 
     key: str
-    """By which the server knows it."""
+    """The server's id of the question."""
     params: ElicitRequestParams
 
     @property
     def question(self) -> str:
-        """What a person is asked."""
+        """Return the question for the person."""
         return redact(replace_surrogates(f"{one_line(self.params.message, MOST)} {self._form}"))[
             :MOST
         ]
 
     @property
     def default(self) -> str:
-        """What holds without an answer, in words."""
+        """Return the default answer in words."""
         values = self._defaults
         return redact(json.dumps(values, ensure_ascii=False)) if values else NOBODY
 
     def lapsed(self) -> ElicitResult:
-        """What the server gets without an answer: its own defaults where they are enough."""
+        """Return what the server gets without an answer: its own defaults if they suffice."""
         if values := self._defaults:
             return ElicitResult(action="accept", content=values)
         return ElicitResult(action="cancel")
 
     def read_answer(self, text: str) -> ElicitResult:
-        """What a person's words mean. Raises Misread."""
+        """Return the answer that a person's words give. Raises Misread."""
         word = text.strip().casefold().rstrip(".!")
         named = list(self._properties)
         if word == "decline" or (word in NO and not named):
@@ -106,12 +106,12 @@ class Elicited:
 
     @property
     def _present(self) -> dict[str, Any]:
-        """The values that the server proposes."""
+        """Return the server's proposed values."""
         return {n: each["default"] for n, each in self._properties.items() if "default" in each}
 
     @property
     def _defaults(self) -> dict[str, Any]:
-        """The same where they answer the whole question; nobody agrees by saying nothing."""
+        """Return the proposed values if they answer the whole question; silence never agrees."""
         values = self._present
         whole = all(name in values for name in self._schema.get("required") or [])
         return values if whole else {}
@@ -132,7 +132,7 @@ class Elicited:
 
 
 def elicited(requests: InputRequests | None) -> list[Elicited]:
-    """The questions among what a server wants to know; a ValueError names what else it wants."""
+    """Return the questions among a server's requests. Raises ValueError for other requests."""
     found = []
     for key, request in (requests or {}).items():
         if not isinstance(request, ElicitRequest):
@@ -149,7 +149,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _as(schema: dict[str, Any], text: str) -> Any:
-    """A person's word as a value of the kind that is wanted; what is none is left as it is."""
+    """Convert a person's word to the requested type; leave it unchanged if that fails."""
     match schema.get("type"):
         case "boolean":
             word = text.casefold().rstrip(".!")

@@ -11,7 +11,7 @@ from protocol.errors import Interruption, Refusal, Unavailable
 
 
 class ServerUnavailable(Unavailable):
-    """The server cannot be reached and nothing was done; names it, and what to do."""
+    """The server cannot be reached and nothing was done; the message names it and what to do."""
 
 
 class ServerCallFailed(Refusal):

@@ -1,4 +1,4 @@
-"""Headers that a command gives: of servers whose tokens last shorter than a worker."""
+"""Headers from a command, for servers whose tokens expire before the worker ends."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ log = logging.getLogger("longhaul.mcp")
 
 
 class CommandHeaders(httpx2.Auth):
-    """The command's headers on each request; asked for anew where the server refuses access.
+    """Adds the command's headers to each request; runs it again if the server refuses access.
 
-    A request that is refused so has done nothing, and is sent once more.
+    A refused request has done nothing, and is sent once more.
     """
 
     def __init__(self, server: Server, variables: dict[str, str]) -> None:
@@ -39,7 +39,7 @@ class CommandHeaders(httpx2.Auth):
         self._headers: dict[str, str] = {}
 
     async def refresh(self) -> None:
-        """Run the command. Raises ServerUnavailable: it gives none."""
+        """Run the command. Raises ServerUnavailable if it gives no headers."""
         self._headers = await _run_headers_command(self._server, self._variables)
 
     async def async_auth_flow(
@@ -52,7 +52,7 @@ class CommandHeaders(httpx2.Auth):
         try:
             await self.refresh()
         except ServerUnavailable as away:
-            # What the server answered stands.
+            # Keep the server's answer.
             log.warning("no new headers for an MCP server: %s", away)
             return
         request.headers.update(self._headers)
@@ -73,7 +73,7 @@ async def _run_headers_command(server: Server, variables: dict[str, str]) -> dic
             f"headers_command did not end within {server.start_seconds} s"
         ) from None
     finally:
-        # Also what it left running.
+        # Including processes that it left running.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
@@ -85,7 +85,7 @@ async def _run_headers_command(server: Server, variables: dict[str, str]) -> dic
 
 
 def _parse_headers(out: bytes) -> dict[str, str]:
-    """Never quotes what was printed: it may be a token."""
+    """Parse the output; errors never quote it, since it may hold a token."""
     try:
         headers = json.loads(out) if len(out) <= MAX_OUTPUT else None
     except ValueError:

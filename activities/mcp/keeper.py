@@ -19,7 +19,7 @@ GRACE = 0.5
 
 
 def end_group(status: int) -> None:
-    """Leave nothing of the group behind; its leader is this process."""
+    """End all processes of the group; its leader is this process."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(0, signal.SIGTERM)
     sys.stderr.flush()
@@ -29,7 +29,7 @@ def end_group(status: int) -> None:
 
 
 def kill_group(*_: object) -> None:
-    """The worker is gone: its end of the server's standard input as well, so that it ends."""
+    """Kill the group: the worker died, which also closed the server's standard input."""
     time.sleep(GRACE)
     os.killpg(0, signal.SIGKILL)
 
@@ -39,14 +39,14 @@ def main() -> None:
     signal.signal(signal.SIGTERM, kill_group)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != worker:  # it ended before this could be said
+    if os.getppid() != worker:  # it ended before this could run
         kill_group()
     try:
         server = subprocess.Popen(command)
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         os._exit(CANNOT_START)
-    # The server's ends of the pipes are its own: when it closes them they are closed.
+    # The pipes belong to the server: they close when the server closes them.
     os.close(0)
     os.close(1)
     end_group(server.wait())

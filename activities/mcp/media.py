@@ -1,4 +1,4 @@
-"""Images in the answers of servers become files of the workspace."""
+"""Save images in servers' answers as files of the workspace."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ENDINGS = {
 
 
 def take_images(result: CallToolResult, limit: int) -> tuple[CallToolResult, dict[str, bytes]]:
-    """The result with a path in place of each image, and the files that are to be there.
+    """Return the result with a path in place of each image, and the files to write.
 
-    They are named by their content, so that the same answer makes the same files.
+    Names are derived from content, so the same answer makes the same files.
 
     Args:
-        result: As the server gave it.
-        limit: Bytes that a file may have.
+        result: The server's result.
+        limit: Largest file, in bytes.
     """
     received: dict[str, bytes] = {}
     blocks = list(result.content)
@@ -49,7 +49,7 @@ def take_images(result: CallToolResult, limit: int) -> tuple[CallToolResult, dic
 
 
 def put_images(files: Files, received: dict[str, bytes]) -> Files:
-    """The workspace with them."""
+    """Return the workspace with the images."""
     for path, data in received.items():
         files = files.write(path, data)
     return files

@@ -1,4 +1,4 @@
-"""Outcomes of a call other than a result, for the model and the workflow."""
+"""Convert errors of a call for the model and the workflow."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LOST = (
 
 @contextmanager
 def outcomes_told(declared: DeclaredTool, folder: Path | None = None) -> Iterator[None]:
-    """Around a call.
+    """Convert the errors of a call in the body.
 
     Raises:
-        ToolError: the server says that it cannot be done, or was lost while it did it.
+        ToolError: the server reported an error, or was lost during the call.
         DependencyUnavailable: the server is not there, and nothing was done.
     """
     try:
@@ -38,13 +38,15 @@ def outcomes_told(declared: DeclaredTool, folder: Path | None = None) -> Iterato
 
 
 def make_relative(text: str, folder: Path | None) -> str:
-    """Paths as the workspace has them: the private folder's own is another in every attempt."""
+    """Make paths relative to the workspace: the private folder differs in every attempt."""
     return text if folder is None else text.replace(f"{folder}/", "").replace(str(folder), ".")
 
 
 def shorten_paths(error: str, folder: Path | None) -> str:
-    """An error as well without the folders above, which are the host's. What a tool read may name
-    such a path as a text of its own, and keeps it."""
+    """Remove the host's folders from an error as well.
+
+    Text that a tool read may contain such a path, and keeps it.
+    """
     text = make_relative(error, folder)
     for above, parent in enumerate(folder.parents[:-1] if folder else (), 1):
         path = rf"(?<![\w.-]){re.escape(str(parent))}(?![\w.-])"

@@ -1,6 +1,6 @@
-"""Answers to calls as they came, before the client holds them against protocol and schema.
+"""Raw answers to calls, as received before the client validates them.
 
-What does not fit is no reason to lose it: the call was made, and what came is evidence of it.
+An answer that does not fit is kept: the call was made, and the answer is evidence of it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from protocol.validation_errors import first_errors
 
 CALL = "tools/call"
 COMPLETE = (None, "complete")
-"""Kinds of results that are not asked for anything more."""
+"""Types of results that need no further request."""
 OURS = ("resultType", "_meta")
-"""Keys that say nothing to the model."""
+"""Keys that mean nothing to the model."""
 MAX_WAITING = 1000
 ODD_RESULT = (
     "[The call was made, and this is what came. It is not what the server declared: {why}. "
@@ -36,7 +36,7 @@ ODD_RESULT = (
 async def note_answers(
     transport: AbstractAsyncContextManager[TransportStreams],
 ) -> AsyncIterator[TransportStreams]:
-    """The transport, with the answer to each call noted in its `Sending`."""
+    """Wrap the transport to record the answer to each call in its `CallProgress`."""
     waiting: dict[str | int, CallProgress] = {}
     async with transport as (read, write):
         yield _NotingReader(read, waiting), _NotingWriter(write, waiting)
@@ -53,7 +53,7 @@ class _NotingWriter(ForwardingStream[WriteStream[SessionMessage]]):
         message, sending = item.message, CALL_PROGRESS.get()
         if sending and isinstance(message, JSONRPCRequest) and message.method == CALL:
             if len(self._waiting) > MAX_WAITING:
-                # Of calls that were never answered.
+                # Calls that were never answered.
                 self._waiting.clear()
             self._waiting[message.id] = sending
         await self._inner.send(item)
@@ -88,18 +88,18 @@ class _NotingReader(ForwardingStream[ReadStream[SessionMessage | Exception]]):
 
 
 def odd_result(result: dict[str, Any] | None, why: Exception) -> CallToolResult | None:
-    """What came, with what is odd about it; None where no answer to a call did.
+    """Return a raw answer with what is wrong with it; None if no answer to a call came.
 
     Args:
-        result: As the server sent it.
-        why: What the client makes of it.
+        result: The server's result.
+        why: The client's error.
     """
     if result is None or result.get("resultType") not in COMPLETE:
         return None
     try:
         tool_result = CallToolResult.model_validate(result)
     except ValidationError as error:
-        # The client's own error is of all the kinds of answers that there might have been.
+        # The client's own error covers every type of answer that it might have been.
         why = error
         sent = {key: value for key, value in result.items() if key not in OURS}
         text = json.dumps(sent, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What a server answered, as text for the model."""
+"""Convert a server's answer to text for the model."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mcp.types import (
 from activities.text.plain import cut_middle, replace_surrogates
 
 MAX_CHARACTERS = 1_000_000
-"""Of a result: what is beyond is never shown, and need not be kept."""
+"""Most characters of a result; the rest is never shown, and so not stored."""
 NO_ANSWER = "(the tool answered nothing)"
 
 
 def result_text(result: CallToolResult) -> str:
-    """The result's parts one after the other; of what is no text, what it is."""
+    """Return the result's parts in order, with a description of each part that is not text."""
     parts = [_block_text(block) for block in result.content]
     if result.structured_content is not None and not _repeats_structured(
         result.structured_content, parts
@@ -35,9 +35,11 @@ def result_text(result: CallToolResult) -> str:
 
 
 def _repeats_structured(structured: Any, parts: list[str]) -> bool:
-    """Whether the parts hold the same, as the protocol wants for clients of old: in one of them or
-    an item in each. Servers put what is no object under a key: Python's under `result`, the
-    reference one for files under `content`."""
+    """Whether the parts repeat the structured result, as the protocol requires for older clients.
+
+    They may hold it in one part, or an item in each. Servers put a non-object under a key: Python's
+    SDK under `result`, the reference file server under `content`.
+    """
     if not parts:
         return False
     read = [_parse_json(part) for part in parts]

@@ -1,7 +1,7 @@
-"""The MCP servers of this worker: started at first use, shared by its jobs, ended with it.
+"""The worker's MCP servers: started at first use, shared by its jobs, ended with it.
 
-They live on an event loop in a thread of its own, since the client is asynchronous and tools run
-in threads. One per process, so that jobs which name the same server share its process.
+They run on an event loop in a thread of its own, since the client is asynchronous and tools run in
+threads. There is one set per process, so jobs that name the same server share its process.
 """
 
 from __future__ import annotations
@@ -37,27 +37,29 @@ from activities.mcp.transport import UNEXPLAINED, CallProgress
 from config.schema.mcp_servers import Server
 
 TICK = 0.2
-"""Seconds between two looks at whether a call is still wanted."""
+"""Seconds between two checks whether a call is still wanted."""
 TIMEOUT_MESSAGE = "Request 'tools/call' timed out"
 LOST_MESSAGES = ("Connection closed", "SSE stream ")
-"""How it begins what it says of a lost call: servers give its codes to errors of their own."""
+"""Beginnings of the client's messages on a lost call; servers also use its codes for their own
+errors.
+"""
 BEGUN = Turn()
 R = TypeVar("R")
 
 
 class Servers:
-    """Connections by what they are made of."""
+    """Connections by their settings."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._connections: dict[str, Connection] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        # Its end is the end of the processes it started (`activities.mcp.keeper`).
+        # The end of this thread ends the processes it started (`activities.mcp.keeper`).
         self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
         self._thread.start()
 
     def list_tools(self, name: str, server: Server, folder: Path | None = None) -> list[Tool]:
-        """What a server declares.
+        """Return a server's declared tools.
 
         Raises:
             ServerUnavailable: it cannot be reached.
@@ -80,16 +82,16 @@ class Servers:
         """Call a tool.
 
         Args:
-            turn: What the call takes up again.
-            key: Idempotency key, which retries share; the server gets it.
-            repeatable: Whether a call that was interrupted may be sent once more.
-            folder: The private folder of a server that works on files: it is then a process of
-                this call's alone.
-            heartbeat: Called all the while; what it raises ends the call.
+            turn: State of a call that continues.
+            key: Idempotency key, shared by retries and sent to the server.
+            repeatable: Whether an interrupted call may be sent once more.
+            folder: Private folder for a server that works on files, which then has a process
+                for this call alone.
+            heartbeat: Called during the call; an exception from it ends the call.
 
         Raises:
             ServerUnavailable: nothing was done.
-            ServerCallFailed: the server says that it cannot be done.
+            ServerCallFailed: the server reported an error.
             ServerCallInterrupted: it may have been done.
         """
         work = self._call_tool(name, server, tool, arguments, key, repeatable, turn, folder)
@@ -105,16 +107,16 @@ class Servers:
         responses: InputResponses | None = None,
         wanted: Callable[[], None] = lambda: None,
     ) -> TaskState | Result:
-        """Get, update or cancel a task of a server; each may be sent again.
+        """Get, update or cancel a task of a server; each may be repeated.
 
         Raises:
-            ServerUnavailable: it does not say.
+            ServerUnavailable: it does not answer.
             ServerCallFailed: it does not know the task.
         """
         return self._wait_for(self._ask_about_task(name, server, method, task, responses), wanted)
 
     def check_result(self, name: str, server: Server, tool: str, result: CallToolResult) -> None:
-        """Hold a task's result against the schema. Raises RuntimeError, or ServerUnavailable."""
+        """Check a task's result against the schema. Raises RuntimeError or ServerUnavailable."""
         self._wait_for(self._check_result(name, server, tool, result), lambda: None)
 
     def _wait_for(self, work: Coroutine[Any, Any, R], heartbeat: Callable[[], None]) -> R:
@@ -163,10 +165,10 @@ class Servers:
                 )
             except MCPError as error:
                 if (odd := odd_result(sending.result, error)) is not None:
-                    # It was lost while it was asked for its schema, after it had answered.
+                    # The server was lost while listing its schema, after it had answered the call.
                     return odd
                 if error.code == HEADER_MISMATCH and not is_retry:
-                    # It has the tool's schema read anew, and has done nothing.
+                    # This reads the tool's schema again, and does nothing else.
                     await connection.list_tools()
                     continue
                 if error.code == REQUEST_TIMEOUT and error.message == TIMEOUT_MESSAGE:
@@ -245,7 +247,7 @@ class Servers:
         await connection.close()
 
     async def _drop_if_silent(self, connection: Connection) -> None:
-        """A server that does not even list its tools any more hangs."""
+        """Drop a server that does not even list its tools any more."""
         try:
             async with asyncio.timeout(2):
                 await connection.list_tools()
@@ -254,7 +256,7 @@ class Servers:
 
 
 def _with_asked(called: Called, name: str, sending: CallProgress) -> Called:
-    """The result, with what its server asked in the midst of it."""
+    """Return the result with the questions that its server asked during the call."""
     if isinstance(called, CallToolResult) and sending.asked:
         asked_lines = "\n".join(f"[{name} asked meanwhile: {each}]" for each in sending.asked)
         called.content = [*called.content, TextContent(type="text", text=asked_lines)]
@@ -262,11 +264,11 @@ def _with_asked(called: Called, name: str, sending: CallProgress) -> Called:
 
 
 def _is_session_lost(error: MCPError, status: int) -> bool:
-    """Whether an HTTP server says that it does not know the session, and so has done nothing.
+    """Whether an HTTP server reports that it does not know the session, so that nothing was done.
 
-    How it words that is its own affair; the status is the protocol's. Without a session, 404 says
-    that it does not know the method. Many servers made after the SDK's examples answer 400, which
-    is also that of arguments they do not take.
+    Wording differs between servers, so the status decides. Without a session, 404 means an unknown
+    method. Many servers written after the SDK's examples answer 400, which also reports bad
+    arguments.
     """
     if error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
         return False
@@ -274,7 +276,7 @@ def _is_session_lost(error: MCPError, status: int) -> bool:
 
 
 def _status_error(name: str, sending: CallProgress) -> Exception:
-    """What a bare status means for a call."""
+    """Convert a bare HTTP status to the error it means for a call."""
     if sending.status in (401, 403):
         return ServerUnavailable(
             f"The MCP server {name} refuses access ({sending.status_line}). Check the "
@@ -282,12 +284,12 @@ def _status_error(name: str, sending: CallProgress) -> Exception:
             "mcp names for its headers, or its headers_command."
         )
     said = f"{name} answered {sending.status_line}"
-    # What stands before the server may say so while the server is still at it.
+    # A proxy may answer with this while the server is still working.
     return ServerCallInterrupted(said) if sending.status >= 500 else ServerCallFailed(said)
 
 
 def _server_key(server: Server) -> str:
-    """What makes two servers the same: how they are reached, the values of variables included."""
+    """Return the key of equal servers: how they are reached, including variable values."""
     values = [os.environ.get(name) for name in (*server.env.values(), *server.headers.values())]
     reached = server.model_dump_json(exclude={"tools", "effects", "away"})
     return f"{reached}{values}"
@@ -295,5 +297,5 @@ def _server_key(server: Server) -> str:
 
 @cache
 def worker_servers() -> Servers:
-    """Those of this process."""
+    """Return the servers of this process."""
     return Servers()

@@ -1,4 +1,4 @@
-"""The protocol's tasks: a server answers a call with a handle, and says later what came of it.
+"""The protocol's tasks: a server answers a call with a handle, and gives the result later.
 
 Extension io.modelcontextprotocol/tasks of 2026-07-28; see its specification for each field.
 """
@@ -15,14 +15,14 @@ from config.schema.mcp_servers import Server
 from protocol.requests import Pending
 
 SOONEST, LATEST = 1.0, 60.0
-"""Seconds between two polls of a server that names no longer time itself."""
+"""Bounds of the seconds between two polls, unless the server names a longer interval."""
 PART = 10
-"""A task is asked for again after this part of the time that it has taken."""
+"""A task is polled again after this share of its age."""
 MOST_SECONDS = 3600.0
 
 
 class CreatedTask(Result):
-    """What a call is answered with instead of a result."""
+    """A task that a call is answered with."""
 
     result_type: Literal["task"] = "task"
     task_id: str
@@ -32,7 +32,7 @@ class CreatedTask(Result):
 
 
 class TaskState(Result):
-    """How a task stands, with what came of it."""
+    """A task's status, with its result if it has ended."""
 
     status: str
     status_message: str | None = None
@@ -54,7 +54,7 @@ class TaskRequest(Request[TaskParams, str]):
 
 
 class Tasks(ClientExtension):
-    """Says to servers that their tasks are understood."""
+    """Declares to servers that the client supports tasks."""
 
     identifier = "io.modelcontextprotocol/tasks"
 
@@ -67,12 +67,14 @@ async def _not_here(_: CreatedTask, __: ClaimContext) -> CallToolResult:
 
 
 def until_next_poll(task: CreatedTask | TaskState, pending: Pending, now: float) -> float:
-    """Seconds until the task is asked for again: what the server says, and ever less often."""
+    """Return the seconds until the next poll: at least the server's interval, growing with the
+    task's age.
+    """
     wanted = (task.poll_interval_ms or 0) / 1000
     slower = min(LATEST, (now - pending.begun) / PART)
     return min(max(SOONEST, wanted, slower), MOST_SECONDS)
 
 
 def is_too_old(server: Server, pending: Pending, now: float) -> bool:
-    """Whether the task has taken more time than its server is given."""
+    """Whether the task has exceeded the time its server is given."""
     return now - pending.begun > server.task_seconds

@@ -1,4 +1,4 @@
-"""Calls of servers' tools, with a private folder where they work on files."""
+"""Call servers' tools, with a private folder for servers that work on files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from config.schema.mcp_servers import DeclaredTool
 def call_server_tool(
     declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any]
 ) -> str:
-    """The result, as text; for a server that works on files, with what it changed in `context`.
+    """Return the result as text; store changed files of a server that works on files in `context`.
 
     Raises:
-        ToolError: the server says that it cannot be done, or was lost while it did it.
+        ToolError: the server reported an error, or was lost during the call.
         DependencyUnavailable: the server is not there, and nothing was done.
         Unfinished: it asks something, or works on a task.
     """
@@ -32,7 +32,7 @@ def call_server_tool(
         return call_in_turns(declared, context, arguments)
     with private_folder(context.files, context.root, context.job) as private:
         text, images = _send_call(declared, context, arguments, private.path)
-        # The server has ended: nobody writes there any more.
+        # The server has ended, so nothing writes there any more.
         context.files = put_images(private.read_back(), images)
     return "\n".join([text, *private.notes])
 
@@ -40,7 +40,7 @@ def call_server_tool(
 def _send_call(
     declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any], folder: Path
 ) -> tuple[str, dict[str, bytes]]:
-    """The result as text, and the images in it."""
+    """Return the result as text, and its images."""
     with outcomes_told(declared, folder):
         result = worker_servers().call_tool(
             declared.server,

@@ -1,4 +1,4 @@
-"""How a server is spoken to: a process's streams or HTTP, watched for whether a call went out."""
+"""Connections to a server, by a process's streams or HTTP, that record whether a call was sent."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from config.schema.mcp_servers import WORKSPACE, Server
 
 KEEPER = Path(__file__).with_name("keeper.py")
 LAST_WORDS = 2000
-"""Bytes of a server's standard error that are kept for messages."""
+"""Bytes kept of a server's standard error for messages."""
 CONNECT_SECONDS = 10
 UNEXPLAINED = "Server returned an error response"
-"""How the client words a status without a message of the protocol."""
+"""The client's wording of an HTTP status without a protocol message."""
 Inner = TypeVar("Inner", ReadStream[SessionMessage | Exception], WriteStream[SessionMessage])
 
 
 @dataclass
 class CallProgress:
-    """What is known of the call under way."""
+    """What is known of the running call."""
 
     was_sent: bool = False
     """Whether the server may have received it."""
     status: int = 0
-    """Of HTTP: what it was answered with."""
+    """The HTTP status of the answer."""
     result: dict[str, Any] | None = None
-    """What came, whatever it is."""
+    """The raw answer."""
     asked: list[str] = field(default_factory=list)
-    """What the server asked meanwhile and did not wait for, with what it got."""
+    """Questions of the server during the call, with the answers it got."""
 
     @property
     def status_line(self) -> str:
-        """That, in words."""
+        """Return the status in words."""
         return f"{self.status} {httpx2.codes.get_reason_phrase(self.status)}".strip()
 
 
@@ -57,7 +57,7 @@ CALL_PROGRESS: ContextVar[CallProgress | None] = ContextVar("SENDING", default=N
 
 
 class StderrTail:
-    """The end of what a process writes to its standard error."""
+    """The end of a process's standard error."""
 
     def __init__(self) -> None:
         self._tail = bytearray()
@@ -68,7 +68,7 @@ class StderrTail:
 
     @asynccontextmanager
     async def open_pipe(self) -> AsyncIterator[int]:
-        """A descriptor for the process to write to; it is closed afterwards."""
+        """Yield a descriptor for the process to write to; it is closed afterwards."""
         loop = asyncio.get_running_loop()
         ours, theirs = os.pipe()
         os.set_blocking(ours, False)
@@ -93,7 +93,7 @@ class StderrTail:
 
 
 class ForwardingStream(Generic[Inner]):
-    """A stream that ends and is entered with the one that it stands for."""
+    """A stream that wraps another one, including its context manager."""
 
     def __init__(self, inner: Inner) -> None:
         self._inner: Inner = inner
@@ -116,7 +116,7 @@ class ForwardingStream(Generic[Inner]):
 
 
 class _WatchedStream(ForwardingStream[WriteStream[SessionMessage]]):
-    """A stream to the server that notes when a message of a call has been taken from it."""
+    """A stream to the server that records when a call's message is taken from it."""
 
     async def send(self, item: SessionMessage, /) -> None:
         sending = CALL_PROGRESS.get()
@@ -136,11 +136,11 @@ class _WatchedStream(ForwardingStream[WriteStream[SessionMessage]]):
 async def open_process(
     server: Server, folder: Path | None, words: StderrTail
 ) -> AsyncIterator[TransportStreams]:
-    """A process of the server's own, which ends with this, and with the worker.
+    """Run the server's own process, which ends with this context and with the worker.
 
     Args:
         folder: The private folder of a server that works on files.
-        words: Takes what it writes to its standard error.
+        words: Receives its standard error.
 
     Raises:
         ServerUnavailable: a variable of the worker is not set.
@@ -152,7 +152,8 @@ async def open_process(
             args=["-I", "-S", str(KEEPER), str(os.getpid()), *command],
             env=variable_values(server.env.items()),
             cwd=folder,
-            # What is not UTF-8 is a line that is no message, not the end of the connection.
+            # Bytes that are not UTF-8 make a line that is no message, and do not end the
+            # connection.
             encoding_error_handler="replace",
         )
         with os.fdopen(stderr, "w", closefd=False) as errlog:
@@ -161,10 +162,10 @@ async def open_process(
 
 
 class _WatchedTransport(httpx2.AsyncHTTPTransport):
-    """Notes whether a request may have reached the server, and the status of its answer."""
+    """Records whether a request may have reached the server, and the status of its answer."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        # What asks for the rest of an answer comes after the call was sent, whatever becomes of it.
+        # A request for the rest of an answer follows the call, so the call was sent.
         sending = (CALL_PROGRESS.get() if request.method == "POST" else None) or CallProgress()
         sending.was_sent, sending.status = True, 0
         try:
@@ -178,7 +179,7 @@ class _WatchedTransport(httpx2.AsyncHTTPTransport):
 
 @asynccontextmanager
 async def open_http(server: Server) -> AsyncIterator[TransportStreams]:
-    """Streamable HTTP.
+    """Connect by streamable HTTP.
 
     Raises:
         ServerUnavailable: a variable of the worker is not set, or the command gives no headers.
@@ -200,7 +201,7 @@ async def open_http(server: Server) -> AsyncIterator[TransportStreams]:
 
 
 def variable_values(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Names with the values of the worker's variables.
+    """Return the values of the worker's variables by name.
 
     Raises:
         ServerUnavailable: one is not set.

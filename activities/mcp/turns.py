@@ -1,7 +1,7 @@
-"""A call in turns: its server may ask a person something first, or work on a task for days.
+"""Calls in turns: the server may first ask a person something, or work on a task for days.
 
-Each turn is an activity of its own. Between two of them nothing is held: not the worker, not the
-connection. The workflow has where the call stands, the job's ledger what the server gave along.
+Each turn is an activity. Between two turns neither the worker nor the connection is held. The
+workflow stores the position of the call; the job's ledger stores what the server passed along.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ STOPPED = (
 NOT_ANSWERED = "{server} wants {what} of its client, which it does not get. Do it another way."
 MOST_ROUNDS = 10
 PAUSE = 0.2
-"""Seconds before a server that wants nothing but to be called again is called again."""
+"""Seconds before a server that only wants to be called again is called again."""
 REQUESTS: TypeAdapter[InputRequests] = TypeAdapter(InputRequests)
 
 
 def call_in_turns(declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any]) -> str:
-    """The result of a call, or of one that goes on.
+    """Return the result of a new or continued call.
 
     Raises:
-        ToolError: the server says that it cannot be done, or was lost while it did it.
+        ToolError: the server reported an error, or was lost during the call.
         DependencyUnavailable: the server is not there, and nothing was done.
         Unfinished: there is no result yet.
     """
@@ -72,7 +72,7 @@ def call_in_turns(declared: DeclaredTool, context: ToolContext, arguments: dict[
 
 
 class _Call:
-    """One call, at one of its turns."""
+    """One call at one of its turns."""
 
     def __init__(self, declared: DeclaredTool, context: ToolContext) -> None:
         self._declared = declared
@@ -87,7 +87,7 @@ class _Call:
             return self._settle(self._send(arguments, BEGUN), pending, arguments)
 
     def go_on(self) -> str:
-        """Give the server the answers to what it asked before it did the work."""
+        """Give the server the answers to the questions it asked before working."""
         pending, held = self._pending, self._context.held
         questions = self._questions(REQUESTS.validate_python(held["requests"]))
         answers, arguments = _collected(pending, questions), held["arguments"]
@@ -97,8 +97,8 @@ class _Call:
             except ServerCallFailed as failed:
                 if failed.code != INVALID_PARAMS:
                     raise
-                # Servers let a question grow old within minutes, or end with their key: they have
-                # done nothing, ask it again, and get the answer at once.
+                # A question may expire within minutes or with the server's key. Nothing was done
+                # then, so the call is made again and gets the answer at once.
                 result = self._send(arguments, BEGUN)
                 if (
                     isinstance(result, InputRequiredResult)
@@ -108,7 +108,7 @@ class _Call:
             return self._settle(result, pending, arguments)
 
     def poll(self) -> str:
-        """Ask how the task stands, and answer what it asks."""
+        """Poll the task, and answer its questions."""
         pending = self._pending
         try:
             if self._context.gives_up:
@@ -123,7 +123,7 @@ class _Call:
             raise ToolError(message) from failed
 
     def _state(self, state: TaskState) -> str:
-        """The result of a task that has ended. Raises Unfinished while it goes on."""
+        """Return the result of a task that has ended. Raises Unfinished while it runs."""
         pending, now, said = self._pending, time.time(), _said(state)
         match state.status:
             case "completed":
@@ -149,7 +149,7 @@ class _Call:
         return self._context.pending
 
     def _send(self, arguments: dict[str, Any], turn: Turn) -> Called:
-        """One message, or some where the server wants to be called again and no more."""
+        """Send one message, or several while the server only wants to be called again."""
         for _ in range(MOST_ROUNDS):
             result = worker_servers().call_tool(
                 self._name,
@@ -178,7 +178,7 @@ class _Call:
         )
 
     def _settle(self, result: Called, pending: Pending, arguments: dict[str, Any]) -> str:
-        """The text of a result. Raises Unfinished for what is none yet."""
+        """Return the text of a result. Raises Unfinished if it is none yet."""
         if isinstance(result, CallToolResult):
             return self._text(result)
         pending = _unasked(pending).model_copy(update={"turn": pending.turn + 1})
@@ -209,24 +209,24 @@ class _Call:
             raise ToolError(what) from None
 
     def _answer(self, questions: Sequence[Elicited]) -> Pending:
-        """Give the answers that people gave; raises Unfinished where they are still to be asked.
+        """Give people's answers to the server; raises Unfinished if some are still missing.
 
-        They are kept: until the server has taken them it shows its questions again.
+        The answers are kept: until the server has taken them it repeats its questions.
         """
         answers = _collected(self._pending, questions)
-        # Where it does not want them it has gone on meanwhile: the next poll says how.
+        # If it does not want them, it has gone on meanwhile, as the next poll shows.
         with suppress(ServerCallFailed):
             self._ask("tasks/update", answers)
         return _unasked(self._pending).model_copy(update={"answers": _dumped(answers)})
 
     def _result(self, sent: dict[str, Any]) -> str:
-        """The task's result as text, and as odd as it is."""
+        """Return the task's result as text, including what is odd about it."""
         try:
             result = CallToolResult.model_validate(sent)
             if not result.is_error:
                 worker_servers().check_result(self._name, self._server, self._declared.tool, result)
         except ServerUnavailable:
-            # It has said all; that it ends before it declares its schema takes nothing from that.
+            # The result is complete even if the server ends before it declares its schema.
             result = CallToolResult.model_validate(sent)
         except Exception as error:
             odd = odd_result(sent, error)
@@ -236,7 +236,7 @@ class _Call:
         return self._text(result)
 
     def _text(self, result: CallToolResult) -> str:
-        """The result as text, its images as files. Raises ToolError for what is an error."""
+        """Return the result as text, its images as files. Raises ToolError for an error."""
         result, images = take_images(result, self._context.files.limit)
         text = result_text(result)
         if result.is_error:
@@ -245,14 +245,14 @@ class _Call:
         return text
 
     def _give_up(self) -> None:
-        # A cancellation is a wish in any case.
+        # A cancellation is only a request in any case.
         with suppress(ServerUnavailable, ServerCallFailed):
             self._ask("tasks/cancel")
         raise ToolError(TOO_LONG.format(server=self._name, seconds=self._server.task_seconds))
 
 
 def _collected(pending: Pending, questions: Sequence[Elicited]) -> dict[str, ElicitResult]:
-    """The answers to all questions. Raises Unfinished for the next that has none."""
+    """Return the answers to all questions. Raises Unfinished for the first that has none."""
     answers = {key: ElicitResult.model_validate(said) for key, said in pending.answers.items()}
     current = next((each for each in questions if each.key == pending.asks), None)
     if current and pending.answer is not None:
@@ -289,7 +289,7 @@ def _asking(pending: Pending, question: Elicited) -> Pending:
 
 
 def _unasked(pending: Pending) -> Pending:
-    """The call with no question open."""
+    """Return the call with no question open."""
     update: dict[str, Any] = {
         "asks": "",
         "question": "",

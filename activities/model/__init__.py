@@ -1,1 +1,1 @@
-"""The model: which endpoint, what is sent, what came back."""
+"""The model: choose an endpoint, build the request, read the reply."""

@@ -1,9 +1,9 @@
-"""Tool calls, put together from the pieces in which an endpoint streams them.
+"""Assemble tool calls from the pieces in which an endpoint streams them.
 
-The protocol labels each piece with the index of its call and the first one with id and name. Many
-endpoints label otherwise, so one stream is read in several ways, and the first reading counts in
-which every call has a name and whole arguments. Where none does, and it is not certain which piece
-belongs to which call, nothing of the reply is run.
+The protocol labels each piece with the index of its call, and the first one with id and name. Many
+endpoints label differently, so one stream is read in several ways, and the first reading counts in
+which every call has a name and complete arguments. If there is none, and it is uncertain which
+piece belongs to which call, nothing of the reply is run.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from activities.text.plain import replace_surrogates
 from protocol.requests import MAX_CALLS
 
 MAX_COMPARED = 2 * MAX_CALLS
-"""Calls of a reply that are compared with each other; each may be said twice."""
+"""Most calls of a reply that are compared with each other to find repeats."""
 MAX_SHOWN = 2_000
-"""Characters of mixed-up pieces that are sent back to the model."""
+"""Most characters of mixed-up pieces that are sent back to the model."""
 
 ToolNames = Callable[[], frozenset[str]]
-"""The names of the tools that the request offers."""
+"""Returns the names of the tools in the request."""
 
 
 @dataclass(slots=True)
 class Piece:
-    """What one event says of one call."""
+    """What one event says about one call."""
 
     index: int | None
     id: str
@@ -48,8 +48,9 @@ class Piece:
 
     @classmethod
     def parse(cls, item: dict[str, Any]) -> Piece:
-        """One item of `tool_calls`. Raises one of `MALFORMED_ERRORS` (stream.py) for what is
-        none."""
+        """Parse one item of `tool_calls`. Raises one of `MALFORMED_ERRORS` (stream.py) for anything
+        else.
+        """
         function = item.get("function") or {}
         index, identity = item.get("index"), item.get("id")
         name, arguments = function.get("name") or "", function.get("arguments")
@@ -77,14 +78,14 @@ class CallPieces:
     indexes: set[int] = field(default_factory=set)
     extra: dict[str, Any] | None = None
     key: object = None
-    """What they have in common, where they were sorted by one label."""
+    """Their common label, if they were grouped by one."""
     named_pieces: int = 0
-    """Pieces that brought arguments and the name."""
+    """Number of pieces with both arguments and the name."""
     nameless_pieces: int = 0
-    """Pieces that brought arguments alone."""
+    """Number of pieces with arguments alone."""
     is_patched: bool = False
     restarts: int = 0
-    """Pieces with a name that, in the middle of the arguments, look like their beginning."""
+    """Number of named pieces that, in the middle of the arguments, look like their beginning."""
 
     def add(self, piece: Piece) -> None:
         if piece.arguments:
@@ -101,7 +102,7 @@ class CallPieces:
         self.extra = piece.extra or self.extra
 
     def absorb(self, rest: CallPieces) -> None:
-        """Go on with what was taken for a call."""
+        """Append a call that turned out to be a part of this one."""
         self.name = self.name or rest.name
         self.ids |= rest.ids
         self.indexes |= rest.indexes
@@ -117,7 +118,7 @@ class CallPieces:
             return {self.name, piece.name} <= tools()
         if piece.arguments and begins_value(piece.arguments):
             return self.text.is_whole
-        # A name that comes late belongs to the arguments before it.
+        # A late name belongs to the arguments before it.
         return bool(piece.name and self.name) and self.text.is_whole
 
     @property
@@ -130,7 +131,7 @@ class CallPieces:
 
     @property
     def is_sound(self) -> bool:
-        """Whether it has a name and one object, and no look of two calls in one."""
+        """Whether it has a name and one object, and does not look like two calls in one."""
         return bool(
             self.name
             and is_object(self.arguments)
@@ -139,7 +140,7 @@ class CallPieces:
 
 
 class ReadCall(NamedTuple):
-    """A call as it was read."""
+    """A call after reading."""
 
     name: str
     arguments: str
@@ -147,18 +148,18 @@ class ReadCall(NamedTuple):
 
 
 def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
-    """The calls of a reply.
+    """Return the calls of a reply.
 
     Args:
-        pieces: In the order in which they came.
-        tools: Asked only where a name may be a fragment of one.
+        pieces: The pieces in order of arrival.
+        tools: Called only if a name may be a fragment.
     """
     if not pieces:
         return []
     by_label = _read_by_label(pieces, tools)
     if by_label and _is_sound(by_label) and not _joins_repeated_ids(by_label, pieces):
         if any(call.text.is_empty for call in by_label) and _is_each_label_single(pieces):
-            # An endpoint that labels every piece anew may have split calls from their names.
+            # An endpoint that labels every piece anew may have separated calls from their names.
             in_sequence = _read_in_sequence(pieces, tools)
             if in_sequence and _is_filled(in_sequence):
                 return _finished_calls(in_sequence)
@@ -177,7 +178,7 @@ def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
 
 
 def separate_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
-    """The calls of a reply that came whole: each piece is one."""
+    """Return the calls of an unstreamed reply, in which each piece is one call."""
     return [
         ReadCall(piece.name, arguments_object(piece.arguments), piece.extra) for piece in pieces
     ]
@@ -187,9 +188,9 @@ def separate_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
 
 
 def _read_by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
-    """By the id where it was seen, else by the index, else to the call that is not yet whole.
+    """Group by id where there is one, else by index, else with the incomplete call.
 
-    None where a piece without a label may belong to several.
+    Returns None if a piece without a label may belong to several calls.
     """
     calls: list[CallPieces] = []
     by_id: dict[str, CallPieces] = {}
@@ -214,7 +215,7 @@ def _read_by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces
         if piece.index is not None:
             by_index[piece.index] = call
     calls = _merge_repeats(calls, _label_sameness(calls))
-    # Once more, as to which labels say nothing is known better now.
+    # Read again, now that it is known which labels carry no information.
     calls = _merge_repeats(calls, _label_sameness(calls))
     if all(call.indexes for call in calls):
         calls.sort(key=lambda call: min(call.indexes))
@@ -224,7 +225,7 @@ def _read_by_label(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces
 def _labelled_alike(
     piece: Piece, calls: list[CallPieces], by_id: Mapping[str, CallPieces]
 ) -> list[CallPieces]:
-    """The calls to which its label may point."""
+    """Return the calls to which the piece's label may point."""
     if piece.id in by_id:
         return [call for call in calls if piece.id in call.ids]
     if piece.index is not None:
@@ -233,7 +234,7 @@ def _labelled_alike(
 
 
 def _is_name_of_several(calls: list[CallPieces]) -> bool:
-    """Whether a name that comes now may be the name of more than one of these calls."""
+    """Whether a name that comes now may belong to more than one of these calls."""
     nameless = [call for call in calls if not call.name]
     if len(nameless) < 2:
         return False
@@ -242,7 +243,7 @@ def _is_name_of_several(calls: list[CallPieces]) -> bool:
 
 
 def _open_calls(calls: list[CallPieces]) -> list[CallPieces]:
-    """The calls that a piece without a label may go on with."""
+    """Return the calls that a piece without a label may continue."""
     candidates = [call for call in calls if call.is_open]
     return [call for call in candidates if not call.text.is_empty] or candidates
 
@@ -250,7 +251,7 @@ def _open_calls(calls: list[CallPieces]) -> list[CallPieces]:
 def _read_by_key(
     pieces: Sequence[Piece], keys: list[object], tools: ToolNames
 ) -> list[CallPieces] | None:
-    """Strictly by one label; None where a piece has none."""
+    """Group strictly by one label; None if a piece has none."""
     calls: list[CallPieces] = []
     newest: dict[object, CallPieces] = {}
     for piece, key in zip(pieces, keys, strict=True):
@@ -275,7 +276,7 @@ def _piece_indexes(pieces: Sequence[Piece]) -> list[object]:
 
 
 def _read_in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPieces] | None:
-    """One call after the other, whatever the labels say; None where a name has no place."""
+    """Read one call after the other, ignoring labels; None if a name has no place."""
     calls: list[CallPieces] = []
     for piece in pieces:
         if not calls or calls[-1].is_over_before(piece, tools):
@@ -287,11 +288,11 @@ def _read_in_sequence(pieces: Sequence[Piece], tools: ToolNames) -> list[CallPie
 
 
 Sameness = Callable[[CallPieces, CallPieces], int]
-"""Whether the labels of two calls say that they are one (2), leave it open (1) or deny it (0)."""
+"""Whether the labels of two calls say that they are the same: yes (2), unknown (1), no (0)."""
 
 
 def _merge_repeats(calls: list[CallPieces], is_same: Sameness) -> list[CallPieces]:
-    """The calls without those that only repeat, announce or go on with another."""
+    """Return the calls without those that only repeat, announce or continue another."""
     if len(calls) > MAX_COMPARED:
         return calls
     distinct: list[CallPieces] = []
@@ -316,7 +317,7 @@ def _merge_repeats(calls: list[CallPieces], is_same: Sameness) -> list[CallPiece
 def _closest_calls(
     call: CallPieces, earlier: list[CallPieces], is_same: Sameness
 ) -> list[CallPieces]:
-    """Those that it is most likely to go on with."""
+    """Return the calls that it most likely continues."""
     likely = [(candidate, is_same(candidate, call)) for candidate in earlier]
     return [candidate for candidate, how in likely if how == 2] or [
         candidate for candidate, how in likely if how
@@ -324,7 +325,7 @@ def _closest_calls(
 
 
 def _without_placeholders(calls: list[CallPieces], is_same: Sameness) -> Iterator[CallPieces]:
-    """The calls, each with the empty object that some endpoints put directly before it."""
+    """Return the calls without the empty object that some endpoints put directly before each."""
     for before, call in pairwise([*calls, CallPieces()]):
         is_named_alike = before.name == call.name or not (before.name and call.name)
         if (
@@ -349,22 +350,27 @@ def _repeats_call(call: CallPieces, earlier: CallPieces) -> bool:
 
 
 def _goes_on(call: CallPieces, earlier: CallPieces) -> bool:
-    """Whether a call is what follows whole arguments: without a name it is a model's mistake, and
-    some endpoints put an empty object before the arguments."""
+    """Whether a call continues complete arguments.
+
+    Without a name it is a model's mistake, and some endpoints put an empty object before arguments.
+    """
     is_named_alike = not earlier.name or call.name == earlier.name
     return not call.name or (is_named_alike and str(earlier.text) == EMPTY)
 
 
 def _is_announcement(call: CallPieces, later: list[CallPieces], is_same: Sameness) -> bool:
-    """Whether it is no more than the name of a later one."""
+    """Whether it is only the name of a later call."""
     return call.text.is_empty and any(
         is_same(call, other) and other.name == call.name for other in later
     )
 
 
 def _label_sameness(calls: list[CallPieces]) -> Sameness:
-    """By labels. Those that change within a call, or are the same for all, say nothing; where
-    others have one, a call without goes on with another."""
+    """Compare labels.
+
+    Labels that change within a call, or are equal for all calls, say nothing. If other calls have
+    one, a call without a label continues another.
+    """
     indexes = {index for call in calls for index in call.indexes}
     has_indexes = len(indexes) > 1 and all(len(call.indexes) < 2 for call in calls)
     has_ids = any(call.ids for call in calls) and all(len(call.ids) < 2 for call in calls)
@@ -390,13 +396,15 @@ def _is_sound(calls: list[CallPieces]) -> bool:
 
 
 def _is_filled(calls: list[CallPieces]) -> bool:
-    """Whether each is sound, and none is a name alone."""
+    """Whether each call is sound, and none is only a name."""
     return _is_sound(calls) and not any(call.text.is_empty for call in calls)
 
 
 def _joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
-    """Whether a call has pieces of several ids of which one comes again: those are no ids that
-    change with every piece but two calls."""
+    """Whether a call has pieces with several ids of which one repeats.
+
+    Such ids do not change with every piece, so it is two calls.
+    """
     joined = {identity for call in calls if len(call.ids) > 1 for identity in call.ids}
     if not joined:
         return False
@@ -405,15 +413,17 @@ def _joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> boo
 
 
 def _is_each_label_single(pieces: Sequence[Piece]) -> bool:
-    """Whether no id comes twice, nor an index that is not the same for all."""
+    """Whether no id occurs twice, and no index except one that is equal for all."""
     indexes = [piece.index for piece in pieces if piece.index is not None]
     ids = [piece.id for piece in pieces if piece.id]
     return len(set(ids)) == len(ids) and len(set(indexes)) in (len(indexes), 1)
 
 
 def _is_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
-    """Whether it is certain which piece belongs to which call, as in the protocol: what is wrong
-    with one is the model's mistake then, and says nothing of the others."""
+    """Whether the protocol's labels show with certainty which piece belongs to which call.
+
+    A malformed call is then the model's mistake and says nothing about the others.
+    """
     if len(calls) == 1:
         return not calls[0].restarts
     indexes = [index for call in calls for index in call.indexes]
@@ -422,13 +432,13 @@ def _is_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
         all(call.name and len(call.ids) < 2 and len(call.indexes) == 1 for call in calls)
         and len(set(indexes)) == len(indexes)
         and len(set(ids)) == len(ids)
-        # Else each piece may have a label of its own.
+        # Otherwise each piece may have a label of its own.
         and not _is_each_label_single(pieces)
     )
 
 
 def _is_orderly(calls: list[CallPieces]) -> bool:
-    """Whether each call ended before the next began, but for the last, which may be cut."""
+    """Whether each call ended before the next began; the last one may be cut."""
     return (
         all(call.name and not call.restarts for call in calls)
         and all(call.text.is_whole for call in calls[:-1])
@@ -447,7 +457,7 @@ def _finished_calls(calls: list[CallPieces]) -> list[ReadCall]:
 
 
 def _mixed_up_call(pieces: Sequence[Piece]) -> ReadCall:
-    """One call in place of all, which is refused when it is run."""
+    """Return one call in place of all, which is refused when it is run."""
     name = next((piece.name for piece in pieces if piece.name), "")
     return ReadCall(name, json.dumps({MIXED_UP: "".join(_piece_texts(pieces))[:MAX_SHOWN]}))
 

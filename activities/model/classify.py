@@ -1,7 +1,6 @@
-"""What a reply amounts to that calls no tool: a pure reading of its text.
+"""Classify a reply that calls no tool, by its text alone.
 
-Only what the model says in its own voice counts: quoted text, code and block quotes are taken out
-before anything is sought.
+Only the model's own words count: quoted text, code and block quotes are removed first.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from protocol.requests import ReplyVerdict
 _FENCE = re.compile(r"\s{0,3}(?:[-*+>] |\d+[.)] )?\s*(`{3,}|~{3,})")
 _MARKS = (("`", "`"), ("“", "”"), ("„", "“”"), ("«", "»"), ("»", "«"))
 _QUOTATIONS = re2.compile(
-    # None reaches over an empty line.
+    # None matches across an empty line.
     "|".join(f"{begin}(?:[^{end}\\n]|\\n[^{end}\\n])*[{end}]" for begin, end in _MARKS)
 )
 _STRAIGHT = re2.compile(r"(^|[^\pL\pN\"])\"(?:[^\"\n]|\n[^\"\n])*\"")
-"""Opens after something that is no letter or figure, so that 5" and it's open nothing."""
+"""Opens a quotation only if no letter or digit precedes, so that 5" and it's open nothing."""
 _SINGLE = re2.compile(r"(^|[^\pL\pN'])'(?:[^'\n]|'\pL)*'($|[^\pL\pN])")
 _PLAIN = str.maketrans(
     {"\N{RIGHT SINGLE QUOTATION MARK}": "'", "\N{LEFT SINGLE QUOTATION MARK}": "'"}
@@ -56,7 +55,7 @@ class _CompiledWording:
 
 
 def classify_reply(text: str, wording: Wording) -> ReplyVerdict:
-    """What a reply that calls no tool amounts to, by the job's phrases."""
+    """Classify a reply that calls no tool, by the job's phrases."""
     compiled = _compile_wording(wording)
     said = split_sentences(unquoted_text(text))
     for number, sentence in enumerate(said):
@@ -71,7 +70,7 @@ def classify_reply(text: str, wording: Wording) -> ReplyVerdict:
 
 
 def unquoted_text(text: str) -> str:
-    """The text without code blocks, block quotes and quotations."""
+    """Return the text without code blocks, block quotes and quotations."""
     kept_lines: list[str] = []
     fence = ""
     for line in text.splitlines():
@@ -90,14 +89,14 @@ def unquoted_text(text: str) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences with their end marks, list marks removed, white space made single."""
+    """Split into sentences with their end marks, without list marks, white space collapsed."""
     lines = "\n".join(_LIST_MARK.sub("", line) for line in _joined_lines(text))
     matches = (" ".join(match.group().split()) for match in _SENTENCE.finditer(lines))
     return [sentence for sentence in matches if sentence.strip(".!?…~_ ")]
 
 
 def _joined_lines(text: str) -> list[str]:
-    """Lines, those joined that a sentence was wrapped over."""
+    """Return the lines, joining those over which a sentence was wrapped."""
     lines: list[str] = []
     for line in text.split("\n"):
         wrapped = lines and lines[-1].strip() and line.strip() and not _LIST_MARK.match(line)

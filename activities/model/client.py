@@ -1,4 +1,4 @@
-"""Asking a job's model: through its fallbacks, and never twice for what was paid for."""
+"""Ask a job's model, with fallbacks, and never pay twice for a reply."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from activities.runtime.heartbeats import check_still_wanted
 from config.schema.agent_sections import ModelConfig
 
 ATTEMPTS_PER_MODEL = 3
-"""Attempts that fail on the way before the next fallback is asked."""
+"""Failed attempts on the way to a model before the next fallback is asked."""
 FALLBACK_ERRORS = frozenset({"ModelRefused", "Credentials"})
 """Refusals that another model may not share."""
 CONTENT_FILTER = "content_filter"
-"""Finish reason of a reply that was refused after the request had been taken."""
+"""Finish reason of a reply that was refused after the request had been accepted."""
 SUMMARY_SECONDS = 60
 MAX_REMEMBERED_JOBS = 10_000
-"""Jobs."""
+"""Most jobs whose newest key is remembered."""
 MALFORMED_REPLY_ERRORS = (
     ValueError,
     TypeError,
@@ -49,24 +49,25 @@ MALFORMED_REPLY_ERRORS = (
     RecursionError,
     *CONNECTION_ERRORS,
 )
-"""What comes of an answer that is not the protocol's: the client checks its form nowhere, and lets
-out what comes of an error's body that breaks off."""
+"""Errors of an answer that violates the protocol. The client does not check an answer's form, and
+passes on errors of a truncated error body.
+"""
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True)
 class ModelQuery:
-    """What is asked, and of whom."""
+    """A request to a model, and the models to send it to."""
 
     models: list[ModelConfig]
     """The model, then its fallbacks."""
     body: Callable[[ModelConfig], bytes]
-    """The request for each of them, its settings being what it takes."""
+    """Builds the request for one of them, whose settings are what it accepts."""
 
     @classmethod
     def with_own_prompt(cls, snapshot: Snapshot, template: str, user_text: str) -> ModelQuery:
-        """A question to the phase's model under a prompt of its own, apart from the job's work."""
+        """Ask the phase's model with a prompt of its own, apart from the job's work."""
         system = snapshot.config.templates[template]
         models = snapshot.config.model_chain(snapshot.state.phase.kind)
         return cls(models, lambda model: plain_body(model, system, user_text))
@@ -74,7 +75,7 @@ class ModelQuery:
 
 @dataclass(frozen=True)
 class _Request:
-    """What is sent to one of the models."""
+    """The request to one of the models."""
 
     model: ModelConfig
     dialect: Dialect
@@ -84,7 +85,7 @@ class _Request:
 
 
 class _Exchange:
-    """One attempt to have a reply: which model is asked next, and in which dialect."""
+    """One attempt to get a reply: decides which model is asked next, and in which dialect."""
 
     def __init__(
         self, question: Callable[[], ModelQuery], repository: Path, key: str, *, squeezed: bool
@@ -98,18 +99,18 @@ class _Exchange:
         self._skip = (activity.info().attempt - 1) // ATTEMPTS_PER_MODEL
         self._number = 0
         self._dialect: Dialect | None = None
-        """The one that the model's last refusal suggests."""
+        """The dialect that the model's last refusal suggests."""
         self._first: ApplicationError | None = None
-        """What the first model said that was asked."""
+        """The error of the first model asked."""
 
     def prepare(self) -> StreamedReply | _Request:
-        """The next request, or the reply that an earlier attempt has kept."""
+        """Return the next request, or the reply kept by an earlier attempt."""
         reply = _find_reply(self.replies, self.key)
         if reply is not None:
             return reply
         question = self._question()
         if activity.info().attempt > 1:
-            # The attempt before may have failed for that, after its reply was paid for.
+            # The attempt before may have failed on using its reply, after it was paid for.
             self.replies.check_room()
         count = len(question.models)
         place = (self._skip + self._number) % count
@@ -119,10 +120,10 @@ class _Exchange:
         return _Request(model, dialect, body, place > 0, self._number + 1 == count)
 
     def go_on_after(self, request: _Request, error: ApplicationError) -> None:
-        """Turn to another dialect or model after a failure.
+        """Choose another dialect or model after a failure.
 
         Raises:
-            ApplicationError: there is none; what the first model said.
+            ApplicationError: there is none; it is the first model's error.
         """
         self._dialect = request.dialect.adjust_to_refusal(refusal_text(error), request.model)
         if self._dialect:
@@ -135,25 +136,26 @@ class _Exchange:
         self._number += 1
 
     def remember_dialect(self, model: ModelConfig) -> None:
-        """Use the dialect from now on that the model took after a refusal."""
+        """Remember the dialect that the model accepted after a refusal."""
         if self._dialect:
             remember_dialect(model, self.repository, self._dialect)
 
 
 class ModelClient:
-    """The model of whichever job is at work."""
+    """Asks the running job's model."""
 
     def __init__(self, root: Root, connect: Connect, *, in_turn: bool = False) -> None:
-        """
+        """Create a client.
+
         Args:
-            in_turn: Whether a job asks again only when the reply before is recorded in its history:
-                one kept reply of a job is enough then.
+            in_turn: Whether a job asks again only after the previous reply is in its history, so
+                that one kept reply per job suffices.
         """
         self._root = root
         self._connect = connect
         self._in_turn = in_turn
         self._newest_keys: dict[Path, tuple[datetime, str]] = {}
-        """Key of the newest reply that was kept, and when it was asked for, by repository."""
+        """Key of the newest kept reply and the time of its request, by repository."""
 
     async def request_reply(
         self,
@@ -164,23 +166,23 @@ class ModelClient:
         reply_key: tuple[Path, str] | None = None,
         compaction_exhausted: bool = False,
     ) -> R:
-        """What `use_reply` makes of a reply of the first of the models that gives one.
+        """Return the result of `use_reply` on the first reply that a model gives.
 
-        The reply is kept before it is used. Both functions run in a thread, where a store handle
-        that one of them opens must stay.
+        The reply is kept before it is used. Both functions run in one thread, since a store handle
+        must stay in its thread.
 
         Args:
-            build_query: Put together anew for each model that is asked.
+            build_query: Called again for each model that is asked.
             use_reply: Called once with the reply.
-            part: Tells several questions of one activity apart.
-            reply_key: Repository and key of the kept reply, if other than the attempt's.
-                A request that is repeated under that key gets the kept reply.
-            compaction_exhausted: Whether the request cannot get smaller. A fallback whose window is
-                too small is skipped then, since the model itself may take the request later.
+            part: Distinguishes several questions of one activity.
+            reply_key: Repository and key of the kept reply, if other than the attempt's. A request
+                repeated under that key gets the kept reply.
+            compaction_exhausted: Whether the request cannot get smaller. A fallback with too small
+                a window is skipped then, since the model itself may accept the request later.
 
         Raises:
-            ApplicationError: typed; what the first model that was asked said.
-            OSError: the reply cannot be kept; from the second attempt on nobody is asked then.
+            ApplicationError: typed; the error of the first model asked.
+            OSError: the reply cannot be kept. From the second attempt on, nobody is asked then.
         """
         repository, key = reply_key or (self._root.repository(job_id()), f"{attempt_key()}{part}")
         exchange = _Exchange(build_query, repository, key, squeezed=compaction_exhausted)
@@ -205,11 +207,11 @@ class ModelClient:
     def _keep(
         self, exchange: _Exchange, reply: StreamedReply, use: Callable[[StreamedReply], R]
     ) -> R:
-        """Keep the reply at once, before anything else can fail: it is paid for. Then use it."""
+        """Keep the reply before anything else can fail, since it is paid for; then use it."""
         data = hide_in_json(reply.model_dump_json().encode())
         now = activity.info().scheduled_time
         then, before = self._newest_keys.get(exchange.repository, (now, ""))
-        # Not by an attempt that comes late: the reply after its own may still be looked for.
+        # A late attempt must not do this: the reply after its own may still be needed.
         exchange.replies.put(exchange.key, data, before if then < now else "")
         if self._in_turn and then <= now:
             if len(self._newest_keys) > MAX_REMEMBERED_JOBS:
@@ -225,13 +227,13 @@ class ModelClient:
         *,
         reply_key: tuple[Path, str] | None = None,
     ) -> R | None:
-        """`request_reply` for what can be done without: None where it cannot be had.
+        """Like `request_reply`, but return None if no reply can be had.
 
-        It is waited for longer than for what may fail otherwise: without an endpoint the job gets
-        no further either.
+        It waits longer than other optional calls: without an endpoint the job cannot continue
+        anyway.
 
         Raises:
-            ApplicationError: the endpoint failed in a way that may pass; to be tried again.
+            ApplicationError: the endpoint failed temporarily; retry.
         """
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):
@@ -244,26 +246,27 @@ class ModelClient:
 
 
 def refusal_text(error: ApplicationError) -> str:
-    """What an endpoint said of a request that it takes not in this form; else empty."""
+    """Return the endpoint's words if it refuses this form of the request; else empty."""
     cause = error.__cause__
     if error.type == "ModelRefused" and isinstance(cause, openai.APIStatusError):
-        # Routers say in the body alone what the server behind them said.
+        # Routers put the error of the server behind them into the body alone.
         return f"{cause} {cause.body}"[:MAX_EXAMINED]
     return ""
 
 
 async def call_endpoint(connect: Connect, model: ModelConfig, body: bytes) -> StreamedReply:
-    """One request to one endpoint; whatever goes wrong is a typed failure.
+    """Send one request to one endpoint; every error becomes a typed failure.
 
     Args:
-        connect: Gives the client.
-        model: Its settings; `api`, which is not `auto`, says to which API it goes.
-        body: In the form of that API.
+        connect: Returns the client.
+        model: Its settings; `api`, which is not `auto`, selects the API.
+        body: The request in the form of that API.
     """
     try:
         client = connect(model)
         with tracing.watch_model_call(model, client) as heard:
-            # The client's own limit is on each wait for something, and a reply may drip for ever.
+            # The client's own limit applies to each wait, and a trickling reply could go on for
+            # ever.
             async with asyncio.timeout(model.timeout_seconds):
                 streamed = await stream_reply(client, body, model)
             heard(streamed)
@@ -280,27 +283,27 @@ async def call_endpoint(connect: Connect, model: ModelConfig, body: bytes) -> St
 def _find_reply(replies: ResultCache, key: str) -> StreamedReply | None:
     data = replies.find(key)
     if data is not None:
-        # One that a power cut left garbled counts as none.
+        # A kept reply that a power cut damaged counts as missing.
         with suppress(ValidationError):
             return StreamedReply.model_validate_json(data)
     return None
 
 
 def apply_patience(error: ApplicationError, model: ModelConfig, began: float) -> ApplicationError:
-    """The failure; once it has lasted too long to be kept from people, one that ends the activity.
+    """Return the failure; after too long, one that ends the activity.
 
-    The workflow then shows the job as waiting and asks again after as long as the failure says.
+    The workflow then shows the job as waiting, and asks again after the delay in the failure.
 
     Args:
-        error: What the model that was asked first said.
-        model: With its patience.
-        began: When this attempt did, by `time.monotonic`.
+        error: The first model's error.
+        model: The model with its patience.
+        began: When this attempt began, by `time.monotonic`.
     """
     delay = error.next_retry_delay
     if error.non_retryable or delay is None:
         return error
     info = activity.info()
-    # Both dates are the server's: this host's clock may say anything.
+    # Both times are the server's, since this host's clock may be wrong.
     before = info.current_attempt_scheduled_time - info.scheduled_time
     waited = before.total_seconds() + time.monotonic() - began
     if waited + delay.total_seconds() < model.patience_seconds:

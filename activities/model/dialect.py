@@ -1,8 +1,8 @@
-"""Which dialect of the protocol an endpoint speaks: learned from what it refuses.
+"""Learn which dialect of the protocol an endpoint speaks, from its refusals.
 
-A request goes out in the ordinary form first, by what is known of the provider. Where a refusal
-names a part of it that not every endpoint takes, it goes out again without that part; where it
-names another API, or something that is missing, in that API or with it.
+A request is first sent in the ordinary form for the provider. If a refusal names a part that not
+every endpoint accepts, the request is sent again without it. If it names another API or a missing
+part, the request is sent to that API or with that part.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ REASONING = "reasoning"
 INCLUDE = "include"
 STRICT = "strict"
 NAMED = {
-    # First: it quotes other parts. Such reasoning was encrypted for another key, say.
+    # First, because it quotes other parts: such reasoning was encrypted for another key, for
+    # example.
     STALE: re.compile(
         r"invalid_encrypted_content|encrypted content .{0,300}could not be|provided without its"
         r" required|Items are not persisted|Invalid .?signature.? in .?thinking",
@@ -64,10 +65,10 @@ NAMED = {
     TURNS: re.compile(r"unexpected role|roles? must alternate", re.IGNORECASE),
     IDS: re.compile(r"tool call id", re.IGNORECASE),
     NULL: re.compile(r"\bcontent\b.{0,120}\b(null|none|nonetype|string)\b", re.IGNORECASE),
-    # Last: the word stands in errors about others.
+    # Last, because the word also occurs in errors about other parts.
     STREAM: re.compile(r"\bstream(ing)?\b", re.IGNORECASE),
 }
-"""By what a refusal names a part, the likelier ones first: a request may be quoted as a whole."""
+"""Names of parts in refusals, the likelier ones first: a refusal may quote the whole request."""
 NEEDS_RESPONSES = re.compile(
     r"v1/responses|responses api|not (supported in|accessible via) the \S*chat/completions",
     re.IGNORECASE,
@@ -76,7 +77,7 @@ NEEDS_CHAT = re.compile(
     r"v1/chat/completions|not (supported|available) (in|with|by|via) (the )?(v1/)?responses",
     re.IGNORECASE,
 )
-"""By what a refusal of one API names the other."""
+"""How a refusal of one API names the other."""
 NEEDS_REASONING = re.compile(
     r"reasoning_content.{0,80}(passed back|is missing|is required|must be)"
     r"|missing .?reasoning_content",
@@ -85,41 +86,41 @@ NEEDS_REASONING = re.compile(
 TOO_MANY = re.compile(r"max_(completion_|output_|new_)?tokens|(completion|output) tokens")
 FIGURE = re.compile(r"(?<![\w.-])\d+(?![\w-])")
 MIN_LIMIT = 1000
-"""A figure below this is no limit of replies but a status, or another of the same sentence."""
+"""A smaller number is no limit of replies but a status, or another number of the sentence."""
 
 KEYWORD = re.compile(r"""Unknown name \\*["'](\S{1,40}?)\\*["'] at \\*["']tools|\.(format): only""")
-"""How one family of servers names a keyword of a tool's schema that they do not know."""
+"""How one family of servers names an unknown keyword of a tool's schema."""
 MAX_KEYWORDS = 30
 
 ID_CHARACTERS = 9
-"""Of the ids that one family of servers takes, all letters or figures."""
+"""Length of the ids that one family of servers accepts, all letters or digits."""
 ASSISTANT_FILLER = {"role": "assistant", "content": "I go on."}
 USER_FILLER = {"role": "user", "content": "Go on."}
-"""What stands between two messages of one side where turns must alternate."""
+"""Inserted between two messages of one role where roles must alternate."""
 
 _NO_TEXT = b'"role":"assistant","content":""'
 _CACHE_KEY = re.compile(rb',"prompt_cache_key":"[^"]*"')
 _TAIL = 200
-"""Bytes at the end of a request within which its key stands."""
+"""Bytes at the end of a request that contain its key."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an endpoint's requests differ from the ordinary ones."""
+    """How an endpoint's requests differ from ordinary ones."""
 
     unsupported: frozenset[str] = field(default_factory=frozenset)
-    """Parts it takes not, or in another form."""
+    """Parts that it does not accept, or only in another form."""
     max_reply_tokens: int | None = None
-    """Most tokens of a reply that it takes as a limit."""
+    """Largest limit on reply tokens that it accepts."""
     keywords: frozenset[str] = field(default_factory=frozenset)
-    """Of schemas, those that it does not know."""
+    """Schema keywords that it does not know."""
     api: Api | None = None
-    """The one that it named; None as long as none was named."""
+    """The API that it named; None until it names one."""
     needs_reasoning: bool = False
-    """Whether it wants back the reasoning of every reply."""
+    """Whether it wants the reasoning of every reply back."""
 
     def adapt_settings(self, model: ModelConfig) -> ModelConfig:
-        """The model's settings as it takes them: nothing in them is `auto`."""
+        """Return the model's settings as the endpoint accepts them, with no `auto` left."""
         update: dict[str, Any] = {}
         if model.api == "auto":
             update["api"] = self.api or known_api(model)
@@ -142,13 +143,15 @@ class Dialect:
         return model.model_copy(update=update) if update else model
 
     def adapt_body(self, body: bytes) -> bytes:
-        """A request in this dialect. Settings stand in front, so the first place is theirs."""
+        """Return a request in this dialect. Settings go first, so the start of the body is
+        replaced.
+        """
         if COUNTS in self.unsupported:
             body = body.replace(b',"stream_options":{"include_usage":true}', b"", 1)
         if LIMIT in self.unsupported:
             body = body.replace(b'"max_completion_tokens":', b'"max_tokens":', 1)
         if NULL in self.unsupported:
-            # Within texts, the quotation marks of these would have a backslash before them.
+            # Within strings these quotation marks would have a backslash before them.
             body = body.replace(b'"role":"assistant","content":null', _NO_TEXT)
         if INCLUDE in self.unsupported:
             body = body.replace(b',"include":["reasoning.encrypted_content"]', b"", 1)
@@ -171,10 +174,10 @@ class Dialect:
         return body
 
     def adjust_to_refusal(self, refusal: str, model: ModelConfig) -> Dialect | None:
-        """What to try next, after that refusal; None where it names nothing.
+        """Return what to try after a refusal; None if it names nothing.
 
         Args:
-            refusal: In the endpoint's words; empty where it refused something else.
+            refusal: The endpoint's words; empty if it refused something else.
             model: Its settings, before or after `adapt_settings`.
         """
         settled = self.adapt_settings(model)
@@ -204,7 +207,7 @@ class Dialect:
         return replace(self, max_reply_tokens=most) if most else None
 
     def _token_limit(self, refusal: str, model: ModelConfig) -> int | None:
-        """The limit a refusal names beside one that is too high."""
+        """Return the limit that a refusal names beside a limit that is too high."""
         if self.max_reply_tokens is not None or not TOO_MANY.search(refusal):
             return None
         requested = self.adapt_settings(model).max_output_tokens
@@ -229,7 +232,7 @@ def _sends_part(model: ModelConfig, part: str) -> bool:
 
 
 def _alternate_roles(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Messages between which the side changes; results belong to the side of the calls."""
+    """Return messages with alternating roles; results belong to the role of the calls."""
     before = ""
     for message in messages:
         if message["role"] == "user" and before in ("user", "tool"):
@@ -254,13 +257,13 @@ def _short_id(name: str) -> str:
 
 MAX_REMEMBERED = 10_000
 _learned: dict[tuple[str, str], Dialect] = {}
-"""How models, by address and name, were found to be asked."""
+"""Learned dialects of models, by address and name."""
 _stale: set[tuple[str, str, Path]] = set()
-"""Jobs, by their repository, whose reasoning the model does not know again."""
+"""Jobs, by repository, whose reasoning the model no longer recognises."""
 
 
 def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
-    """What is known so far of how the model is asked for the job of that repository."""
+    """Return the dialect known for a model and the job of that repository."""
     where = address_of(model), model.name
     known = _learned.get(where) or Dialect()
     if (*where, repository) in _stale:
@@ -269,7 +272,7 @@ def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
 
 
 def remember_dialect(model: ModelConfig, repository: Path, dialect: Dialect) -> None:
-    """Keep what a model has taken: what a refusal names need not be what is wrong."""
+    """Remember a dialect that a model accepted; a refusal alone may name the wrong part."""
     where = address_of(model), model.name
     _learned[where] = replace(dialect, unsupported=dialect.unsupported - {STALE})
     if STALE in dialect.unsupported:

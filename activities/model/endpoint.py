@@ -1,4 +1,4 @@
-"""Which endpoint a job's model calls go to, and what its errors mean."""
+"""Choose the endpoint of a job's model calls, and interpret its errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from protocol.text import one_line
 from rehearsal import RehearsalTransport, rehearse
 
 REHEARSAL = "rehearsal"
-"""Model name that asks for the rehearsal model."""
+"""Model name of the rehearsal model."""
 
 TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 TOO_LONG = re.compile(
@@ -37,35 +37,37 @@ TOO_LONG = re.compile(
     r"|model token limit|max_new_tokens. must be",
     re.IGNORECASE,
 )
-"""How servers word it that give no code."""
+"""Wording of servers that give no code for a request that is too long."""
 TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
-"""How one words it that a single request is over what it serves in a minute: no waiting helps."""
+"""Wording for a single request above what is served per minute, which no waiting helps."""
 NOT_UNKNOWN = re.compile(r"tool_choice|v1/responses|v1/chat/completions")
-"""What one says with a 404 that takes the model, but not this request."""
+"""A 404 with this accepts the model, but not this request."""
 NO_KEY = re.compile(r"\bapi[ _]key not valid|\binvalid[ _]api[ _]key", re.IGNORECASE)
 NO_MODEL = re.compile(r"not a valid model id|\binvalid model\b|model_not_found", re.IGNORECASE)
-"""How those word it who give a key or a model they do not know the status 400."""
+"""Wordings of a status 400 for an unknown key or model."""
 REFUSAL_CODES = re.compile(r"invalid_prompt|\w+_policy(_violation)?|data_residency_mismatch")
-"""Codes of a reply that began and failed for what was asked."""
+"""Codes of a reply that began and was then refused for its request."""
 MAX_EXAMINED = 2_000
-"""Characters of an error in which that is sought: some quote the request."""
+"""Most characters of an error that are searched: some errors quote the request."""
 
 CONNECTIONS = httpx2.Limits(
     max_connections=None, max_keepalive_connections=None, keepalive_expiry=60
 )
-"""As many as a worker has calls under way, and kept over a step of a minute: the client's own 100
-and 5 s would mean a new handshake for most calls of a busy worker."""
+"""Connections are enough for a worker's concurrent calls, and stay open over a step of a minute.
+The client's defaults, 100 and 5 s, would mean a new handshake for most calls of a busy worker.
+"""
 
 POOLS = 64
-"""Of connections to one endpoint. The client looks through all connections of a pool at each
-request and its end (httpcore2's `_assign_requests_to_connections`): with hundreds in one pool,
-that was a third of all a busy worker did."""
+"""Number of connection pools per endpoint. The client scans all connections of a pool at each
+request and its end (httpcore2's `_assign_requests_to_connections`): with hundreds in one pool that
+was a third of a busy worker's time.
+"""
 
 Connect = Callable[[ModelConfig], AsyncOpenAI]
 
 
 def has_endpoint(model: ModelConfig) -> bool:
-    """Whether anything says where a hosted model is."""
+    """Whether a hosted model is configured."""
     return bool(
         model.base_url
         or os.environ.get("OPENAI_BASE_URL")
@@ -74,12 +76,12 @@ def has_endpoint(model: ModelConfig) -> bool:
 
 
 def chosen_name(model: ModelConfig) -> str:
-    """The model's name as it is pinned: the rehearsal model when no endpoint is configured."""
+    """Return the model's name to pin: the rehearsal model if no endpoint is configured."""
     return model.name if has_endpoint(model) else REHEARSAL
 
 
 def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
-    """A client for the model's endpoint. Retries are Temporal's, so the client does none.
+    """Return a client for the model's endpoint, without retries, which are Temporal's.
 
     The key is read from the environment at every call, so that a new one takes effect.
     """
@@ -115,7 +117,7 @@ def _rehearsal_client() -> AsyncOpenAI:
 
 
 def _pool_number() -> int:
-    """The calls of a job share a pool, so that each finds the connection of the one before."""
+    """Return the pool of a job: its calls share one, so that each finds the previous connection."""
     return crc32(job_id().encode()) % POOLS if activity.in_activity() else 0
 
 
@@ -131,9 +133,9 @@ def _endpoint_client(base_url: str | None, key: str, seconds: float, _: int) -> 
 
 
 def address_arguments(base_url: str | None) -> dict[str, Any]:
-    """The address as the client's arguments: what follows a `?` belongs behind the path.
+    """Return the address as the client's arguments, with the query behind the path.
 
-    With an api-version it is one of Azure's deployments, which take the key in another header.
+    An api-version marks an Azure deployment, which takes the key in another header.
     """
     if base_url is None or "?" not in base_url:
         return {"base_url": base_url}
@@ -146,12 +148,12 @@ def address_arguments(base_url: str | None) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _trust_context() -> ssl.SSLContext:
-    """The certificates that count, which take longer to read than all else of a client."""
+    """Return the trusted certificates; reading them takes longer than the rest of a client."""
     return httpx2.create_ssl_context()
 
 
 def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
-    """The typed failure for what the client raised."""
+    """Return the typed failure for a client error."""
     if isinstance(error, openai.APIStatusError):
         return _status_failure(error, model)
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
@@ -159,7 +161,7 @@ def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
     if isinstance(error, (openai.APITimeoutError, TimeoutError)):
         return typed_failure("Endpoint", "The model endpoint did not answer in time.", retry=True)
     if isinstance(error, openai.APIConnectionError):
-        # The client says no more than that there was an error; its cause says which.
+        # The client only reports an error; its cause says which.
         cause = error.__cause__
         description = (
             _error_text(cause)
@@ -183,7 +185,7 @@ def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
 
 
 def _stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
-    """An error that came as an event of a stream whose status was 200."""
+    """Return the failure for an error event of a stream with status 200."""
     if _is_too_long(error):
         return _too_long_failure(error, model)
     if "insufficient_quota" in (error.code, error.type):
@@ -198,7 +200,7 @@ def _stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationEr
 
 
 def _is_too_long(error: openai.APIError) -> bool:
-    # Routers say in the body alone what the server behind them said.
+    # Routers put the error of the server behind them into the body alone.
     said = f"{error} {error.body}"[:MAX_EXAMINED]
     status = error.status_code if isinstance(error, openai.APIStatusError) else None
     if status == 429:
@@ -235,8 +237,8 @@ def _status_failure(error: openai.APIStatusError, model: ModelConfig) -> Applica
             f"The model endpoint refused the key in {model.api_key_variable} ({status}: {said}). "
             "Set a valid one in the worker's environment, restart the worker and resume the job.",
         )
-    # One router says so when none of its servers can be made to call a tool.
-    # And OpenAI when the model is served by the other API.
+    # One router answers this if none of its servers can be made to call a tool; OpenAI, if the
+    # model is served by the other API.
     is_unknown = status == 404 and not NOT_UNKNOWN.search(said)
     if is_unknown or (status == 400 and NO_MODEL.search(said)):
         return typed_failure(
@@ -259,7 +261,7 @@ def _request_url(error: openai.APIError) -> str:
 
 
 def _response_time(error: openai.APIStatusError) -> float:
-    """When the endpoint answered, by its own clock if it says: ours may be an hour off."""
+    """Return when the endpoint answered, by its own clock if it says: ours may be an hour off."""
     try:
         return _epoch_seconds(parsedate_to_datetime(error.response.headers.get("date", "")))
     except ValueError:

@@ -1,8 +1,7 @@
-"""The forms in which a stored message is sent: one for each of the two APIs.
+"""The forms of a stored message for each of the two APIs.
 
-A message is stored in the form of Chat Completions. What its provider wants back unchanged lies
-beside it, and is sent only to the endpoint and model that made it; any other gets the message as
-if it had never been there.
+A message is stored in the form of Chat Completions. Data that its provider wants back lies beside
+it and is sent only to the endpoint and model that made it; any other gets the message without it.
 """
 
 from __future__ import annotations
@@ -23,21 +22,22 @@ from config.schema.agent_sections import ModelConfig
 
 PLAIN_FIELDS = ("reasoning_content", "reasoning")
 SIGNED_FIELDS = ("reasoning_details", "thinking_blocks")
-"""Fields of a message in which endpoints return reasoning and want it back: as text, and signed or
-encrypted."""
+"""Message fields in which endpoints return reasoning and want it back, as text, signed or
+encrypted.
+"""
 OPAQUE_KEYS = frozenset({"encrypted_content", "data", "signature"})
-"""Keys of what only the provider can read."""
+"""Keys of data that only the provider can read."""
 OPAQUE_CHARACTERS = 16 / 3
-"""Of base64 to a token: three bytes are four characters, and a token is about four bytes."""
+"""Base64 characters per token: three bytes are four characters, and a token is about four bytes."""
 
 
 @dataclass(frozen=True)
 class ChatForm:
-    """Of Chat Completions."""
+    """The form for Chat Completions."""
 
     maker: str
     reasoning: bool | None
-    """Whether reasoning is sent back; None: only what is signed or encrypted."""
+    """Whether reasoning is sent back; None: only if signed or encrypted."""
     marks: str = "none"
     vision: bool = False
 
@@ -73,7 +73,7 @@ class ChatForm:
 
 @dataclass(frozen=True)
 class ResponsesForm:
-    """Of the Responses API: a message is one item of the input, a reply several."""
+    """The form for the Responses API: a message is one input item, a reply several."""
 
     maker: str
     items: bool
@@ -109,8 +109,9 @@ class ResponsesForm:
 
 @dataclass(frozen=True)
 class ReasoningWeights:
-    """Of the reasoning that a model is sent back: by its configuration alone, so that a context has
-    one size whatever a worker has learned."""
+    """Tokens of reasoning that is sent back, by configuration alone, so that a context has one size
+    whatever a worker has learned.
+    """
 
     maker: str
     reasoning: bool | None
@@ -135,12 +136,12 @@ class ReasoningWeights:
 
 
 def weights_of(model: ModelConfig) -> ReasoningWeights:
-    """What of the reasoning counts for a model."""
+    """Return the weights for a model."""
     return ReasoningWeights(maker_of(model), model.send_reasoning, model.vision)
 
 
 def form_of(model: ModelConfig) -> MessageForm:
-    """How messages are sent to a model, its settings being what the endpoint takes."""
+    """Return the form of messages for a model whose settings are what the endpoint accepts."""
     maker, marks = (
         maker_of(model),
         model.cache_marks if model.cache_marks in CACHE_MARKS else "none",
@@ -151,7 +152,7 @@ def form_of(model: ModelConfig) -> MessageForm:
 
 
 def _images(beside: bytes) -> list[tuple[str, str]]:
-    """The images of a message: of each its media type and the hex id of its blob."""
+    """Return a message's images: media type and hex id of the blob of each."""
     if b'"images"' not in beside:
         return []
     return [(image["mime"], image["blob"]) for image in json.loads(beside).get("images", [])]
@@ -170,11 +171,11 @@ def _data_url(mime: str, blob: str, read: Read) -> str:
 
 
 def _with_images(message: bytes, kind: str, images: list[dict[str, Any]], **fields: str) -> bytes:
-    """A message of parts: the images, and last its text, at which a mark for the cache can be."""
+    """Return a message of parts: images first, then text, which can carry a cache mark."""
     stored: dict[str, Any] = json.loads(message)
     parts = [*images, {"type": kind, "text": stored["content"]}]
     sent = {**fields, **stored, "content": parts}
-    # Credentials were hidden when it was stored; to look through an image for them takes long.
+    # Credentials were hidden when it was stored, and searching an image for them is slow.
     return json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -186,7 +187,7 @@ def _data_of_maker(provider_data: bytes, maker: str) -> dict[str, Any]:
 
 
 def _returned_fields(data: dict[str, Any], reasoning: bool | None) -> dict[str, Any]:
-    """The fields that go back in a message of Chat Completions."""
+    """Return the fields that go back in a message of Chat Completions."""
     fields: dict[str, Any] = {} if reasoning is False else data.get("fields", {})
     if reasoning is None:
         return {name: fields[name] for name in SIGNED_FIELDS if name in fields}
@@ -194,7 +195,7 @@ def _returned_fields(data: dict[str, Any], reasoning: bool | None) -> dict[str, 
 
 
 def _message_items(message: dict[str, Any], call_id: str | None) -> Iterator[dict[str, Any]]:
-    """A message as items without ids: those are the provider's alone."""
+    """Return a message as items without ids, which only the provider assigns."""
     if message["role"] == "tool":
         yield {
             "type": "function_call_output",
@@ -209,7 +210,7 @@ def _message_items(message: dict[str, Any], call_id: str | None) -> Iterator[dic
 
 
 def _reasoning_tokens(value: Any, encoding: str) -> int:
-    """Tokens of reasoning that is sent back, about: nobody else can read what is encrypted."""
+    """Estimate the tokens of reasoning that is sent back; encrypted reasoning cannot be counted."""
     if isinstance(value, str):
         return count_tokens(value, encoding)
     if isinstance(value, list):
@@ -233,7 +234,7 @@ CACHE_MARKS = {
 
 @lru_cache(maxsize=256)
 def _marked_text(message: bytes, key: str, kind: str, marks: str) -> bytes:
-    """The message with a mark at its end, up to which the provider shall cache."""
+    """Return the message with a cache mark at its end."""
     stored = from_json(message)
     if not stored[key]:
         # A mark on an empty text is refused.

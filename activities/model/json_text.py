@@ -1,4 +1,4 @@
-"""Arguments of a tool call as JSON text: how far they have come, and the object that they are."""
+"""Arguments of a tool call as JSON text: detect their end, and parse them as an object."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pydantic_core import from_json
 
 MARKS = re.compile(r'[\\"{}\[\]]')
 MAX_VALUES = 20
-"""JSON values that are read from one text."""
+"""Most JSON values read from one text."""
 MAX_STRINGS = 3
-"""Strings in strings that are opened."""
+"""Deepest nesting of strings in strings that is opened."""
 EMPTY = "{}"
 
 
 class GrowingText:
-    """Text that comes in pieces. Each piece is scanned once, and only if somebody asks."""
+    """Text that arrives in pieces. Each piece is scanned once, and only on demand."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -28,7 +28,7 @@ class GrowingText:
         self._is_whole = False
 
     def add(self, part: str) -> None:
-        """Append a piece. White space in front says nothing, nor does a null."""
+        """Append a piece. Leading white space and a null are ignored."""
         if self._parts or (part.strip() and part.strip() != "null"):
             self._parts.append(part)
 
@@ -40,7 +40,7 @@ class GrowingText:
     def is_whole(self) -> bool:
         """Whether the first value, an object or a string, is complete: its brackets are balanced.
 
-        Whether it is valid JSON is another question: a model's mistake ends where it ends.
+        It need not be valid JSON: a model's mistake ends where its value ends.
         """
         while self._scanned < len(self._parts) and not self._is_whole:
             self._scan(self._parts[self._scanned])
@@ -76,9 +76,9 @@ def begins_value(text: str) -> bool:
 
 
 def arguments_object(text: str) -> str:
-    """The arguments as the one object that they are; the text itself where they are none.
+    """Return the arguments as one object; the text itself if they are none.
 
-    Some endpoints send the object as a string that holds it, twice, or behind an empty one.
+    Some endpoints send the object inside a string, twice, or after an empty one.
     """
     if not text.strip() or text.strip() == "null":
         return EMPTY
@@ -99,7 +99,7 @@ def is_object(text: str) -> bool:
 
 
 def canonical_arguments(text: str) -> str:
-    """The same for all ways to write one object; the text itself where it is none."""
+    """Return one spelling for all spellings of an object; other text unchanged."""
     value = _parse_json(text)
     return _canonical_json(value) if isinstance(value, dict) else text
 
@@ -112,7 +112,7 @@ def _parse_json(text: str) -> Any:
 
 
 def _unwrap_object(text: str) -> str | None:
-    """The object in a string."""
+    """Return the object inside a string."""
     for _ in range(MAX_STRINGS):
         value = _parse_json(text)
         if isinstance(value, dict):
@@ -124,7 +124,7 @@ def _unwrap_object(text: str) -> str | None:
 
 
 def _split_objects(text: str) -> list[tuple[dict[str, Any], str]]:
-    """The objects that stand one behind the other and are all of the text; else none."""
+    """Return the objects that follow each other and make up the whole text; else none."""
     values: list[tuple[dict[str, Any], str]] = []
     decoder, place = json.JSONDecoder(), 0
     text = text.strip()

@@ -1,4 +1,4 @@
-"""What model calls cost, by the prices that the job's configuration pins."""
+"""Compute the cost of model calls from the prices pinned in a job's configuration."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FREE = Price(prompt=0, completion=0)
 
 
 def price_of(config: AgentConfig, model: str) -> Price | None:
-    """The price of a model, None when nobody said. The rehearsal model is free."""
+    """Return a model's price, None if unknown. The rehearsal model is free."""
     return config.prices.get(model, FREE if model == REHEARSAL else None)
 
 
 def highest_price(config: AgentConfig) -> Price | None:
-    """A price that no call of the agent's models exceeds; None when one is not known."""
+    """Return a price that no call of the agent's models exceeds; None if one is unknown."""
     prices = [price_of(config, model.name) for model in config.models]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):
@@ -29,15 +29,15 @@ def highest_price(config: AgentConfig) -> Price | None:
 
 
 def priced_usage(reply: StreamedReply, config: AgentConfig, estimate: int = 0) -> Usage:
-    """The usage of one call with its cost, if that is known.
+    """Return the usage of one call, with its cost if known.
 
     Args:
-        reply: What came back.
-        config: With the prices.
-        estimate: Tokens of the prompt by our own count, where there is one.
+        reply: The reply.
+        config: The configuration with prices.
+        estimate: Our own count of the prompt's tokens, if any.
     """
     usage, price = reply.usage, price_of(config, reply.model)
-    # What is zero stays unset, so that it is not written into the history at each step.
+    # Zeros stay unset, so that they are not written into the history at each step.
     figures = usage.model_dump(exclude_defaults=True)
     if estimate:
         figures["estimated_tokens"] = estimate
@@ -57,7 +57,7 @@ def check_prices(config: AgentConfig) -> None:
     """Refuse a limit on cost that could not be kept.
 
     Raises:
-        ConfigError: a limit on cost, and a model's price is not known.
+        ConfigError: there is a limit on cost, and a model's price is unknown.
     """
     unknown = [model.name for model in config.models if price_of(config, model.name) is None]
     for scope, budget in (("job", config.limits.job), ("phase", config.limits.phase)):

@@ -1,7 +1,7 @@
-"""What the model is sent: the order is the provider's prompt cache's.
+"""Build the request to the model, ordered for the provider's prompt cache.
 
-System prompt, first message and conversation only grow within a phase; the todo list, which
-changes, is the last message and is stored nowhere.
+System prompt, first message and conversation only grow within a phase. The todo list, which
+changes, is the last message and is not stored.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from protocol.text import first_few, one_line
 
 RULE = "═" * 8
 MAX_REMARKS = 5
-"""Remarks of people that every turn shows, the newest; instructions.md has all."""
+"""Most remarks of people shown on every turn, the newest; instructions.md has all."""
 MAX_REMARK = 1000
 MAX_OPEN_ITEMS = 20
-"""Open scope items that the list names by their ids."""
+"""Most open scope items that the list names by id."""
 
 
 def request_body(
@@ -41,18 +41,17 @@ def request_body(
     must_call: bool = False,
     cache_key: str = "",
 ) -> bytes:
-    """The body of the model call, put together from stored message bytes.
+    """Return the body of the model call, assembled from stored message bytes.
 
-    Nothing of the conversation is parsed again, so the cost of a call does not grow with it
-    beyond copying bytes. What is demanded of this one reply comes last, where it disturbs no
-    cached prefix.
+    Nothing of the conversation is parsed again, so a call's cost grows with it only by copying
+    bytes. A demand on this one reply comes last, where it invalidates no cached prefix.
 
     Args:
-        snapshot: Of the job.
-        model: Its settings, being what the endpoint takes.
-        correction: What was wrong with the reply before.
+        snapshot: The job's checkpoint.
+        model: Its settings, as the endpoint accepts them.
+        correction: What was wrong with the previous reply.
         must_call: Whether the reply has to call a tool.
-        cache_key: Of the job and phase.
+        cache_key: Key of the job and phase.
     """
     form = form_of(model)
     last = to_wire({"role": "user", "content": render_todos(snapshot, correction)})
@@ -60,14 +59,14 @@ def request_body(
     demand = b',"tool_choice":"required"' if is_forced else b""
     end = b"%b]%b%b}" % (form.render(last, b""), demand, _cache_key(model, cache_key))
     pieces = [*snapshot.view.wire_bytes(form), end]
-    # In one go: of a long conversation a second copy takes as long as the rest of the request.
+    # Join once: a second copy of a long conversation takes as long as the rest of the request.
     name = _messages_name(model)
     pieces[0] = b'%b,"%b":[%b' % (_fixed_part(snapshot, model).text, name, pieces[0])
     return b",".join(pieces)
 
 
 def _thinks_unless_forced(snapshot: Snapshot, model: ModelConfig) -> bool:
-    """Whether the model has returned reasoning that a demand for a call would cost."""
+    """Whether forcing a call would cost this model's reasoning."""
     if model.api == "responses" or not drops_reasoning_when_forced(model):
         return False
     if model.reasoning_effort:
@@ -78,9 +77,9 @@ def _thinks_unless_forced(snapshot: Snapshot, model: ModelConfig) -> bool:
 
 
 def context_tokens(snapshot: Snapshot) -> int:
-    """Tokens of the next request from a checkpoint, by our own count.
+    """Count the tokens of the next request from a checkpoint, by our own count.
 
-    Of one as it was opened or saved: a step counts what the next one looks up.
+    Use a checkpoint as opened or saved: a step caches counts for the next one.
     """
     known = token_cache.get(key := ("context", snapshot.commit))
     return token_cache.put(key, _context_tokens(snapshot)) if known is None else known
@@ -95,19 +94,19 @@ def _context_tokens(snapshot: Snapshot) -> int:
 
 @lru_cache(maxsize=256)
 def _todo_tokens(rendered: str, encoding: str) -> int:
-    """Of a list that is the same for many steps."""
+    """Cached, since a list stays the same for many steps."""
     return count_tokens(rendered, encoding)
 
 
 def fixed_tokens(snapshot: Snapshot) -> int:
-    """Tokens of settings and tool descriptions."""
+    """Count the tokens of settings and tool descriptions."""
     return _fixed_part(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
 
 
 def conversation_body(
     model: ModelConfig, tools: Sequence[Tool], conversation: Conversation, cache_key: str = ""
 ) -> bytes:
-    """A request with tools and stored messages, for a conversation beside the job's own."""
+    """Return a request with tools and stored messages for a conversation beside the job's own."""
     form = form_of(model)
     marked = [0, *conversation.cache_points()] if form.marks != "none" else []
     messages = b",".join(conversation.wire_bytes(0, None, form, marked))
@@ -118,7 +117,7 @@ def conversation_body(
 
 
 def plain_body(model: ModelConfig, system: str, user_text: str) -> bytes:
-    """A request with a prompt of its own and no tools, for summaries."""
+    """Return a request with a prompt of its own and no tools, for summaries."""
     form = form_of(model)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user_text}]
     sent = b",".join(form.render(to_wire(message), b"") for message in messages)
@@ -126,7 +125,7 @@ def plain_body(model: ModelConfig, system: str, user_text: str) -> bytes:
 
 
 def render_todos(snapshot: Snapshot, correction: str | None) -> str:
-    """The active list as the model sees it on every turn."""
+    """Return the active list as the model sees it on every turn."""
     phase = snapshot.state.phase
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
     lines = [
@@ -137,7 +136,7 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
     if items := snapshot.state.scope:
         lines.append(f"Scope: {scope.scope_line(items)}{_open_items(snapshot.state)}")
     if todo := phase.current:
-        # The gate takes nothing else for the last todo of a job.
+        # The gate accepts nothing else for the last todo of a job.
         is_last = phase.purpose == "final" and phase.open_count == 1
         then = "which `job_complete` completes" if is_last else "then call `todo_complete`"
         lines.append(f"Do todo {todo.id}, {then}.")
@@ -153,7 +152,7 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
 
 
 def _open_items(state: JobState) -> str:
-    """The items that a strategic phase has to plan for."""
+    """Return the items that a strategic phase has to plan for."""
     open_items = state.open_items
     if state.phase.kind == "tactical" or not open_items:
         return ""
@@ -161,7 +160,7 @@ def _open_items(state: JobState) -> str:
 
 
 def todo_lines(phase: Phase) -> list[str]:
-    """One line a todo: done, current or open."""
+    """Return one line per todo: done, current or open."""
     current = phase.current
     return [
         f"{'☑' if todo.done else '▶' if todo is current else '☐'} {todo.id}. {todo.content}"
@@ -178,9 +177,9 @@ _fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], tuple[str, ...], str],
 
 
 def _fixed_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
-    """Settings and tools up to the messages: the same bytes for every call of a phase.
+    """Return settings and tools up to the messages: the same bytes for every call of a phase.
 
-    But for tools that were found, which are added at the end of the list.
+    Tools that were found are appended to the list.
     """
     config, state = snapshot.config, snapshot.state
     kind, found_tools, unused = (
@@ -200,7 +199,7 @@ def _fixed_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
 
 
 def _declare_tools(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> list[dict[str, Any]]:
-    """Tools as the model's API wants them declared."""
+    """Return tools as the model's API wants them declared."""
     if model.api != "responses":
         return list(schemas)
     functions = [schema["function"] for schema in schemas]

@@ -1,6 +1,6 @@
-"""What is known of providers by the address and the model's name, before one was asked.
+"""What is known of providers by address and model name, before the first request.
 
-Where it is wrong, or nothing is known, the endpoint's refusals say it (`activities.model.dialect`).
+Where it is wrong or missing, the endpoint's refusals correct it (`activities.model.dialect`).
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ Api = Literal["chat", "responses"]
 Marks = Literal["none", "breakpoint", "cache_control"]
 
 OPENAI = "https://api.openai.com/v1"
-"""Where the client goes without an address."""
+"""Default address of the client."""
 ANTHROPIC = "api.anthropic.com"
 OPENROUTER = "openrouter.ai"
 NEEDS_BREAKPOINTS = re.compile(r"\bgpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)(?!\d)")
-"""OpenAI's models from gpt-5.6 on: before, they cache every prefix unasked."""
+"""OpenAI's models from gpt-5.6 on; earlier ones cache every prefix without marks."""
 CLAUDE = re.compile(r"claude", re.IGNORECASE)
 
 
 def address_of(model: ModelConfig) -> str:
-    """The address that the model's requests go to."""
+    """Return the address of the model's requests."""
     return model.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
 
 
 def maker_of(model: ModelConfig) -> str:
-    """Names endpoint and model: what one of them wants back is sent to no other."""
+    """Return a name for endpoint and model: data for one of them is sent to no other."""
     return f"{without_credentials(address_of(model))} {model.name}"
 
 
 def known_api(model: ModelConfig) -> Api:
-    """OpenAI's own address has the Responses API for all models, others mostly do not."""
-    # Without an address or a key it is the rehearsal model, or nobody.
+    """Return the API known for an address: OpenAI's own has the Responses API for all models."""
+    # Without an address or a key it is the rehearsal model, or nothing.
     is_openai = has_endpoint(model) and _model_host(model) == _host_of(OPENAI)
     return "responses" if is_openai and model.name != REHEARSAL else "chat"
 
 
 def known_marks(model: ModelConfig) -> Marks:
-    """How requests to the model mark what should be cached."""
+    """Return how requests to the model mark what should be cached."""
     host = _model_host(model)
     if CLAUDE.search(model.name):
         # Its own OpenAI-compatible address caches nothing.
         return "none" if host == ANTHROPIC else "cache_control"
     if NEEDS_BREAKPOINTS.search(model.name):
-        # The router takes marks in the other form and translates them.
+        # The router accepts marks in the other form and translates them.
         return "cache_control" if _is_within(host, OPENROUTER) else "breakpoint"
     return "none"
 
@@ -67,12 +67,14 @@ def takes_cache_key(model: ModelConfig) -> bool:
 
 
 def drops_reasoning_when_forced(model: ModelConfig) -> bool:
-    """Whether a forced `tool_choice` silently costs the reasoning, or may not go with it."""
+    """Whether a forced `tool_choice` silently drops reasoning, or is refused with it."""
     return bool(CLAUDE.search(model.name)) or _is_within(_model_host(model), OPENROUTER)
 
 
 def cache_key(job: str, part: object) -> str:
-    """The `prompt_cache_key` of a part of a job: at most 64 characters, and no name of anybody."""
+    """Return the `prompt_cache_key` of a part of a job: at most 64 characters, without names of
+    people.
+    """
     return f"longhaul-{hashlib.sha256(f'{job}/{part}'.encode()).hexdigest()[:32]}"
 
 

@@ -1,8 +1,8 @@
-"""Reasoning that comes with a reply of Chat Completions: fields that are no part of the protocol.
+"""Reasoning in a reply of Chat Completions, in fields outside the protocol.
 
-`reasoning_content` or `reasoning` is text. `reasoning_details` (OpenRouter) and `thinking_blocks`
-(LiteLLM) are lists whose entries are signed or encrypted, and are wanted back as they were: what a
-stream cuts into pieces is put together here as it would have come in one.
+`reasoning_content` and `reasoning` are text. `reasoning_details` (OpenRouter) and `thinking_blocks`
+(LiteLLM) are lists whose entries are signed or encrypted, and must go back unchanged. Entries that
+a stream splits are joined here.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ TEXTS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"
 BLOCKS = "thinking_blocks"
 GROWING = ("text", "summary")
-"""Keys of an entry whose value comes in pieces."""
+"""Keys of an entry whose value arrives in pieces."""
 MAX_CHARACTERS = 500_000
-"""Characters of what is kept to be sent back."""
+"""Most characters kept to be sent back."""
 
 
 class ReplyReasoning:
-    """The reasoning of one reply, as far as it has come."""
+    """The reasoning of one reply, as received so far."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
@@ -30,7 +30,7 @@ class ReplyReasoning:
         self._blocks: list[dict[str, Any]] = []
 
     def add(self, delta: dict[str, Any]) -> None:
-        """Take a piece of a stream, or a whole message."""
+        """Add a piece of a stream, or a whole message."""
         for name in TEXTS:
             if isinstance(piece := delta.get(name), str):
                 self._texts.setdefault(name, []).append(piece)
@@ -41,19 +41,18 @@ class ReplyReasoning:
 
     @property
     def text(self) -> str:
-        """What people can read of it."""
+        """Return the readable part."""
         for name in TEXTS:
             if name in self._texts:
                 return "".join(self._texts[name])
         return ""
 
     def message_fields(self) -> dict[str, Any]:
-        """What goes back beside the message; texts also when they are empty, as some endpoints want
-        them back all the same."""
+        """Return the fields to send back; also empty texts, which some endpoints want back."""
         fields: dict[str, Any] = {name: "".join(text) for name, text in self._texts.items()}
         if self._details:
             fields[DETAILS] = self._details
-        # Without its signature a block is refused.
+        # A block without its signature is refused.
         if signed := [block for block in self._blocks if block.get("signature") or "data" in block]:
             fields[BLOCKS] = signed
         written = replace_surrogates(json.dumps(fields, ensure_ascii=False))
@@ -81,6 +80,6 @@ class ReplyReasoning:
             self._blocks.append(dict(block))
             return
         before, piece = last.get("thinking") or "", block.get("thinking") or ""
-        # With its signature a block may come once more as a whole.
+        # With its signature, a block may be repeated whole.
         last["thinking"] = piece if before and piece.startswith(before) else before + piece
         last["signature"] = block.get("signature") or last.get("signature")

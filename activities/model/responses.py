@@ -1,7 +1,7 @@
-"""The Responses API: what a request says beside its items, and a reply put together from events.
+"""The Responses API: request settings, and a reply assembled from events.
 
-Nothing is stored on the provider's side (`store: false`, no `previous_response_id`), so that a
-rewind of the job is one for the model as well. The items of a reply go back as they came in
+Nothing is stored at the provider (`store: false`, no `previous_response_id`), so a rewind of the
+job is one for the model as well. A reply's items go back as they came in
 `response.output_item.done`: with their ids, and reasoning with its `encrypted_content`.
 """
 
@@ -19,18 +19,18 @@ from config.schema.agent_sections import ModelConfig
 
 ENCRYPTED = "reasoning.encrypted_content"
 MAX_ITEM_CHARACTERS = 2_000_000
-"""Characters of the items that are kept to be sent back."""
+"""Most characters of items kept to be sent back."""
 BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 SUMMARY = "response.reasoning_summary"
 """Prefixes of events about output that the model does not show."""
 ENDS = frozenset({"response.completed", "response.incomplete"})
 FAILS = "response.failed"
 FINISHES = {"max_output_tokens": "length"}
-"""Reasons why a reply is incomplete, in the words of Chat Completions where it has one."""
+"""Reasons for an incomplete reply, mapped to Chat Completions where it has one."""
 
 
 def response_settings(model: ModelConfig) -> dict[str, Any]:
-    """The request but for tools and input."""
+    """Return the request without tools and input."""
     body: dict[str, Any] = {
         "model": model.name,
         "max_output_tokens": model.max_output_tokens,
@@ -47,7 +47,7 @@ def response_settings(model: ModelConfig) -> dict[str, Any]:
 
 
 def event_failure(event: dict[str, Any]) -> object:
-    """What an event says went wrong, None for one that says nothing."""
+    """Return the failure in an event, or None."""
     kind = event.get("type")
     if kind == "error":
         return event.get("error") or event
@@ -58,16 +58,16 @@ def event_failure(event: dict[str, Any]) -> object:
 
 @dataclass
 class ResponseEvents:
-    """A reply as far as its events have come."""
+    """A reply, as far as its events have come."""
 
     items: list[dict[str, Any]] = field(default_factory=list)
-    """The output, in order."""
+    """The output items in order."""
     finish: str = ""
-    """Why it ended, in the words of Chat Completions; empty until then."""
+    """The finish reason in terms of Chat Completions; empty until the end."""
     usage: object = None
     model: object = ""
     is_thinking: bool = False
-    """Whether the model is at work on what it does not show: silence means nothing then."""
+    """Whether the model is working on hidden output, so that silence means nothing."""
 
     @property
     def is_over(self) -> bool:
@@ -86,12 +86,12 @@ class ResponseEvents:
             self.read_response(event["response"])
 
     def read_response(self, response: dict[str, Any]) -> None:
-        """Take what stands in a whole reply. Raises ValueError for one that is none."""
+        """Read a whole reply. Raises ValueError for anything else."""
         if response.get("status") in ("failed", "cancelled", "in_progress", "queued"):
             raise ValueError(response["status"])
         self.usage, self.model = response.get("usage"), response.get("model") or ""
         output = list(response.get("output") or [])
-        # Some servers send no event for each item, or one twice; others leave the output out.
+        # Some servers send no event for an item, or two; others leave the output out.
         if output and len(output) != len(self.items):
             self.items = output
         if response.get("status") == "incomplete":
@@ -102,7 +102,7 @@ class ResponseEvents:
 
     @property
     def calls(self) -> list[tuple[str, str]]:
-        """Name and arguments of each call."""
+        """Return the name and arguments of each call."""
         return [
             (str(call["name"]), _call_arguments(call))
             for call in self._items_of_type("function_call")
@@ -110,7 +110,7 @@ class ResponseEvents:
 
     @property
     def text(self) -> str:
-        """What the model says, or says when it refuses."""
+        """Return the model's text, or its refusal."""
         parts = [
             part
             for message in self._items_of_type("message")
@@ -120,7 +120,7 @@ class ResponseEvents:
 
     @property
     def reasoning(self) -> str:
-        """What of its reasoning can be read."""
+        """Return the readable part of its reasoning."""
         parts = [
             part
             for item in self._items_of_type("reasoning")
@@ -129,10 +129,11 @@ class ResponseEvents:
         return "\n\n".join(str(part.get("text") or "") for part in parts)
 
     def returnable_items(self) -> list[dict[str, Any]]:
-        """The items if they can be sent back, else none: a reply is sent back whole or in our form.
+        """Return the items if they can be sent back, else none: a reply goes back whole or in our
+        form.
 
-        A reply that was cut has reasoning without what follows from it, broken arguments would be
-        refused, and reasoning that is neither encrypted nor readable is nowhere.
+        A reply that was cut has reasoning without its consequence, broken arguments would be
+        refused, and reasoning that is neither encrypted nor readable cannot be referred to.
         """
         items = self.items
         if self.finish not in ("stop", "tool_calls") or not (self.calls or self.text.strip()):

@@ -1,4 +1,4 @@
-"""One streamed request to the endpoint, put together into a whole reply."""
+"""Send one request to the endpoint and assemble the streamed reply."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from protocol.requests import MAX_CALLS, Usage
 from protocol.state import Data
 
 MAX_TEXT = 50_000
-"""Characters of a reply's text that are kept."""
+"""Most characters kept of a reply's text."""
 MAX_ARGUMENTS = 2_000_000
 MAX_EXTRA = 100_000
 MAX_MODEL = 200
@@ -37,21 +37,21 @@ UNENDED = (
 ENDED_EARLY = "the stream ended before the reply was complete"
 EMPTY_STREAM = "the stream ended without a word of a reply"
 CONNECTION_ERRORS = (httpx2.RequestError, EndOfStream)
-"""What comes of a connection that broke off. The second escapes from a TLS connection."""
+"""Errors of a broken connection. The second one escapes from a TLS connection."""
 MALFORMED_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
-"""What comes of a chunk that is not the protocol's: its form is checked nowhere."""
+"""Errors of a chunk that violates the protocol; its form is checked nowhere else."""
 QUOTED_BYTES = 300
-"""Bytes of one that people are shown."""
+"""Bytes of such a chunk shown to people."""
 END_SECONDS = 0.1
-"""How long a stream may take to end after its last event."""
+"""Seconds a stream may take to end after its last event."""
 MAX_TOKENS = 10**9
-"""A count above this is not believed."""
+"""A larger token count is not believed."""
 CHARACTERS_A_TOKEN = 4
-"""About, where the endpoint counts nothing."""
+"""Estimated characters per token, for endpoints that count nothing."""
 
 
 class ReplyCutShort(openai.APIConnectionError):
-    """A reply that had begun and did not come to its end."""
+    """A reply began and did not end."""
 
 
 class StreamedReply(Data):
@@ -62,22 +62,23 @@ class StreamedReply(Data):
     finish: str
     usage: Usage
     extras: list[dict[str, Any] | None] = Field(default_factory=list)
-    """What an endpoint put beside each call and wants back with it, as Gemini its signature of what
-    was thought; empty where there is none."""
+    """Data that an endpoint put beside each call and wants back, such as Gemini's thought
+    signature.
+    """
     reasoning: str = ""
     fields: dict[str, Any] = Field(default_factory=dict)
-    """Reasoning that came as fields of the message, to be sent back in them."""
+    """Reasoning fields of the message, to be sent back."""
     items: list[dict[str, Any]] = Field(default_factory=list)
-    """The output of the Responses API, to be sent back as it is; empty where it cannot be."""
+    """Output of the Responses API to be sent back unchanged; empty if it cannot be."""
     model: str = ""
-    """Name of the model that gave it."""
+    """Name of the model asked."""
     maker: str = ""
-    """The endpoint and model that gave it, to which alone fields, items and extras go back."""
+    """Endpoint and model of the reply, to which alone fields, items and extras go back."""
     answered_by: str = ""
-    """What the endpoint calls that model; empty where it says nothing."""
+    """The endpoint's name of the model; empty if it gives none."""
     is_fallback: bool = False
     dropped_calls: int = 0
-    """Calls beyond those that are kept."""
+    """Number of calls beyond those that are kept."""
     missing_parts: list[str] = Field(default_factory=list)
     """What the endpoint left out: finish_reason, usage."""
 
@@ -85,18 +86,18 @@ class StreamedReply(Data):
 async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> StreamedReply:
     """Send a ready body and collect the reply; a stream that was cut counts as no reply.
 
-    The body goes past the client's own argument handling, whose cost grows with the
-    conversation, and the answer past its streams and models, which cost more than the rest of the
-    call: a chunk is the JSON that came, checked here as far as it is used.
+    The body bypasses the client's argument handling, whose cost grows with the conversation, and
+    the answer its streams and models, which cost more than the rest of the call. A chunk's JSON is
+    checked here as far as it is used.
 
     Args:
-        client: Of the endpoint.
-        body: In the form of the API that `model.api` names.
-        model: Its settings, being what the endpoint takes.
+        client: The endpoint's client.
+        body: The request in the form of the API that `model.api` names.
+        model: Its settings, as the endpoint accepts them.
 
     Raises:
-        openai.OpenAIError: what went wrong at the endpoint.
-        ValueError: what came is not the protocol's; quotes it.
+        openai.OpenAIError: an error of the endpoint.
+        ValueError: the answer violates the protocol; the message quotes it.
     """
     is_responses = model.api == "responses"
     response = await client.post(
@@ -110,7 +111,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
     assert isinstance(response, httpx2.Response)
     try:
         async with aclosing(response):
-            # Some servers do not stream, whatever they are asked.
+            # Some servers never stream.
             kind = response.headers.get("content-type", "")
             if not model.stream or "json" in kind:
                 data = await response.aread()
@@ -134,7 +135,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
 async def _gather_events(
     response: httpx2.Response, stall_seconds: float, gathered: _ReplyBuffer | _ResponseBuffer
 ) -> _ReplyBuffer | _ResponseBuffer:
-    """What the events of a stream say."""
+    """Read the events of the stream."""
     events, pieces = EventParser(), response.aiter_bytes()
     loop = asyncio.get_running_loop()
     try:
@@ -154,7 +155,7 @@ async def _gather_events(
         raise ReplyCutShort(
             message=f"the stream said nothing for {stall_seconds} s", request=response.request
         ) from None
-    # The connection serves the next call as well if it was read to its end.
+    # A connection that was read to its end serves the next call as well.
     with suppress(TimeoutError, *CONNECTION_ERRORS):
         async with asyncio.timeout(END_SECONDS):
             async for _ in pieces:
@@ -164,8 +165,10 @@ async def _gather_events(
 
 @contextmanager
 def _quote_errors(data: bytes) -> Iterator[None]:
-    """Quote what cannot be parsed instead of Python's error: under status 200 some endpoints send
-    their error there."""
+    """Quote what cannot be parsed instead of Python's error.
+
+    With status 200 some endpoints send their error there.
+    """
     try:
         yield
     except MALFORMED_ERRORS as error:
@@ -173,7 +176,7 @@ def _quote_errors(data: bytes) -> Iterator[None]:
 
 
 def _parse_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
-    """The JSON of an event or answer. Raises openai.APIError for one that reports an error."""
+    """Return the JSON of an event or answer. Raises openai.APIError if it reports an error."""
     chunk: dict[str, Any] = json.loads(data)
     if error := chunk.get("error") or event_failure(chunk):
         description = error.get("message") if isinstance(error, dict) else error
@@ -188,21 +191,21 @@ def _parse_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
 
 @dataclass
 class _ReplyBuffer:
-    """A reply as far as it has come."""
+    """A reply, as received so far."""
 
     text: list[str] = field(default_factory=list)
     reasoning: ReplyReasoning = field(default_factory=ReplyReasoning)
     pieces: list[Piece] = field(default_factory=list)
-    """Of tool calls."""
+    """Pieces of tool calls."""
     finish: str = ""
     is_over: bool = False
-    """Whether the event came that ends a stream."""
+    """Whether the stream's final event came."""
     usage: object = None
     model: object = ""
     is_thinking = False
 
     def end_stream(self) -> None:
-        """Take the event that ends a stream."""
+        """Handle the final event of a stream."""
         self.is_over = True
 
     def add(self, chunk: dict[str, Any]) -> None:
@@ -220,18 +223,18 @@ class _ReplyBuffer:
 
     @property
     def is_complete(self) -> bool:
-        """Some endpoints say nowhere why a reply ended, but that the stream has."""
+        """Some endpoints give no finish reason, only the end of the stream."""
         return bool(
             self.finish or (self.is_over and (self.text or self.pieces or self.reasoning.text))
         )
 
     @property
     def cut_message(self) -> str:
-        """Why it is not complete."""
+        """Return why it is not complete."""
         return EMPTY_STREAM if self.is_over else UNENDED
 
     def build_reply(self, body: bytes, *, separate: bool = False) -> StreamedReply:
-        """The whole of it.
+        """Return the complete reply.
 
         Args:
             body: The request.
@@ -263,7 +266,7 @@ class _ReplyBuffer:
 
 @dataclass
 class _ResponseBuffer(ResponseEvents):
-    """A reply of the Responses API as far as it has come."""
+    """A reply of the Responses API, as received so far."""
 
     @property
     def is_complete(self) -> bool:
@@ -274,13 +277,13 @@ class _ResponseBuffer(ResponseEvents):
         return ENDED_EARLY
 
     def end_stream(self) -> None:
-        """Here an event of its own says how the reply ended."""
+        """In this API a separate event gives the finish reason."""
 
     def build_reply(self, body: bytes) -> StreamedReply:
-        """The whole of it, after this request."""
+        """Return the complete reply to this request."""
         calls = self.calls
         names = [_call_name(name) for name, _ in calls]
-        # What was changed or left out here is sent back in our form only.
+        # A reply that was changed or cut here is sent back only in our form.
         is_whole = (
             len(calls) <= MAX_CALLS
             and names == [name for name, _ in calls]
@@ -304,7 +307,7 @@ class _ResponseBuffer(ResponseEvents):
 
 
 def _returnable_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What stood beside a call, if it is small enough to be sent back."""
+    """Return the data beside a call, if small enough to be sent back."""
     if (
         not extra
         or len(written := replace_surrogates(json.dumps(extra, ensure_ascii=False))) > MAX_EXTRA
@@ -315,24 +318,27 @@ def _returnable_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _tool_names(body: bytes) -> frozenset[str]:
-    """The names of the tools that a request offers."""
+    """Return the names of the request's tools."""
     tools = from_json(body).get("tools") or []
     return frozenset(tool["function"]["name"] for tool in tools)
 
 
 def _text_parts(content: list[dict[str, Any]]) -> str:
-    """The text of a content that came in parts, beside which some servers put what was thought."""
+    """Return the text of a content in parts; some servers put reasoning beside it."""
     return "".join(part["text"] for part in content if part.get("type") == "text")
 
 
 def _call_name(name: str) -> str:
-    """The name of a call so that it may be sent back: endpoints refuse a conversation with another,
-    and what a model makes up (`functions.read_file`) stays in it."""
+    """Return a call's name in a form that endpoints accept back.
+
+    Endpoints refuse a conversation with other names, and a name that the model makes up
+    (`functions.read_file`) stays in it.
+    """
     return tool_name(name)[:NAME_CHARACTERS] or "unnamed"
 
 
 def _read_chat_reply(answer: dict[str, Any], body: bytes) -> StreamedReply:
-    """A reply that came in one piece."""
+    """Read an unstreamed reply."""
     gathered = _ReplyBuffer()
     [choice, *_] = answer["choices"]
     gathered.add({**answer, "choices": [choice]})
@@ -341,14 +347,14 @@ def _read_chat_reply(answer: dict[str, Any], body: bytes) -> StreamedReply:
 
 
 def _read_response(answer: dict[str, Any], body: bytes) -> StreamedReply:
-    """A reply of the Responses API that came in one piece."""
+    """Read an unstreamed reply of the Responses API."""
     gathered = _ResponseBuffer()
     gathered.read_response(answer)
     return gathered.build_reply(body)
 
 
 def _count_usage(reported: object, sent: int, received: int) -> Usage:
-    """What the endpoint says was used, else an estimate: limits hold with any endpoint."""
+    """Return the usage that the endpoint reports, else an estimate, so that limits always hold."""
     details = None
     if isinstance(reported, dict):
         details = reported.get("prompt_tokens_details") or reported.get("input_tokens_details")
@@ -366,7 +372,7 @@ def _count_usage(reported: object, sent: int, received: int) -> Usage:
 
 
 def _token_count(reported: object, *names: str) -> int:
-    """A count under the first of these names; 0 if it is no count."""
+    """Return the count under the first of these names; 0 if it is no count."""
     for name in names:
         count = reported.get(name) if isinstance(reported, dict) else None
         if isinstance(count, int) and 0 < count < MAX_TOKENS:
