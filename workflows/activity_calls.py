@@ -1,4 +1,4 @@
-"""How activities are called: time limits, retries, failures. Nothing here decides anything."""
+"""Call activities with time limits, retries and typed failures. Nothing here decides anything."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from workflows.activity_failures import StepFailed
 from workflows.activity_table import CANCEL_START, Activity, R
 
 HEARTBEAT = timedelta(seconds=5)
-"""Also how soon a lost worker, or a cancelled call, is noticed."""
+"""Also bounds how soon a lost worker or a cancelled call is noticed."""
 TEN_MINUTES = 10 * 60
 GONE = "it has ended"
-"""Why a signal did not reach a workflow that is closed."""
+"""Why a signal did not reach a closed workflow."""
 _CANCEL_REQUESTED = RetryState.CANCEL_REQUESTED
-"""The failure would have been retried, such as that of a lost worker, had the call not been
-cancelled meanwhile: it is as cancelled as one whose worker lived to say so."""
+"""The failure, such as a lost worker's, would have been retried had the call not been cancelled. It
+counts as cancelled.
+"""
 
 
 class StepInterrupted(Interruption):
@@ -46,11 +47,11 @@ class ActivityCalls:
         self.may_continue_as_new = False
         """Whether the present workflow task has run no local activity.
 
-        One that continues as new must not: a signal that arrives meanwhile makes the server
-        throw the task away, and its local activities would run a second time.
+        Otherwise continue-as-new is unsafe: if a signal arrives meanwhile, the server discards the
+        task, and its local activities would run a second time.
         """
         self._given_up: asyncio.Task[Any] | None = None
-        """The step that was last given up. What it waits for may end well all the same."""
+        """The step given up last. The call that it waits for may still succeed."""
 
     async def run_activity(
         self,
@@ -64,11 +65,11 @@ class ActivityCalls:
         """Run a regular activity.
 
         Args:
-            row: Which one.
+            row: Its row in the activity table.
             request: Its argument.
-            summary: What Temporal Web shows.
-            seconds: Time limit of an attempt, if the row leaves it to the caller.
-            attempts: If other than in the row; 0 is without end.
+            summary: The line that Temporal Web shows.
+            seconds: Time limit of an attempt, if the row has none.
+            attempts: Overrides the row's; 0 means unlimited.
         """
         attempts = row.attempts if attempts is None else attempts
         self._check_not_given_up()
@@ -79,8 +80,8 @@ class ActivityCalls:
                 result_type=row.reply,
                 start_to_close_timeout=timedelta(seconds=seconds or row.seconds),
                 heartbeat_timeout=HEARTBEAT,
-                # Failures name their own delay (`activities.runtime.failures`). This policy is for
-                # attempts whose worker is lost: the first is repeated at once.
+                # Failures carry their own delay (`activities.runtime.failures`). This policy is for
+                # attempts whose worker is lost: the first retry comes at once.
                 retry_policy=RetryPolicy(
                     initial_interval=timedelta(milliseconds=100),
                     maximum_interval=timedelta(seconds=60),
@@ -123,10 +124,10 @@ class ActivityCalls:
     async def run_interruptible(
         self, step: Coroutine[Any, Any, Any], urgent: Callable[[], bool]
     ) -> None:
-        """Carry a step out, but give it up at once when something urgent comes.
+        """Run a step, but give it up as soon as an urgent signal comes.
 
         Raises:
-            Interrupted: it was given up.
+            StepInterrupted: it was given up.
         """
         task = asyncio.create_task(step)
         try:
@@ -145,7 +146,7 @@ class ActivityCalls:
             raise
 
     async def send_signal(self, other: str, signal: str, payload: dict[str, Any]) -> str | None:
-        """Send a signal to another workflow; why it did not arrive."""
+        """Send a signal to another workflow; return why it did not arrive."""
         handle: Any = workflow.get_external_workflow_handle(other)
         try:
             await handle.signal(signal, payload)
@@ -156,41 +157,41 @@ class ActivityCalls:
         return None
 
     async def cancel_start(self, reason: str) -> CancelStartRequest:
-        """Have the server cancel what has not begun."""
+        """Ask the server to cancel a workflow that has not begun."""
         request = CancelStartRequest(reason=reason[:2000])
         return await self.run_activity(CANCEL_START, request, "cancelled before it began")
 
     async def _give_up(self, step: asyncio.Task[Any]) -> None:
-        """Cancel a step and see it end."""
+        """Cancel a step and wait for its end."""
         self._given_up = step
         step.cancel()
         await workflow.wait([step])
         if not step.cancelled():
-            step.exception()  # looked at, or it is logged as one that nobody saw
+            step.exception()  # Retrieve the exception, or asyncio logs it as never retrieved.
 
     def _check_not_given_up(self) -> None:
-        """A step that was given up begins nothing more: what follows could be the job's end."""
+        """A step that was given up must not continue: it might go on to end the job."""
         if self._given_up is not None and asyncio.current_task() is self._given_up:
             raise asyncio.CancelledError
 
 
 def is_gone(error: FailureError) -> bool:
-    """Whether a workflow that something was sent to is closed."""
+    """Whether the target of a signal is a closed workflow."""
     return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
 
 
 def checkpoint_fields(job: JobRecord) -> dict[str, str]:
-    """The fields of a request that say where the job's checkpoints are."""
+    """Return the fields of a request that name the job's checkpoint store."""
     return {"root": job.root, **({"remote": job.remote} if job.remote else {})}
 
 
 def position_fields(job: JobRecord) -> dict[str, Any]:
-    """The fields of a request that say where the job stands."""
+    """Return the fields of a request that name the job's position."""
     return {**checkpoint_fields(job), "commit": job.commit, "at": job.at, "step": job.step}
 
 
 def step_summary(job: JobRecord, what: str) -> str:
-    """A line for Temporal Web: `phase 2 · todo 3 · write_file notes/a.md`."""
+    """Return a line for Temporal Web: `phase 2 · todo 3 · write_file notes/a.md`."""
     phase = job.state.phase
     todo = f" · todo {phase.current.id}" if phase.current else ""
     return f"phase {phase.number}{todo} · {what}"[:180]

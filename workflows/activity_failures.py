@@ -1,4 +1,4 @@
-"""What a failed activity means for the job: a pure reading of Temporal's failures."""
+"""What a failed activity means for the job, from Temporal's failures alone."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ PAUSED = WaitState(
 
 
 def paused_wait(by: str, calls_left: str = "") -> WaitState:
-    """The wait of a pause.
+    """Return the wait of a pause.
 
     Args:
-        by: Who paused; empty where nobody said.
-        calls_left: What of the last reply is not in the folder yet.
+        by: Who paused; empty if unknown.
+        calls_left: Calls of the last reply whose results are not in the folder yet.
     """
     message = f"Paused by {by}." if by else PAUSED.message
     if calls_left:
@@ -88,15 +88,15 @@ JUDGE = WaitState(
 
 
 TRY_AGAIN = timedelta(seconds=30)
-"""How long a job leaves its endpoint alone that names no time itself."""
+"""How long a job leaves an endpoint alone that names no time itself."""
 MOST_SAID = 500
 MOST_CAUSES = 5
 LONGEST = timedelta(minutes=10)
-"""Between two attempts of a start: a day of them has to fit into its history."""
+"""Longest delay between two attempts of a start: a day of them must fit into its history."""
 
 
 def shell_quoted(job_id: str) -> str:
-    """The id as a shell takes it."""
+    """Return the id quoted for a shell."""
     if job_id.translate(dict.fromkeys(map(ord, "-_.:"))).isalnum():
         return job_id
     inner = job_id.replace("'", "'\\''")
@@ -106,18 +106,17 @@ def shell_quoted(job_id: str) -> str:
 class StepFailed(Interruption):
     """An activity failed for good.
 
-    Temporal wraps the failure of a regular activity and not that of a local one; here both are
-    the same.
+    Temporal wraps the failure of a regular activity but not of a local one; here both are the same.
     """
 
     def __init__(self, step: str, error: FailureError) -> None:
         cause = error.cause if isinstance(error, ActivityError) and error.cause else error
         self.step = step
         self.delay = TRY_AGAIN
-        """When to try again, for a failure that may pass."""
+        """When to retry a temporary failure."""
         self.message = str(getattr(cause, "message", None) or cause)[:MOST_SAID]
         self.causes = _causes(cause)
-        """What was raised, and what had raised that, each in a line."""
+        """The chain of causes, one line each."""
         if isinstance(cause, ApplicationError):
             self.kind = cause.type or "Unknown"
             if cause.details and isinstance(cause.details[0], (int, float)):
@@ -139,18 +138,18 @@ def _causes(error: BaseException | None) -> list[str]:
 
 
 def wait_after_failure(failed: StepFailed) -> WaitState:
-    """How the job waits after this failure."""
+    """Return how the job waits after this failure."""
     reason, remedy = REMEDIES.get(failed.kind, OTHERWISE)
     return WaitState(reason=reason, message=str(failed), remedy=remedy)
 
 
 def store_away(lacking: str) -> StepFailed:
-    """What keeps a job open that could end but for a store that does not answer."""
+    """Return how a job waits that could end if its store answered."""
     return StepFailed("job_complete", ApplicationError(f"{lacking}.", type="StoreUnavailableError"))
 
 
 def without_verdict(guard: str, tool: str, why: str, count: int) -> WaitState:
-    """How the job waits for a verifier or hook that failed itself, time after time."""
+    """Return how the job waits for a verifier or hook that keeps failing itself."""
     return WaitState(
         reason="dependency",
         message=f"{guard} has kept {tool} back {count} times without a verdict. "
@@ -161,7 +160,7 @@ def without_verdict(guard: str, tool: str, why: str, count: int) -> WaitState:
 
 
 def wait_for_closing(failed: StepFailed) -> WaitState:
-    """How what was cancelled waits whose result could not be written."""
+    """Return how a cancelled job waits whose result could not be written."""
     remedy = (
         "Mend what it names, then resume: closing is tried again. To end it without a result, "
         "cancel the workflow through Temporal."
@@ -170,7 +169,7 @@ def wait_for_closing(failed: StepFailed) -> WaitState:
 
 
 def wait_for_start(failed: StepFailed) -> WaitState:
-    """How a start waits for what it cannot do without, while it goes on trying."""
+    """Return how a start waits for a dependency while it keeps trying."""
     mend = {
         "WrongRoot": "Start a worker on that root",
         "Storage": "Free space or mend the workspaces root",
@@ -181,7 +180,7 @@ def wait_for_start(failed: StepFailed) -> WaitState:
 
 
 def wait_for_endpoint(failed: StepFailed) -> WaitState:
-    """How the job waits for an endpoint or a store that is away, while it goes on trying."""
+    """Return how the job waits for an unavailable endpoint or store while it keeps trying."""
     reason, remedy = REMEDIES[failed.kind]
     mend = remedy.partition(",")[0]
     remedy = f"{mend}; the job goes on trying by itself, resume tries at once."

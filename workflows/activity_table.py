@@ -1,6 +1,6 @@
-"""The activities that workflows call: reply, time limit and attempts of each, as a table.
+"""The activities that workflows call, as a table: reply, time limit and attempts.
 
-Where a row has no time limit, the limit depends on the job and the caller gives it.
+A row without a time limit gets it from the caller, because it depends on the job.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ R = TypeVar("R", bound=Data)
 MINUTE = 60
 TEN_MINUTES = 10 * MINUTE
 FETCH_SECONDS = 120 * MINUTE
-"""In which a start may fetch a repository, and an end push one."""
+"""Time limit for fetching a repository at the start, and for pushing one at the end."""
 WITHOUT_END = 0
 """Attempts of a model call: the endpoint comes back, or a person ends the job."""
 UNTIL_SUMMARY = 10
-"""Attempts while the endpoint gives no summary: minutes, or as long as it says."""
+"""Attempts of a summary: minutes, or as long as the endpoint says."""
 FOR_A_DAY = 150
-"""Attempts with at most ten minutes between two of them."""
+"""Attempts over a day, at most ten minutes apart."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Activity(Generic[R]):
     """A row of the table."""
 
     name: str
-    """As in Temporal's history, and as its module in `activities.steps`."""
+    """The name in Temporal's history and of the module in `activities.steps`."""
     reply: type[R]
     attempts: int
     seconds: int = 0
@@ -102,5 +102,5 @@ CLOSE_PROJECT = Activity("close_project", CheckpointReply, 4, 2 * MINUTE)
 
 
 def model_seconds(job: JobRecord, calls: int = 1) -> int:
-    """The time limit of an activity that makes so many calls of the model."""
+    """Return the time limit of an activity with this many model calls."""
     return job.limits.model_seconds * calls + 30 * calls

@@ -1,4 +1,4 @@
-"""What people did to a job, in the words of its signals: pure functions."""
+"""What people did to a job, in terms of its signals; pure functions."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from protocol.text import first_few, one_line
 
 MOST_ACTS = 100
 MOST_DETAIL = 300
-"""Characters."""
+"""Longest detail, in characters."""
 EDITED = "files edited: "
-"""How the detail of a resume begins that took in what a person edited."""
+"""First words of the detail of a resume with edited files."""
 IN_WORK = ("answer", "approve", "deny", "bypass", "cancel")
-"""Signals that the work itself shows."""
+"""Signals whose effect shows in the work itself."""
 MOST_CALLS = 5
-"""Calls that a notice of a pause names."""
+"""Most calls that a pause's notice names."""
 
 
 def describe_act(received: ReceivedSignal, phase: int, detail: str = "") -> PersonAct:
-    """What a signal did, with its sender and time.
+    """Describe a signal's effect, with sender and time.
 
     Args:
-        phase: Number of the phase that was running when it came in.
-        detail: What the job knows of it beside the payload, which it stands for.
+        phase: Number of the phase that was running when it arrived.
+        detail: What the job knows beyond the payload; it replaces the payload.
     """
     payload, signal = received.payload, received.signal
     did, words = {
@@ -55,16 +55,16 @@ def describe_act(received: ReceivedSignal, phase: int, detail: str = "") -> Pers
 
 
 def keep_act(job: JobRecord, act: PersonAct) -> None:
-    """Remember what a person did, of many the newest."""
+    """Remember an act; only the newest are kept."""
     job.acts = [*job.acts, act][-MOST_ACTS:]
 
 
 def acts_in_phase(job: JobRecord) -> list[str]:
-    """Lines on what people did in the running phase that shows in its work.
+    """Return lines on the acts of people in the running phase that affect its work.
 
-    They go into a file of a checkpoint, and so to the model: without times, and without what leaves
-    the work as it was, such as a pause or a limit. What people said to the agent and why a phase
-    was taken back is on its page already.
+    They are written into a checkpoint, and so reach the model. Times are left out, and so are acts
+    that leave the work unchanged, such as a pause or a limit. Remarks and reasons of rewinds are
+    already on the phase's page.
     """
     number = job.state.phase.number
     return [
@@ -79,7 +79,9 @@ def _shows_in_work(act: PersonAct) -> bool:
 
 
 def calls_left_text(job: JobRecord) -> str:
-    """`2 calls of the last reply are still to be carried out: write_file a.md, job_complete`."""
+    """Return `2 calls of the last reply are still to be carried out: write_file a.md,
+    job_complete`.
+    """
     left = [f"{call.tool} {call.path or ''}".strip() for call in job.calls[job.next_call :]]
     if not left:
         return ""
@@ -93,9 +95,9 @@ def calls_left_text(job: JobRecord) -> str:
 def pause_is_due(job: JobRecord) -> bool:
     """Whether a pause takes effect here.
 
-    It does once the calls of the reply at hand are carried out: what a person then edits is not
-    overwritten by calls the model made before. A call that ends the job, that waits, or whose
-    server works on it, is not waited for.
+    It does once the calls of the current reply are done, so that these calls do not overwrite a
+    person's edits. It does not wait for a call that ends the job, that waits, or that a server is
+    working on.
     """
     if job.waiting or job.timer or job.pending or job.next_call >= len(job.calls):
         return True
@@ -110,7 +112,7 @@ def _rewind_text(payload: dict[str, Any]) -> str:
 
 
 def _pairs(values: dict[str, Any]) -> str:
-    """`cost=20, phase.model_calls=800`."""
+    """Return `cost=20, phase.model_calls=800`."""
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Limits: is there room for the next call? Reserved before a call, settled after it.
+"""Limits: reserve room for a call before it, settle its use afterwards.
 
-Pure functions. What a call may use is reserved in full, so that no call is begun that could pass
-a limit; what it did use is what counts afterwards.
+Pure functions. The most that a call may use is reserved, so no call begins that could exceed a
+limit. Afterwards its actual use counts.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from workflows.activity_failures import shell_quoted
 LimitScope = Literal["job", "phase"]
 KEYS = tuple(Budget.model_fields)
 SUMMARY_TOKENS = 20_000
-"""The most that is sent for a phase's archive summary, about."""
+"""Estimated most tokens sent for a phase's archive summary."""
 JUDGE_TOKENS = 30_000
-"""The most that a judge is sent, about."""
+"""Estimated most tokens sent to a judge."""
 LOW = 0.2
-"""Share of a limit below which the model learns what is left."""
+"""Share of a limit below which the model is shown the rest."""
 REVIEW_TOKENS = 40_000
-"""The most that a review begins with, about."""
+"""Estimated most tokens of a review's first request."""
 HELPER_TOKENS = 10_000
-"""The most that a helper begins with, about."""
+"""Estimated most tokens of a helper's first request."""
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """The most that a call may use. Of time nothing is reserved: nobody knows."""
+    """The most that a call may use. No time is reserved, since it is unknown."""
 
     model_calls: int = 0
     tool_calls: int = 0
@@ -45,18 +45,18 @@ TOOL_CALL = Reservation(tool_calls=1)
 
 
 def model_call(prompt: int, completion: int, price: Price | None) -> Reservation:
-    """For a call that sends and receives at most so many tokens, at the dearest rates."""
+    """Reserve for a call with at most so many tokens, at the highest prices."""
     cost = price.max_cost(prompt, completion) if price else 0.0
     return Reservation(model_calls=1, tokens=prompt + completion, cost=cost)
 
 
 def next_model_call(job: JobRecord) -> Reservation:
-    """For the next reply of the running phase."""
+    """Reserve for the next reply of the running phase."""
     return model_call(job.context, job.limits.output_tokens, job.limits.price)
 
 
 def next_call(job: JobRecord) -> Reservation:
-    """For whatever the job does next."""
+    """Reserve for whatever the job does next."""
     if job.review and not job.review.verdict:
         return review_call(job)
     if job.judgement and not job.judgement.decided:
@@ -69,19 +69,19 @@ def next_call(job: JobRecord) -> Reservation:
 
 
 def review_call(job: JobRecord) -> Reservation:
-    """For the next reply of the reviewer, and what it looks up."""
+    """Reserve for the reviewer's next reply and its look-ups."""
     prompt = max(job.review.context if job.review else 0, REVIEW_TOKENS)
     reservation = model_call(prompt, job.limits.output_tokens, job.limits.price)
     return replace(reservation, tool_calls=MAX_LOOK_UPS)
 
 
 def open_helpers(job: JobRecord) -> list[Helper]:
-    """Those that have not answered."""
+    """Return the helpers that have not answered."""
     return [each for each in job.helpers if not each.done and each.call >= job.next_call]
 
 
 def helper_calls(job: JobRecord, count: int) -> Reservation:
-    """For a reply of each of the first so many open helpers, and what they look up."""
+    """Reserve for a reply of each of the first so many open helpers, with their look-ups."""
     calls = [
         model_call(max(helper.context, HELPER_TOKENS), job.limits.output_tokens, job.limits.price)
         for helper in open_helpers(job)[:count]
@@ -95,7 +95,7 @@ def helper_calls(job: JobRecord, count: int) -> Reservation:
 
 
 def helpers_with_room(job: JobRecord) -> list[Helper]:
-    """As many of the open helpers as the limits have room for, the first ones."""
+    """Return as many of the open helpers as the limits have room for."""
     helpers = open_helpers(job)
     while helpers and exceeded_limit(job, helper_calls(job, len(helpers))):
         helpers.pop()
@@ -103,43 +103,43 @@ def helpers_with_room(job: JobRecord) -> list[Helper]:
 
 
 def judge_call(job: JobRecord) -> Reservation:
-    """For the judge's answer."""
+    """Reserve for the judge's answer."""
     return model_call(JUDGE_TOKENS, job.limits.output_tokens, job.limits.price)
 
 
 def summary_call(job: JobRecord) -> Reservation:
-    """For the summary of the phase that ends."""
+    """Reserve for the summary of the ending phase."""
     prompt = min(job.context, SUMMARY_TOKENS)
     return model_call(prompt, job.limits.output_tokens, job.limits.price)
 
 
 def reflection_calls(job: JobRecord) -> Reservation:
-    """For the two questions of a reflection, each of which may be asked twice."""
+    """Reserve for the two questions of a reflection, each of which may be asked twice."""
     call = summary_call(job)
     return Reservation(model_calls=4, tokens=4 * call.tokens, cost=4 * call.cost)
 
 
 def compaction_is_due(job: JobRecord) -> bool:
-    """Whether the next request would be too large, and compacting again can make it smaller."""
+    """Whether the next request would be too large and compacting can make it smaller."""
     grown = job.context - job.compacted_context
     return job.context >= job.context_limit and grown > job.context_limit // 10
 
 
 def compaction_calls(job: JobRecord) -> Reservation:
-    """For a summary of the older conversation, which may be asked for twice."""
+    """Reserve for a summary of the older conversation, which may be requested twice."""
     call = model_call(job.context, job.limits.output_tokens, job.limits.price)
     return Reservation(model_calls=2, tokens=2 * call.tokens, cost=2 * call.cost)
 
 
 @dataclass(frozen=True)
 class Consumption:
-    """What a job, or one of its phases, has used."""
+    """The use of a job, or of one of its phases."""
 
     usage: Usage
     seconds: float
 
     def amount(self, key: str) -> float:
-        """The figure that a limit of this key is held against."""
+        """Return the amount that a limit with this key applies to."""
         if key == "tokens":
             return self.usage.prompt_tokens + self.usage.completion_tokens
         amount: float = self.seconds if key == "seconds" else getattr(self.usage, key)
@@ -148,7 +148,7 @@ class Consumption:
 
 @dataclass(frozen=True)
 class ExceededLimit:
-    """A limit that the next call would pass."""
+    """A limit that the next call would exceed."""
 
     scope: LimitScope
     key: str
@@ -158,11 +158,11 @@ class ExceededLimit:
 
     @property
     def message(self) -> str:
-        """`The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.`"""
+        """Return `The job's cost limit is 2.00; 1.97 are spent and the next call may cost 0.06.`"""
         limit, spent, needed = (
             format_amount(self.key, n) for n in (self.limit, self.spent, self.needed)
         )
-        # A summary may be asked for twice: then there is room for a call, and not for the step.
+        # A summary may be requested twice, so there can be room for the call but not for the step.
         more = f" and the next step may make {needed}" if self.needed > 1 else ""
         sentences = {
             "model_calls": f"limit is {limit} model calls; {spent} are made{more}.",
@@ -176,7 +176,7 @@ class ExceededLimit:
         return f"The {self.scope}'s {sentences[self.key]}"
 
     def remedy(self, job_id: str) -> str:
-        """What a person does about it."""
+        """Return the command that a person can use."""
         name = self.key if self.scope == "job" else f"phase.{self.key}"
         enough = max(2 * self.limit, self.spent + self.needed)
         value = format_amount(self.key, enough, up=True).replace(",", "")
@@ -186,14 +186,15 @@ class ExceededLimit:
         )
 
     def wait_state(self, job_id: str) -> WaitState:
-        """How a job waits because of it."""
+        """Return how a job waits because of it."""
         return WaitState(reason="budget", message=self.message, remedy=self.remedy(job_id))
 
 
 def exceeded_limit(job: JobRecord, reservation: Reservation) -> ExceededLimit | None:
-    """The first limit that a call with this reservation would pass, the job's before the phase's.
+    """Return the first limit that a call with this reservation would exceed, the job's before the
+    phase's.
 
-    A limit may be reached exactly. A call passes only a limit on something that it uses.
+    A limit may be reached exactly. A call exceeds only limits on what it uses.
     """
     for scope, budget, spent in limit_scopes(job):
         for key in KEYS:
@@ -208,7 +209,7 @@ def exceeded_limit(job: JobRecord, reservation: Reservation) -> ExceededLimit | 
 
 
 def limit_scopes(job: JobRecord) -> list[tuple[LimitScope, Budget, Consumption]]:
-    """The job's limits and those of its running phase, with what was used of them."""
+    """Return the limits of the job and of its running phase, each with its use."""
     return [
         ("job", job.limits.job, Consumption(job.usage, job.seconds)),
         ("phase", job.limits.phase, Consumption(job.phase_usage, job.phase_seconds)),
@@ -216,7 +217,7 @@ def limit_scopes(job: JobRecord) -> list[tuple[LimitScope, Budget, Consumption]]
 
 
 def seconds_left(job: JobRecord) -> float:
-    """How long the job may be at work until a limit is reached."""
+    """Return how long the job may work until a limit is reached."""
     remaining = [
         budget.seconds - spent.seconds
         for _, budget, spent in limit_scopes(job)
@@ -226,7 +227,7 @@ def seconds_left(job: JobRecord) -> float:
 
 
 def running_low(job: JobRecord) -> str:
-    """What is left of each limit of which less than a fifth is; empty where there is more."""
+    """Return the rest of each limit with less than a fifth left; empty if there is none."""
     low = [
         f"{format_amount(key, max(0, limit - used))} of {format_amount(key, limit)} "
         f"{key.replace('_', ' ')} "
@@ -241,17 +242,17 @@ def running_low(job: JobRecord) -> str:
 
 @dataclass(frozen=True)
 class Used:
-    """A limit of which most is used."""
+    """A limit that is mostly used."""
 
     name: str
-    """As the signal `limit` takes it from the command line: `tokens`, `phase.tokens`."""
+    """The key in the command `limit`: `tokens`, `phase.tokens`."""
     key: str
     limit: float
     spent: float
 
     @property
     def share(self) -> int:
-        """In per cent."""
+        """Return the used share in per cent."""
         return int(100 * self.spent / self.limit)
 
     @property
@@ -260,12 +261,12 @@ class Used:
 
     @property
     def raised(self) -> str:
-        """A limit that leaves room again."""
+        """A limit with room again."""
         return format_amount(self.key, 2 * self.limit, up=True).replace(",", "")
 
 
 def mostly_used(scope: LimitScope, limits: Budget, spent: Consumption) -> list[Used]:
-    """The limits of which no more than a fifth is left."""
+    """Return the limits with at most a fifth left."""
     return [
         Used(key if scope == "job" else f"phase.{key}", key, limit, used)
         for key in KEYS
@@ -275,12 +276,12 @@ def mostly_used(scope: LimitScope, limits: Budget, spent: Consumption) -> list[U
 
 
 def nearly_used(job: JobRecord) -> list[Used]:
-    """The limits of the job and of its phase that people should know of before they are reached."""
+    """Return the limits of job and phase that people should hear about before they are reached."""
     return [used for scope in limit_scopes(job) for used in mostly_used(*scope)]
 
 
 def limits_with_usage(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
-    """The limits that are set, each with what was used of it: for people and programs."""
+    """Return the limits that are set, with their use, for people and programs."""
     return {
         scope: {
             key: {"limit": limit, "spent": spent.amount(key)}
@@ -292,12 +293,12 @@ def limits_with_usage(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def with_model(limits: JobLimits, model: str, of_model: JobLimits) -> JobLimits | str:
-    """The limits with another model, or why the job cannot have it.
+    """Return the limits with another model, or why the job cannot have it.
 
     Args:
-        limits: Those in force, of which people may have changed some.
-        model: Its name.
-        of_model: What the configuration comes to with it.
+        limits: The present limits, some of which people may have changed.
+        model: The model's name.
+        of_model: The configuration's limits with that model.
     """
     has_cost = limits.job.cost is not None or limits.phase.cost is not None
     if of_model.price is None and has_cost:
@@ -310,12 +311,12 @@ def with_model(limits: JobLimits, model: str, of_model: JobLimits) -> JobLimits 
 
 
 def changed_limits(limits: JobLimits, model: str, payload: dict[str, Any]) -> JobLimits | str:
-    """The limits after a signal `limit`, or why they stay as they are.
+    """Return the limits after a signal `limit`, or why they stay unchanged.
 
     Args:
-        limits: Those in force.
+        limits: The present limits.
         model: The job's model.
-        payload: A checked payload: what was sent, and nothing else.
+        payload: The checked payload, with only the fields that were sent.
     """
     of_job = {key: value for key, value in payload.items() if key != "phase"}
     of_phase = payload.get("phase") or {}
@@ -333,7 +334,7 @@ def changed_limits(limits: JobLimits, model: str, payload: dict[str, Any]) -> Jo
 
 
 def format_amount(key: str, value: float, *, up: bool = False) -> str:
-    """A figure for people: money with two decimals, or more where it is small."""
+    """Format an amount for people; money has two decimals, or more if it is small."""
     if key != "cost":
         return f"{int(value) + (up and value > int(value)):,}"
     decimals = 2 if value >= 1 else 6

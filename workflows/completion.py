@@ -48,7 +48,7 @@ class Completion:
 
     @property
     def _guard_points(self) -> list[GuardPoint]:
-        """Where guards stand: for a job of a project its end is also that of a sub-agent."""
+        """Return the guard points; a project's job ends as a sub-agent, too."""
         return ["job_complete", "subagent_end"] if self._job.project else ["job_complete"]
 
     async def continue_review(self, review: Review) -> None:
@@ -76,7 +76,7 @@ class Completion:
             await reflect_on_failure(job, self._steps, self._inbox.notice, review.findings)
 
     async def _refuse_completion(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
-        # After too many refusals the job waits for a person, who has to see the reasons.
+        # After too many refusals the job waits for a person, who must see the reasons.
         self._inbox.notice(f"step {self._job.step}: job_complete was refused. {why}")
         await self._calls.refuse_call(call, route, gate, why)
 

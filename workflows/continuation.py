@@ -14,8 +14,9 @@ from workflows.inbox import Inbox
 Record = TypeVar("Record", JobRecord, ProjectRecord)
 
 MAX_HISTORY_BYTES = 10 << 20
-"""A fifth of the server's limit. A few dozen signals of maximum size exceed that limit long before
-a history has many events."""
+"""A fifth of the server's limit. A few dozen signals of maximum size would exceed that limit long
+before the history has many events.
+"""
 
 
 class Continuation:

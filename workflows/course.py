@@ -1,4 +1,6 @@
-"""Keeping a phase's course: what a reply or a tool call adds to the window. Pure functions."""
+"""A phase's course: the window of recent replies and calls that stuck detection reads. Pure
+functions.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,21 @@ MAX_POLLED = 20
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """A tool call and what came of it."""
+    """A tool call and its outcome."""
 
     call: Call
     reply: ToolReply
     polling: bool = False
     denied: bool = False
-    """Whether no tool, nor a gate of its own, ever saw the call."""
+    """Whether neither a tool nor the call's own gate saw the call."""
     completed: bool = False
     """Whether it completed a todo."""
 
 
 def after_reply(course: Course, calls: Sequence[Call]) -> Course:
-    """The course after a reply of the model. One that only waits is no model call that counts."""
+    """Return the course after a reply of the model. A reply that only waits does not count as a
+    call.
+    """
     only_waits = bool(calls) and all(call.tool == WAIT for call in calls)
     return course.model_copy(
         update={
@@ -41,10 +45,10 @@ def after_reply(course: Course, calls: Sequence[Call]) -> Course:
 
 
 def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -> Course:
-    """The course after a tool call."""
+    """Return the course after a tool call."""
     call, reply = outcome.call, outcome.reply
     if outcome.completed:
-        # What lies before a completed todo is no loop any more; what was seen is still not new.
+        # Calls before a completed todo no longer count as a loop; seen results are still not new.
         return course.in_new_phase.model_copy(
             update={"seen_results": _append_latest(course.seen_results, _novelty_key(call, reply))}
         )
@@ -83,28 +87,34 @@ def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -
             error=reply.error_fingerprint,
             news=news,
         )
-        # After a wait the same call looks again, whatever tool it is; `stale` goes on.
+        # After a wait the same call is a fresh look, whatever tool it is; `stale` continues.
         earlier = _other_calls(course, call) if course.after_wait else course.recent_calls
         changes["recent_calls"] = [*earlier, record][-window_size(figures) :]
     return course.model_copy(update=changes)
 
 
 def after_completion_attempt(course: Course, deliverables: str) -> Course:
-    """The course when `job_complete` is called: refusals before a change of what it delivers are
-    no repetition."""
+    """Return the course after `job_complete`.
+
+    Refusals before a change of its deliverables are no repetition.
+    """
     if not deliverables or deliverables == course.deliverables:
         return course
     return course.model_copy(update={"completion_refusals": 0, "deliverables": deliverables})
 
 
 def _novelty_key(call: Call, reply: ToolReply) -> str:
-    """What makes a result new. Two files that hold the same are still two things read."""
+    """Return the size of the window, in calls.
+
+    It is the longest pattern plus one reply, so that a count can still rise after the model has
+    read the advice.
+    """
     return f"{call.fingerprint}{reply.fingerprint}" if call.tool in READERS else reply.fingerprint
 
 
 def window_size(figures: StuckThresholds) -> int:
-    """How many calls the longest pattern needs, and a reply more: a count must be able to rise when
-    the model has read the advice.
+    """Return the size of the window: as long as the longest pattern plus one reply, so that a count
+    can still rise after the model has read the advice.
     """
     longest = max(
         LONGEST_CYCLE * figures.cycle.then,
@@ -116,7 +126,9 @@ def window_size(figures: StuckThresholds) -> int:
 
 
 def _after_poll(course: Course, call: Call, key: str, result: str) -> Course:
-    """After a poll that is no repetition: its result changed, or the agent waited before it."""
+    """Return the course after a poll that is no repetition: its result changed, or the agent
+    waited.
+    """
     changed = course.polled_results.get(key) != result
     return course.model_copy(
         update={
@@ -125,7 +137,7 @@ def _after_poll(course: Course, call: Call, key: str, result: str) -> Course:
             "seen_results": _append_latest(course.seen_results, result),
             "calls_without_news": 0 if changed else course.calls_without_news,
             "replies_since_todo": 0 if changed else course.replies_since_todo,
-            # No run goes on over a change of the result; nor do polls, over a wait.
+            # No run of equal results continues across a change, and no run of polls across a wait.
             "recent_calls": [] if changed else _other_calls(course, call),
         }
     )

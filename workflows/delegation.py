@@ -1,7 +1,7 @@
-"""Helpers that read for the agent: its calls of `delegate`, some of them side by side.
+"""Helpers that read for the agent: its calls of `delegate`, several of them side by side.
 
-They move in rounds, one reply of each. Between two rounds the job is between two steps: signals are
-handled, limits are kept, and it may continue as new.
+They advance in rounds of one reply each. Between two rounds the job is between two steps: it
+handles signals, keeps limits, and may continue as new.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from workflows.activity_failures import StepFailed
 from workflows.tool_calls import ToolCalls
 
 OF_THE_HELPER = frozenset({"ContextTooLong", "ModelRefused"})
-"""Failures that end a helper and not the job's step."""
+"""Failures that end a helper but not the job's step."""
 
 
 class Delegation:
-    """Lets helpers read."""
+    """Runs helpers."""
 
     def __init__(self, tool_calls: ToolCalls) -> None:
         self._job = tool_calls.job
@@ -28,7 +28,7 @@ class Delegation:
         self._calls = tool_calls
 
     async def delegate_call(self, call: Call, route: ToolRoute) -> None:
-        """Begin helpers, have each give a reply, or record the answer to the call at hand."""
+        """Begin helpers, have each give a reply, or record the answer to the current call."""
         job, helper = self._job, self._job.helper
         if helper is None:
             if not await self._calls.blocked_by_guards(call, route, []):
@@ -39,9 +39,9 @@ class Delegation:
             job.helpers = [each for each in job.helpers if each is not helper]
 
     def _side_by_side(self, route: ToolRoute) -> list[int]:
-        """Places of the calls of the reply that begin now."""
+        """Return the indexes of the reply's calls that begin now."""
         job = self._job
-        # Guards judge the call at hand alone, and before it costs anything.
+        # Guards judge only the current call, before it costs anything.
         most = 1 if route.guarded else MOST_HELPERS
         last = job.next_call
         while last + 1 < len(job.calls) and job.calls[last + 1].tool == DELEGATE:
@@ -49,7 +49,7 @@ class Delegation:
         return list(range(job.next_call, last + 1))[:most]
 
     async def _ask_helpers(self) -> None:
-        """One reply of each helper that has not answered, or of as many as the limits let."""
+        """Request one reply of each open helper, or of as many as the limits allow."""
         job = self._job
         helpers = budget.helpers_with_room(job)
         if not helpers:

@@ -62,13 +62,13 @@ RUN = "What the system ran itself on it: {run}."
 MOST_TITLE = 80
 MOST_PROOFS = 8
 MOST_LINE = 200
-"""Characters of what is said of another feature."""
+"""Longest text about another feature, in characters."""
 MOST_LINES = 40
-"""Features that a coder hears of, the newest."""
+"""Most other features that a coder is shown, the newest."""
 
 
 def next_moves(project: ProjectRecord) -> list[Move]:
-    """What the state asks for."""
+    """Return the next moves for this state."""
     if project.running:
         return [WaitForJobs()]
     if not project.features:
@@ -87,7 +87,7 @@ def next_moves(project: ProjectRecord) -> list[Move]:
 
 
 def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
-    """Mark what a job is begun for."""
+    """Record that a job begins."""
     feature = _find_feature(project, move.unit)
     if feature is None:
         project.planning_attempts += 1
@@ -101,7 +101,7 @@ def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
 def settle_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
-    """Take in what came of a job; the commit that is to be merged, or nothing."""
+    """Apply a job's outcome; return the commit to merge, or None."""
     feature = _find_feature(project, run.unit)
     why = work_problems(ended, work)
     if feature is None:
@@ -129,7 +129,7 @@ def settle_job(
 
 
 def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
-    """Take in what came of merging it."""
+    """Apply the outcome of merging it."""
     feature = _find_feature(project, run.unit)
     if feature is None:
         if conflicts:
@@ -165,7 +165,9 @@ def _settle_test(
 
 
 def _keep_evidence(feature: Feature, work: ChildWork) -> None:
-    """Keep what the system ran, and how many tests that were: no later run may have fewer."""
+    """Record the commands that the system ran, and the number of tests, which later runs must not
+    fall below.
+    """
     if not work.proofs:
         return
     feature.evidence = work.proofs[:MOST_PROOFS]
@@ -193,7 +195,7 @@ def _accepted_run(feature: Feature, run: Proof) -> AcceptedRun:
 
 
 def proved_before(project: ProjectRecord, feature: Feature) -> list[AcceptedRun]:
-    """What the commands of accepted features ran, and those of this one so far."""
+    """Return the commands of accepted features, and this one's so far."""
     accepted: dict[str, AcceptedRun] = {}
     for other in project.features:
         if other.status == "completed":
@@ -208,7 +210,7 @@ def proved_before(project: ProjectRecord, feature: Feature) -> list[AcceptedRun]
 
 
 def _retry_or_block(project: ProjectRecord, feature: Feature, why: list[str]) -> None:
-    """Back to the coder, or no further."""
+    """Send the feature back to the coder, or block it."""
     feature.turn, feature.reasons = "coder", why
     if feature.attempts >= project.start.attempts:
         block_unit(feature, why)
@@ -240,7 +242,7 @@ def _assign_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
         "coder",
         _task_text(CODE, project, feature),
         commit=feature.commit,
-        # A fork has that in its conversation already.
+        # A fork already has this in its conversation.
         results=[] if feature.job else _earlier_features(project),
         findings=feature.reasons,
         written_tests=feature.written_tests,
@@ -254,7 +256,7 @@ def _assign_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
 
 
 def _earlier_features(project: ProjectRecord) -> list[str]:
-    """A line on each feature that is accepted, or blocked; and on the set-up."""
+    """Return a line on each accepted or blocked feature, and on the set-up."""
     lines = []
     for feature in project.features:
         if feature.status == "completed":
@@ -279,7 +281,7 @@ def _assign_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
         "tester",
         _task_text(TEST, project, feature),
         commit=feature.commit,
-        # What its coder said, whose instructions are to say what the tester should know.
+        # From the coder, whose instructions are to tell the tester what to know.
         results=[
             *([feature.coder_report] if feature.coder_report else []),
             *(RUN.format(run=run.line) for run in feature.evidence),

@@ -1,4 +1,4 @@
-"""Forgetting as a workflow: one job that a person names, or by schedule those whose time is up."""
+"""The workflow that forgets: one job that a person names, or by schedule those that are due."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ForgetWorkflow:
 
     @workflow.run
     async def run(self, *payload: Any) -> dict[str, Any]:
-        """Its result names the jobs that were forgotten, and what stays."""
+        """Return the forgotten jobs, and what remains."""
         try:
             request = read_object(ForgetRequest, payload[0] if payload else {}, "forget")
         except InvalidPayload as refusal:

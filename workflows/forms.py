@@ -1,4 +1,4 @@
-"""The three forms of a project as one interface: what is next, and what came of it."""
+"""The interface of a project's three forms: the next moves, and the outcomes of jobs."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ class ProjectForm(Protocol):
     """The functions that each of the three modules has."""
 
     def next_moves(self, project: ProjectRecord) -> list[Move]:
-        """What the state asks for."""
+        """Return the next moves for this state."""
 
     def mark_begun(self, project: ProjectRecord, move: AssignJob) -> None:
-        """Mark what a job is begun for."""
+        """Record that a job begins."""
 
     def settle_job(
         self, project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
     ) -> str:
-        """Take in what came of a job; the commit that is to be merged, or nothing."""
+        """Apply a job's outcome; return the commit to merge, or None."""
 
     def mark_merged(
         self, project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str
     ) -> None:
-        """Take in what came of merging it."""
+        """Apply the outcome of merging it."""
 
 
 FORM_FIELDS = (
     *("features", "groups", "stages", "scope"),
     *("wave", "planning_attempts", "planned", "finished", "findings"),
 )
-"""Fields of the record that `settle_job` and `mark_merged` may change: the other ones can
-meanwhile, by reports of children and signals of people."""
+"""Fields of the record that `settle_job` and `mark_merged` may change. Meanwhile, reports of
+children and signals of people may change the others.
+"""
 FORMS: dict[FormName, ProjectForm] = {"features": features, "groups": groups, "pipeline": pipeline}

@@ -1,6 +1,6 @@
-"""Gates: may this phase, or this job, end? Pure functions of the job's state and of facts.
+"""Gates: whether a phase or the job may end. Pure functions of the job's state and of facts.
 
-A gate answers with a `Refusal`, whose reason says what to fix, or with what comes next.
+A gate returns a `Refusal`, whose reason says what to fix, or what comes next.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.text import first_few, one_line
 
 MOST_NAMED = 30
 MOST_OPEN = 10
-"""Open scope items that a refusal names."""
+"""Most open scope items that a refusal names."""
 TICK_OR_NAME = (
     "Do the work, or tick the boxes of what is done in plan.md; complete an item by a todo that "
     "names it, or leave it out with drop_item(id, reason). Then call job_complete again."
@@ -53,15 +53,15 @@ class Refusal:
 
 @dataclass(frozen=True)
 class NextPhase:
-    """The gate passed; a phase of this purpose follows."""
+    """The gate passed; a phase with this purpose follows."""
 
     purpose: Purpose
     completes: tuple[int, ...] = ()
-    """Ids of the todos that are done with it."""
+    """Ids of the todos that are completed with it."""
 
 
 def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | NextPhase:
-    """Whether the phase may end on the completion of its last todo, and what follows it."""
+    """Decide whether the phase may end with its last todo, and what follows."""
     phase = state.phase
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
@@ -80,20 +80,20 @@ def phase_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal 
 
 
 def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | NextPhase:
-    """Whether a strategic phase is over that has handed over the next list.
+    """Decide whether a strategic phase that has handed over the next list is over.
 
-    It is with every other todo completed, or seen to be done by a change of its file.
+    It is if every other todo is completed, or a change of its file shows that it is done.
     """
     phase = state.phase
     last = phase.purpose == "final"
     completes = [
         todo
         for todo in phase.open_todos
-        # The last todo of any other list hands over; the final one's ends the job.
+        # The last todo of any other list hands over; that of the final list ends the job.
         if todo.updates in facts.updated or (todo is phase.todos[-1] and not last)
     ]
     remaining = [todo for todo in phase.open_todos if todo not in completes]
-    # Before the end there is work again: what was to be verified comes up with the next end.
+    # There is work again before the end, so verification comes up with the next end.
     if remaining and not last:
         todo_texts = "; ".join(_open_todo_text(todo) for todo in remaining)
         return Refusal(
@@ -107,13 +107,13 @@ def handover_gate(state: JobState, facts: GateFacts, limits: JobLimits) -> Refus
 
 
 def _open_todo_text(todo: Todo) -> str:
-    """`2. Bring workspace.md up to date (no change of workspace.md was seen)`."""
+    """Return `2. Bring workspace.md up to date (no change of workspace.md was seen)`."""
     unseen_change = f" (no change of {todo.updates} was seen in this phase)" if todo.updates else ""
     return f"{todo.id}. {one_line(todo.content.rstrip('.'), 80)}{unseen_change}"
 
 
 def _following_purpose(state: JobState, facts: GateFacts, limits: JobLimits) -> Refusal | Purpose:
-    """What follows a strategic phase whose todos are done, as its plan and list have it."""
+    """Return what follows a strategic phase whose todos are done, from its plan and list."""
     phase = state.phase
     if facts.workspace_tokens > limits.workspace_tokens:
         return Refusal(
@@ -147,24 +147,24 @@ def _following_purpose(state: JobState, facts: GateFacts, limits: JobLimits) -> 
 
 
 def completion_gate(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
-    """Whether the job may end: with nothing open, or with a reason for whatever is.
+    """Decide whether the job may end: nothing is open, or everything open has a reason.
 
     Args:
-        state: With the scope ledger.
-        facts: What the workspace and the call hold.
-        rewinds: How often the job has gone back; without that nothing is given up.
+        state: The job's state with the scope.
+        facts: Facts about the workspace and the call.
+        rewinds: Number of rewinds; without any, nothing may be given up.
     """
     if facts.arguments_error:
         return Refusal(facts.arguments_error)
     refusal = _refuse_unfinished(state, facts, rewinds) or _refuse_unplanned(state, facts, rewinds)
     if wrong := _delivery_problems(facts):
-        # With what else is in the way: a few refusals in a row have the job wait for a person.
+        # Named with the other problems: a few refusals in a row make the job wait for a person.
         return Refusal(" ".join([*wrong, refusal.reason] if refusal else wrong))
     return refusal
 
 
 def _delivery_problems(facts: GateFacts) -> list[str]:
-    """What the call names, the stores and the project have to say, each in a sentence or two."""
+    """Return the problems of deliverables, stores and project, a sentence or two each."""
     problems = []
     if facts.missing_deliverables:
         listed = "; ".join(facts.missing_deliverables)
@@ -177,7 +177,7 @@ def _delivery_problems(facts: GateFacts) -> list[str]:
             "job_complete again."
         )
     if facts.unstored and not facts.store_unavailable:
-        # For one that does not answer the job waits: the model cannot bring it back.
+        # The job waits for a store that does not answer: the model cannot bring it back.
         problems.append(
             f"The stores lack something of this job: {'; '.join(facts.unstored)}. Mend this, then "
             "call job_complete again."
@@ -203,7 +203,7 @@ def _delivery_problems(facts: GateFacts) -> list[str]:
 
 
 def _refuse_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
-    """What plan, scope and refused writes have open, whatever the call itself says."""
+    """Refuse if plan, scope or refused writes are open, whatever the call says."""
     if unread := _refuse_unreadable_plan(facts):
         return unread
     open_items = state.open_items
@@ -228,9 +228,9 @@ def _refuse_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refus
 
 
 def _refuse_unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusal | None:
-    """A job of which nobody has said yet what there is to do has not done it.
+    """Refuse the end of a job for which nothing was ever planned.
 
-    One that cannot even be planned may be given up after a rewind.
+    A job that cannot be planned may be given up after a rewind.
     """
     if rewinds or facts.plan_phases or any(item.original for item in state.scope):
         return None
@@ -242,7 +242,7 @@ def _refuse_unplanned(state: JobState, facts: GateFacts, rewinds: int) -> Refusa
 
 
 def _refuse_unreadable_plan(facts: GateFacts) -> Refusal | None:
-    """What is open where nobody looks would be left out without a word."""
+    """Refuse an unreadable plan heading: its open boxes would be left out silently."""
     if not facts.plan_unread:
         return None
     return Refusal(
@@ -253,7 +253,7 @@ def _refuse_unreadable_plan(facts: GateFacts) -> Refusal | None:
 
 
 def _refuse_missing_list(facts: GateFacts, least: int, most: int) -> Refusal | None:
-    """No list was handed over: the plan goes on, or nobody ticked in it what is done."""
+    """Refuse if no list was handed over: the plan goes on, or its boxes are not ticked."""
     if facts.plan_open == 0:
         return None
     if facts.only_unticked:
@@ -267,7 +267,7 @@ def _refuse_missing_list(facts: GateFacts, least: int, most: int) -> Refusal | N
 
 
 def _open_work_text(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
-    """What is open, in a sentence or two."""
+    """Return the open work in a sentence or two."""
     parts = []
     if facts.plan_open:
         phases = f"{facts.plan_open} open phase{'s' if facts.plan_open > 1 else ''}"
@@ -283,7 +283,7 @@ def _open_work_text(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
 
 
 def _way_out(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
-    """What closes the open work: boxes close phases, and items that the plan has brought."""
+    """Return what closes the open work: boxes for phases, and items that came from the plan."""
     if facts.plan_open or facts.refused_writes or any(item.source == "plan" for item in items):
         return TICK_OR_NAME
     if all(item.source == "added" for item in items):
@@ -292,14 +292,14 @@ def _way_out(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
 
 
 def _item_names(items: Sequence[ScopeItem]) -> list[str]:
-    """`S2 Cover water`, of the first few."""
+    """Return `S2 Cover water`, for the first few items."""
     named = [f"{item.id} {item.text[:80]}" for item in items[:MOST_OPEN]]
     more = len(items) - MOST_OPEN
     return [*named, f"and {more} more"] if more > 0 else named
 
 
 def _check_todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Refusal | None:
-    """What is wrong with the list handed over in `todos.yaml`."""
+    """Return what is wrong with the list in `todos.yaml`."""
     if facts.todos_file == "missing":
         over = "" if facts.plan_open else " If all of the plan is done, call job_complete instead."
         return Refusal(
@@ -342,6 +342,6 @@ def _check_todos(facts: GateFacts, least: int, most: int, items: set[str]) -> Re
 
 
 def _item_ids_text(items: set[str]) -> str:
-    """In their order, the first of them."""
+    """Return the first ids in order."""
     ordered = sorted(items, key=lambda item: (item[:1], len(item), item))
     return first_few(ordered, MOST_NAMED) or "none"

@@ -1,8 +1,8 @@
-"""Parallel groups: a manager divides the scope, groups work, the manager looks again.
+"""Parallel groups: a manager divides the scope, groups work, and the manager looks again.
 
-A wave is every group that could begin when the manager had spoken. The manager runs again once
-each of them is accepted or blocked; who is sent back is still of the wave. A claim of completion
-counts only with the ledger complete (`protocol.routing`).
+A wave is every group that could begin when the manager finished. The manager runs again once each
+of them is accepted or blocked; a group that is sent back still belongs to the wave. A claim of
+completion counts only if the scope is complete (`protocol.routing`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workflows.moves import (
 
 MAX_LISTED = 60
 MOST_PLANNED = 1_500_000
-"""Bytes of a record in which there is room for more groups; the rest is for what comes of them."""
+"""Record size in bytes up to which more groups may be planned; the rest is for their outcomes."""
 DIVIDE = """\
 Divide the project's scope into groups that agents can work on side by side, in {folder}/ of a
 workspace each. Write output/groups.json: {{"groups": [{{"id": "parser", "title": "…", "task": "…",
@@ -56,7 +56,7 @@ Other agents work on other groups at the same time: change only what these items
 
 
 def next_moves(project: ProjectRecord) -> list[Move]:
-    """What the state asks for."""
+    """Return the next moves for this state."""
     if project.finished:
         return [EndProject("completed")]
     if not project.planned:
@@ -73,7 +73,7 @@ def next_moves(project: ProjectRecord) -> list[Move]:
 
 
 def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
-    """Mark what a job is begun for."""
+    """Record that a job begins."""
     group = _find_group(project, move.unit)
     if group is None:
         project.planning_attempts += 1
@@ -85,7 +85,7 @@ def mark_begun(project: ProjectRecord, move: AssignJob) -> None:
 def settle_job(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork | None
 ) -> str:
-    """Take in what came of a job; the commit that is to be merged, or nothing."""
+    """Apply a job's outcome; return the commit to merge, or None."""
     group = _find_group(project, run.unit)
     why = work_problems(ended, work)
     if group is None:
@@ -108,7 +108,7 @@ def settle_job(
 
 
 def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], commit: str) -> None:
-    """Take in what came of merging it."""
+    """Apply the outcome of merging it."""
     group = _find_group(project, run.unit)
     if group is None:
         return
@@ -120,7 +120,7 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
     for item in project.scope:
         if item.id in group.items and item.status == "open":
             if item.id in group.left_items:
-                # Whether it may be left out is for the manager to say.
+                # The manager decides whether it may be left out.
                 item.reason = f"left out by {group.id}: {group.left_items[item.id]}"
             else:
                 item.status, item.reason = "completed", ""
@@ -128,9 +128,9 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
 
 
 def routing_frame(project: ProjectRecord) -> RoutingFrame:
-    """What the manager's next division is held against."""
+    """Return the facts against which the manager's next division is checked."""
     groups_by_item = {item: group for group in project.groups for item in group.items}
-    # An item that the last group to have it left out is nobody's.
+    # An item that its last group left out belongs to nobody.
     groups_by_item = {
         item: group for item, group in groups_by_item.items() if group.status != "completed"
     }
@@ -178,7 +178,7 @@ def _end_wave(project: ProjectRecord) -> None:
 
 
 def _retry_or_block(project: ProjectRecord, group: Group, why: list[str]) -> None:
-    """Back to the group's agent, or no further."""
+    """Send the group back to its agent, or block it."""
     group.reasons = why
     if group.attempts >= project.start.attempts:
         block_unit(group, why)
@@ -227,14 +227,14 @@ def _assign_worker(project: ProjectRecord, group: Group) -> AssignJob:
         from_agent=project.start.agent("manager"),
         next_agent=project.start.agent("manager"),
         documents=project.start.documents,
-        # A fork has them already. Without their ids: the job counts its own from S1, and with two
-        # sets of ids a todo that names S2 would complete another item than is meant.
+        # A fork has them already. The ids are left out: the job numbers its own from S1, and with
+        # two sets of ids a todo that names S2 would complete the wrong item.
         items=[] if group.job else [item.text for item in of_group],
     )
 
 
 def _group_items(project: ProjectRecord, group: Group) -> list[ScopeItem]:
-    """In the order of the scope, in which its jobs have them: a manager names them in any."""
+    """Return a group's items in the scope's order, whatever order the manager used."""
     return [item for item in project.scope if item.id in group.items]
 
 

@@ -1,6 +1,6 @@
-"""What guards and hooks decided, as it counts for the job: pure functions of its record.
+"""Apply the decisions of guards and hooks to the job's record; pure functions.
 
-They are asked in activities, where the content is; a gate's or phase's own rules are in
+Guards run in activities, where the content is. The rules of gates and phases are in
 `workflows.gates`.
 """
 
@@ -18,19 +18,19 @@ from protocol.traces import Source
 from workflows import activity_failures, traces
 
 MOST_UNDECIDED = 3
-"""Refusals in a row of a tool by who gives no verdict, before the job waits for a person."""
+"""Refusals in a row of a tool by a voter without a verdict, before the job waits for a person."""
 MOST_DISPROVED = 3
 MOST_FOUND = 300
-"""Characters."""
+"""Longest finding, in characters."""
 REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
 def note_refusal(
     job: JobRecord, guard: str, what: str, why: str, *, path: str | None = None, hook: bool = False
 ) -> str:
-    """Count and note a refusal; gives the line that people see.
+    """Count and record a refusal; return the notice for people.
 
-    The caller counts the refusal as one of the job's where the call is recorded.
+    The caller counts it among the job's refusals when it records the call.
     """
     job.guard_refusals = {**job.guard_refusals, guard: job.guard_refusals.get(guard, 0) + 1}
     if guard == PROOF_GUARD:
@@ -45,7 +45,7 @@ def note_refusal(
 def apply_guard_outcome(
     job: JobRecord, outcome: GuardOutcome, what: str, why: str, path: str | None = None
 ) -> list[str]:
-    """Take in what the guards of a call decided; gives the lines that people see."""
+    """Apply the decisions of a call's guards; return the notices for people."""
     lines = [f"step {job.step}: {remark}" for remark in outcome.remarks]
     if outcome.bypassed_guard:
         lines.append(use_bypass(job, outcome.bypassed_guard, what, path))
@@ -56,9 +56,10 @@ def apply_guard_outcome(
 
 
 def count_undecided(job: JobRecord, outcome: GuardOutcome, tool: str, why: str) -> WaitState | None:
-    """Count refusals in a row by who failed itself; how the job waits once they are too many.
+    """Count refusals in a row by voters that failed themselves; return how the job waits at too
+    many.
 
-    The first go to the model, whose work may be why a check does not end.
+    The first ones go to the model, whose work may be why a check does not end.
     """
     others = {name: count for name, count in job.undecided.items() if name != tool}
     if not (outcome.guard and outcome.undecided):
@@ -72,7 +73,7 @@ def count_undecided(job: JobRecord, outcome: GuardOutcome, tool: str, why: str) 
 
 
 def note_trials(job: JobRecord, trials: Sequence[str], what: str, path: str | None = None) -> None:
-    """Note what guards on trial would have refused; it was not."""
+    """Record what guards on trial would have refused."""
     for guard in trials:
         happened = f"{what} would have been refused"
         traces.note_trace(
@@ -81,7 +82,7 @@ def note_trials(job: JobRecord, trials: Sequence[str], what: str, path: str | No
 
 
 def use_bypass(job: JobRecord, guard: str, what: str, path: str | None = None) -> str:
-    """A bypass is used up; gives the line that people see."""
+    """Use up a bypass; return the notice for people."""
     reason = job.bypasses.get(guard, "")
     job.bypasses = {name: why for name, why in job.bypasses.items() if name != guard}
     happened = f"{what} was let through"
@@ -93,8 +94,9 @@ def use_bypass(job: JobRecord, guard: str, what: str, path: str | None = None) -
 
 @contextmanager
 def restoring_bypasses(job: JobRecord, before: dict[str, str]) -> Iterator[None]:
-    """Around the end of a phase or job whose guards have let it pass. Where it does not come they
-    will be asked again, and the bypasses that they took since `before` hold again.
+    """Restore bypasses if the phase or job that guards let pass does not end.
+
+    The guards will be asked again, so the bypasses used since `before` hold again.
     """
     used = {name: why for name, why in before.items() if name not in job.bypasses}
     number = job.state.phase.number
@@ -106,7 +108,7 @@ def restoring_bypasses(job: JobRecord, before: dict[str, str]) -> Iterator[None]
 
 
 def grant_bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:
-    """Let the next refusal of a guard be passed over; or why there is nothing to pass over."""
+    """Let a guard's next refusal be bypassed; return why there is nothing to bypass."""
     guard = payload["guard"]
     if guard not in job.guard_refusals:
         known = ", ".join(sorted(job.guard_refusals)) or "none"

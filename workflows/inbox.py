@@ -1,4 +1,4 @@
-"""The inbox: signals as they come in, checked, kept in order, carried over continue-as-new."""
+"""The inbox: incoming signals, checked, in order, carried over continue-as-new."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_NOTICES = 20
 MAX_SIGNALS = 1000
 MOST_SENDER = 100
 MAX_BYTES = 500_000
-"""Of all unhandled signals together: they must fit into one payload when carried over."""
+"""Most bytes of all unhandled signals: they must fit into one payload when carried over."""
 
 
 PayloadReader = Callable[[str, tuple[Any, ...]], dict[str, Any]]
@@ -22,27 +22,27 @@ PayloadReader = Callable[[str, tuple[Any, ...]], dict[str, Any]]
 
 
 def read_payload(signal: str, values: tuple[Any, ...]) -> dict[str, Any]:
-    """The payload of a job's signal as it was sent. Raises InvalidPayload."""
+    """Return the payload of a job's signal. Raises InvalidPayload."""
     return read_signal(signal, values).model_dump(exclude_unset=True)
 
 
 @dataclass
 class Inbox:
-    """Handlers only put in; the job takes out when it attends."""
+    """Signals are put in by handlers and taken out by the job between steps."""
 
     read: PayloadReader = read_payload
     signals: list[ReceivedSignal] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
-    """What was refused or went otherwise than asked, newest last, for people."""
+    """What was refused or done differently than requested, newest last, for people."""
     refused: int = 0
     sender: str = ""
-    """Who sent the signal that is being applied, for what is said of it."""
+    """Sender of the signal that is being applied, for notices about it."""
 
     def put(self, signal: str, values: tuple[Any, ...], at: int = 0) -> None:
-        """Take a signal in. One that cannot be used becomes a visible refusal.
+        """Add a signal. An unusable one becomes a visible refusal.
 
         Args:
-            at: When it came in, epoch seconds.
+            at: Time of arrival, epoch seconds.
         """
         try:
             payload = self.read(signal, values)
@@ -62,7 +62,7 @@ class Inbox:
         self.notice(f"refused: {why}{sender}")
 
     def refuse_late_signals(self) -> bool:
-        """Refuse what came after the result was written; whether there was any."""
+        """Refuse signals that came after the result was written; return whether there were any."""
         for received in self.signals:
             self.refuse(f"signal {received.signal}: it came too late, the result was written")
         return bool(self.signals)
@@ -75,14 +75,14 @@ class Inbox:
             self.notice(f"moved to lost+found: {path}")
 
     def has_cancel(self) -> bool:
-        """Whether the job is to be cancelled: no other signal is worth waiting for."""
+        """Whether the job is to be cancelled, so that no other signal matters."""
         return any(received.signal == "cancel" for received in self.signals)
 
     def has_urgent(self, phases: Container[int]) -> bool:
         """Whether a signal must not wait for the step in flight.
 
         Args:
-            phases: Numbers there are; a rewind to another one will only be refused.
+            phases: Existing phase numbers; a rewind to another one will only be refused.
         """
         for received in self.signals:
             phase = received.payload.get("phase")
@@ -92,6 +92,6 @@ class Inbox:
 
 
 def _sender_note(values: tuple[Any, ...]) -> str:
-    """` (sent by ada@host)`, where a payload that cannot be used says so."""
+    """Return ` (sent by ada@host)`, or empty if the payload names no sender."""
     by = values[0].get("by") if len(values) == 1 and isinstance(values[0], dict) else None
     return f" (sent by {one_line(by, MOST_SENDER)})" if isinstance(by, str) and by else ""

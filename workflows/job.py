@@ -76,7 +76,7 @@ from workflows.tool_calls import ToolCalls
 
 NO_SUMMARY = "no room in the limits for its summary; the notes on its todos take the place"
 MAX_INHERITED_CHARACTERS = 2000
-"""Of the findings that a fork begins with."""
+"""Most characters of the findings that a fork begins with."""
 
 
 @workflow.defn(name="Job")
@@ -92,7 +92,7 @@ class Job(SignalReceiver):
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
-        """From start to result; see the module."""
+        """Run from start to result; see the module."""
         job = self._job = await self._begin_job(start)
         job.run_id = workflow.info().run_id
         self._display = JobDisplay(job, self._steps, self.inbox, self._continuation)
@@ -116,13 +116,13 @@ class Job(SignalReceiver):
 
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
-        """How the job stands."""
+        """Return the job's status."""
         if self._job is None:
             return status.preparing_status(self.inbox, self._start.waiting)
         return status.status_answer(self._job, self.inbox)
 
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
-        """The record of the run before this one, or that of a job that has been prepared."""
+        """Restore the record of the previous run, or prepare a new job."""
         if (job := self._continuation.restore_record(JobRecord, start)) is not None:
             return job
         try:
@@ -150,7 +150,7 @@ class Job(SignalReceiver):
         return job
 
     async def _advance(self, job: JobRecord) -> None:
-        """Handle signals, take one step, show how the job stands."""
+        """Handle signals, take one step, publish the status."""
         await self._attend_signals(job)
         try:
             await self._steps.run_interruptible(self._loop.step(), self._has_urgent_signal)
@@ -163,7 +163,7 @@ class Job(SignalReceiver):
                 await self._steps.run_interruptible(
                     self._recovery.handle_failure(failed), self.inbox.has_cancel
                 )
-        # Before the folder is shown: from here on a job that waits does so on a person's time.
+        # Before the folder is shown: from here on a waiting job uses a person's time.
         job.count_time(workflow.now().timestamp())
         if job.waiting and not job.waiting.trying:
             with suppress(StepInterrupted, StepFailed):
@@ -181,7 +181,7 @@ class Job(SignalReceiver):
         return self._job is not None and self.inbox.has_urgent(self._job.phases)
 
     async def _attend_signals(self, job: JobRecord) -> None:
-        """Handle all signals; stand still while the job waits for a person."""
+        """Handle all signals; wait while the job needs a person."""
         while True:
             while self.inbox.signals:
                 received = self.inbox.signals[0]
@@ -196,10 +196,10 @@ class Job(SignalReceiver):
                         self._signals.pause_job(job.pausing), self.inbox.has_cancel
                     )
             if is_cancelled():
-                # It arrived while an activity was under way that finished all the same.
+                # It arrived during an activity that finished all the same.
                 raise asyncio.CancelledError
             if job.waiting is None and self._display.is_reported_waiting:
-                # The step that follows may be a long one.
+                # The next step may take long.
                 await self._display.report_to_project()
                 continue
             if job.waiting is None or job.waiting.trying:
@@ -210,7 +210,7 @@ class Job(SignalReceiver):
             await self._wait_for_signals(job)
 
     async def _wait_for_signals(self, job: JobRecord) -> None:
-        """Wait for people, and for an answer or an approval only so long."""
+        """Wait for people; for an answer or an approval only until its deadline."""
         timeout = questions.time_left(job, workflow.time())
         try:
             await workflow.wait_condition(
@@ -223,13 +223,13 @@ class Job(SignalReceiver):
         self._steps.may_continue_as_new = True
 
     def _continue_as_new_if_due(self, job: JobRecord) -> None:
-        """Begin a new run with the same state once the history is long."""
+        """Continue as new with the same state once the history is long."""
         due = self._steps.may_continue_as_new and job.result is None
         if due and self._continuation.is_due(job, job.limits.history_events):
             self._continuation.begin_run(job)
 
     async def _close_cancelled(self, job: JobRecord, cancellation: Cancellation) -> None:
-        """Write the result of a cancelled job; only the server can then close it as cancelled."""
+        """Write the result of a cancelled job; only the server can close it as cancelled."""
         await run_shielded(store_pending_traces(job, self._steps, self.inbox.notice))
         await run_shielded(self._steps.give_up_task(job))
 
@@ -248,7 +248,7 @@ class Job(SignalReceiver):
 
 
 class PhaseLoop:
-    """The rhythm of a job: replies, their tool calls, and the gates where a phase would end."""
+    """The rhythm of a job: replies, their tool calls, and the gates at the ends of phases."""
 
     def __init__(self, job: JobRecord, steps: JobSteps, inbox: Inbox) -> None:
         self._job = job
@@ -260,7 +260,7 @@ class PhaseLoop:
         self._completion = Completion(self._calls)
 
     async def step(self) -> None:
-        """Run the next call of the reply at hand, or request a reply from the model."""
+        """Run the next call of the current reply, or request a reply from the model."""
         job = self._job
         if lesson := job.inherited_failure:
             await reflect_on_failure(job, self._steps, self._inbox.notice, lesson)
@@ -280,7 +280,7 @@ class PhaseLoop:
             await self._request_reply()
 
     def next_call_wait(self) -> WaitState | None:
-        """How the job waits if the limits leave no room for its next call, else None."""
+        """Return how the job waits if the limits leave no room for its next call, else None."""
         return self._calls.next_call_wait()
 
     # Replies
@@ -331,7 +331,7 @@ class PhaseLoop:
         self._calls.record_course(course.after_reply(job.course, reply.calls))
 
     async def _compact_context(self, *, hard: bool = False) -> None:
-        """Make the context smaller: the model then finds its list, a summary and the rest."""
+        """Compact the context: the model then sees its list, a summary and the rest."""
         job = self._job
         reply = await self._steps.compact_context(job, hard=hard)
         job.advance_to(reply.commit, reply.at)
@@ -341,7 +341,7 @@ class PhaseLoop:
     # Calls
 
     async def _dispatch_call(self, call: Call) -> None:
-        """Run a call, refuse it, or let it end what it ends."""
+        """Run a call, refuse it, or let it end its phase or the job."""
         job, kind, calls = self._job, self._job.state.phase.kind, self._calls
         route = job.route(call.tool)
         offered = [entry.name for entry in job.tools if kind in entry.phases]
@@ -380,7 +380,7 @@ class PhaseLoop:
     # Ends of phases
 
     async def _end_phase(self, call: Call, route: ToolRoute) -> None:
-        """End the phase on its last `todo_complete`, if gate, guards and judge let it."""
+        """End the phase on its last `todo_complete`, if gate, guards and judge allow it."""
         job = self._job
         facts = (await self._steps.read_gate_facts(job)).facts
         outcome = gates.phase_gate(job.state, facts, job.limits)
@@ -400,9 +400,9 @@ class PhaseLoop:
             )
 
     async def _end_handed_over_phase(self) -> None:
-        """End a strategic phase at the end of the reply in which all of it is done or seen done.
+        """End a strategic phase after the reply in which all of it is done or seen to be done.
 
-        If something stands in the way, the next turn says so: `todo_complete` ends the phase then.
+        If something prevents it, the next turn names it, and `todo_complete` ends the phase later.
         """
         job = self._job
         if job.failed_call:
@@ -411,7 +411,7 @@ class PhaseLoop:
             return
         facts = (await self._steps.read_gate_facts(job)).facts
         if facts.todos_file == "missing":
-            # The list was taken away again.
+            # The list was deleted again.
             job.handed_over = False
             return
         before = job.bypasses
@@ -427,10 +427,10 @@ class PhaseLoop:
         job.end_tried_step = job.step
 
     async def _blocked_by_phase_guards(self, before: dict[str, str]) -> bool:
-        """Whether guards keep a phase that has handed over from ending.
+        """Whether guards prevent a phase that has handed over from ending.
 
         Args:
-            before: The bypasses, which stay if a person has to be asked.
+            before: The bypasses to restore if a person has to be asked.
         """
         job = self._job
         route = job.route("todo_complete")
@@ -455,7 +455,7 @@ class PhaseLoop:
     # Rewinds
 
     async def _rewind_for_agent(self, call: Call, route: ToolRoute) -> None:
-        """Take the phase back because the agent called `todo_rewind`."""
+        """Rewind the phase because the agent called `todo_rewind`."""
         job = self._job
         if job.rewinds >= job.limits.rewinds:
             job.waiting = activity_failures.REWINDS
@@ -472,7 +472,7 @@ class PhaseLoop:
             await self.change_phase("rewind", outcome="rewound", call=job.next_call)
 
     async def _force_rewind(self, issue: str) -> None:
-        """Take the phase back because the job is stuck and its last turn to move on has passed."""
+        """Rewind the phase because the job is stuck and its last turn to recover has passed."""
         job = self._job
         if remedies.has_never_called(job):
             job.waiting = remedies.without_calls(issue)
@@ -489,7 +489,7 @@ class PhaseLoop:
     # From one phase to the next
 
     async def change_phase(self, purpose: Purpose, **details: Any) -> None:
-        """From the running phase to a new one, with the next number that was never used."""
+        """End the running phase and begin a new one with the next unused number."""
         job, ended = self._job, self._job.state.phase
         await self._steps.give_up_task(job)
         rewinds = job.rewinds + (purpose == "rewind")
@@ -525,7 +525,7 @@ class PhaseLoop:
             self._inbox.notice(remark)
 
     def _note_outcome(self, ended: Phase, request: TransitionRequest, issue: str) -> None:
-        """Note a failed attempt, and one that succeeds after it."""
+        """Record a failed attempt, and a success after it."""
         job = self._job
         if request.outcome == "rewound":
             job.last_failure = request.issue or issue

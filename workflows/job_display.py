@@ -1,4 +1,4 @@
-"""How a job shows: in Temporal Web, to the project it works for, to people who are called."""
+"""Show a job: in Temporal Web, to its project, and to people by notifications."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workflows.web_display import WebDisplay
 
 
 class JobDisplay:
-    """Shows one job. Each change is shown once."""
+    """Shows one job; each change once."""
 
     def __init__(
         self, job: JobRecord, steps: JobSteps, inbox: Inbox, continuation: Continuation
@@ -27,7 +27,7 @@ class JobDisplay:
         self._inbox = inbox
         self._web = WebDisplay(continuation)
         self.last_report = ""
-        """What the project heard last."""
+        """The last report to the project."""
 
     def show_status(self) -> None:
         job = self._job
@@ -38,18 +38,18 @@ class JobDisplay:
         self._web.update(details, memo, status.attribute_values(job, memo))
 
     async def publish_status(self) -> None:
-        """Show how the job stands to everyone who is concerned."""
+        """Show the job's status to everyone concerned."""
         self.show_status()
         await self.report_to_project()
         await self.call_people()
 
     @property
     def is_reported_waiting(self) -> bool:
-        """Whether the project heard last that the job waits."""
+        """Whether the last report to the project said that the job waits."""
         return bool(self._job.project) and self.last_report.startswith("waiting ")
 
     async def report_to_project(self) -> None:
-        """Report to the project this job works for how it stands, when that has changed."""
+        """Report the status to the project if it has changed."""
         job = self._job
         report = status.child_report(job, workflow.info().workflow_id)
         change = f"{report.status} {report.waiting} {report.asks} {report.message} {report.phase}"
@@ -63,12 +63,12 @@ class JobDisplay:
             self._inbox.notice(f"the report did not reach project {job.project}: {why}")
 
     async def call_people(self) -> None:
-        """Call people for what they were not called for yet."""
+        """Send the notifications that are due."""
         info = workflow.info()
         due = notifications.due_of_job(self._job, info.workflow_id, info.first_execution_run_id)
         await begin_notifications(due, self._job.notifying, self._inbox.notice)
 
     def end_wait(self) -> None:
-        """Count what the job waits for next as another wait, also for the same reason."""
+        """Count the next wait as a new one, even for the same reason."""
         if self._job.waiting is None and self._job.notifying:
             self._job.notifying.waits = {}

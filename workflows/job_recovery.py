@@ -1,4 +1,4 @@
-"""What a job does about a step that failed: go back, try again later, or wait for a person."""
+"""Recover from a failed step: go back, try again later, or wait for a person."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workflows.steps import JobSteps
 
 
 class JobRecovery:
-    """Keeps a job whose step has failed from being lost."""
+    """Keeps a job with a failed step from being lost."""
 
     def __init__(self, job: JobRecord, steps: JobSteps, inbox: Inbox, display: JobDisplay) -> None:
         self._job = job
@@ -27,22 +27,22 @@ class JobRecovery:
         self._display = display
 
     async def handle_failure(self, failed: StepFailed) -> None:
-        """Go back if the step's checkpoint is lost, else wait: for an endpoint or for a person."""
+        """Go back if the step's checkpoint is lost; else wait for an endpoint or a person."""
         job = self._job
         if failed.kind in ("Endpoint", "StoreUnavailableError"):
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
             waiting = remedies.with_settings(activity_failures.wait_after_failure(failed), job)
-            # Before the job shows as waiting, so that whoever looks finds the details.
+            # Shown before the job waits, so that the details are there.
             await self._steps.write_error(job, waiting, failed)
             job.waiting = waiting
 
     async def recover_checkpoint(self) -> bool:
-        """Go back to the newest checkpoint there is, or wait for a person to bring one.
+        """Go back to the newest existing checkpoint, or wait for a person to restore one.
 
         Returns:
-            False if that is the checkpoint the job stands on, as it was the last time: what is
-            missing is something else, such as the start of a phase.
+            False if that is the job's own checkpoint, as it was the last time: something else is
+            missing, such as the start of a phase.
         """
         job = self._job
         try:
@@ -51,7 +51,7 @@ class JobRecovery:
             job.waiting = activity_failures.wait_after_failure(lost)
             return True
         if recovered.commit == job.commit:
-            # It may have been on its way from another host, where helpers stay that had begun.
+            # It may have been on its way from another host, where helpers that had begun stay.
             job.helpers = []
             again, job.missing_checkpoint = job.missing_checkpoint == job.commit, job.commit
             return not again
@@ -65,7 +65,7 @@ class JobRecovery:
         job.advance_to(recovered.commit, recovered.at)
         unheard = job.state.remarks[len(recovered.state.remarks) :]
         job.state = recovered.state
-        # The lost steps count as never taken: the job takes the same steps as an undisturbed one.
+        # The lost steps count as never taken, so the job repeats the steps of an undisturbed one.
         job.step = recovered.state.step
         for dropped in questions.drop_questions(job):
             self._inbox.notice(dropped)
@@ -83,12 +83,12 @@ class JobRecovery:
         job.course = Course()
         job.context = job.compacted_context = 0
         if unheard:
-            # What people said is not lost with the checkpoint that held it.
+            # Remarks of people survive the loss of the checkpoint that held them.
             await self.keep_remarks(unheard, [])
         return True
 
     async def keep_remarks(self, remarks: list[Remark], items: list[str]) -> None:
-        """Write what people said into a checkpoint; `items` of it are added to the scope."""
+        """Write people's remarks into a checkpoint; `items` are added to the scope."""
         job = self._job
         reply = await self._steps.keep_remarks(job, remarks, items)
         job.advance_to(reply.commit, reply.at)
@@ -99,7 +99,7 @@ class JobRecovery:
             self._inbox.refuse(f"signal tell: item: {reply.refused}")
 
     async def _pause_before_retry(self, failed: StepFailed) -> None:
-        """Show that an endpoint or a store is away, and leave it alone for a while."""
+        """Show that an endpoint or a store is unavailable, and wait before retrying."""
         waiting = remedies.with_settings(activity_failures.wait_for_endpoint(failed), self._job)
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting, failed)

@@ -18,27 +18,27 @@ from workflows.job_recovery import JobRecovery
 from workflows.steps import JobSteps
 
 MAX_EDIT_CHARACTERS = 20_000
-"""Of what people edited in pauses and the model has not read."""
+"""Most characters of edits in pauses that the model has not read."""
 ADDED_ITEM = (
     "It is item {id} of the scope: a todo that names it completes it, or a ticked box in a phase "
     "of plan.md that begins with {id}."
 )
 MAX_REMARK_CHARACTERS = 100_000
-"""Of all that people say to a job, which is carried from run to run."""
+"""Most characters of all remarks to a job, which are carried from run to run."""
 
 
 class Phases(Protocol):
     """The part of the phase loop that people's signals need."""
 
     async def change_phase(self, purpose: Purpose, **details: Any) -> None:
-        """From the running phase to a new one."""
+        """Change from the running phase to a new one."""
 
     def next_call_wait(self) -> WaitState | None:
-        """How the job waits if the limits leave no room for its next call, else None."""
+        """Return how the job waits if the limits leave no room for its next call, else None."""
 
 
 class JobSignals:
-    """Handles the signals of one job, in the order in which they came."""
+    """Handles the signals of one job in order of arrival."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class JobSignals:
         }
 
     async def handle(self, received: ReceivedSignal) -> None:
-        """Do what a signal says, and record who did what by it and when.
+        """Apply a signal, and record who sent it and when.
 
         A signal whose step fails is refused.
         """
@@ -94,7 +94,7 @@ class JobSignals:
         acts.keep_act(self._job, act)
 
     async def pause_job(self, received: ReceivedSignal) -> None:
-        """Stand still from here on, with the folder complete."""
+        """Pause the job, with the folder up to date."""
         job = self._job
         try:
             # Before the job shows as paused: edits are imported from then on.
@@ -109,10 +109,10 @@ class JobSignals:
             job.waiting = activity_failures.paused_wait(received.by, acts.calls_left_text(job))
 
     async def show_folder(self) -> None:
-        """Bring the folder up to date, since a person is about to look at it.
+        """Update the folder before a person looks at it.
 
-        Raises StepFailed where the checkpoint is missing. What a folder lacks that lags behind for
-        another reason does not count as removed.
+        Raises StepFailed if the checkpoint is missing. If the folder lags for another reason,
+        missing files do not count as removed.
         """
         try:
             shown = await self._steps.show_folder(self._job)
@@ -127,7 +127,7 @@ class JobSignals:
 
     @property
     def _is_paused(self) -> bool:
-        """Whether a person may edit the folder, since the job is paused."""
+        """Whether the job is paused, so that a person may edit the folder."""
         waiting = self._job.waiting
         return waiting is not None and waiting.reason == "paused"
 
@@ -153,7 +153,7 @@ class JobSignals:
             details["restore"] = job.phases[phase]
             details["restore_files"] = payload.get("restore_files", True)
             if details["restore_files"]:
-                # The edits are undone with the rest.
+                # The edits are undone as well.
                 job.person_edits = ""
         happened = f"{who or 'A person'} took phase {job.state.phase.number} back"
         traces.note_trace(
@@ -164,10 +164,10 @@ class JobSignals:
         return f"{edited}. {payload['issue']}" if edited else ""
 
     async def _pause(self, received: ReceivedSignal) -> str:
-        """Stand still once the calls of the reply at hand have run."""
+        """Pause once the calls of the current reply have run."""
         job = self._job
         if self._is_paused or job.pausing:
-            # Showing the folder again would overwrite what people edited.
+            # Showing the folder again would overwrite a person's edits.
             state = "paused" if self._is_paused else "about to pause"
             self._refuse(received, f"the job is {state} already")
             return ""
@@ -200,7 +200,7 @@ class JobSignals:
             # The person has seen what the job waited for before the pause.
             reason = job.paused_from or reason
         if reason == "rewinds":
-            # A person's own rewinds may have gone beyond the limit.
+            # A person's own rewinds may have exceeded the limit.
             job.limits.rewinds = max(job.limits.rewinds, job.rewinds) + 1
         elif reason in ("stuck", "review") or (reason == "endpoint" and job.course.narrowed_issue):
             job.course = Course()
@@ -234,7 +234,7 @@ class JobSignals:
         return ""
 
     async def _take_remark(self, received: ReceivedSignal) -> str:
-        """Put what a person says into the agent's next turn."""
+        """Add a person's remark to the agent's next turn."""
         job, payload = self._job, received.payload
         remark = Remark(
             text=payload["text"], by=payload.get("by", ""), phase=job.state.phase.number
@@ -252,7 +252,7 @@ class JobSignals:
         job.add_correction(f"A person says: {remark.text}")
         if added := [item.id for item in job.state.scope if item.id not in known]:
             job.add_correction(ADDED_ITEM.format(id=added[0]))
-        # The remark may change what has to be delivered.
+        # The remark may change the deliverables.
         job.drop_review()
         happened = f"{remark.by or 'A person'} told the agent something"
         traces.note_trace(
@@ -260,12 +260,12 @@ class JobSignals:
         )
         return ""
 
-    # What several of them need
+    # Shared by several handlers.
 
     async def _set_model(self, received: ReceivedSignal, settings: dict[str, Any]) -> bool:
-        """Give the job other settings of its model; whether they are valid.
+        """Change settings of the job's model; return whether they are valid.
 
-        Raises StepFailed where they are no settings.
+        Raises StepFailed for anything that is no setting.
         """
         job = self._job
         reply = await self._steps.set_model(job, settings)
@@ -283,17 +283,17 @@ class JobSignals:
         return True
 
     async def _import_folder(self, by: str) -> str:
-        """Import what a person edited while the job was paused; return which files."""
+        """Import a person's edits made during the pause; return the files."""
         job = self._job
         imported = await self._steps.take_folder(job, by)
         job.advance_to(imported.commit, imported.at)
         job.state.take_items(imported.scope)
-        # The files may have changed: a call of job_complete goes through its gate again.
+        # The files may have changed, so a call of job_complete goes through its gate again.
         job.drop_review()
         for note in imported.notes:
             self._inbox.notice(note)
         if imported.edits:
-            # The model may not have read those of an earlier pause yet.
+            # The model may not have read the edits of an earlier pause yet.
             edits = f"{job.person_edits}\n{imported.edits}".strip()
             job.person_edits = edits[-MAX_EDIT_CHARACTERS:]
         return f"{acts.EDITED}{imported.paths}" if imported.paths else ""

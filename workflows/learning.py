@@ -1,4 +1,4 @@
-"""Learning as a workflow, for a Temporal Schedule: one pass over the traces of all jobs."""
+"""The workflow that learns, for a Temporal Schedule: one pass over the traces of all jobs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from protocol.learning import LearningResult
 from workflows.activity_calls import HEARTBEAT
 
 ATTEMPTS = 8
-"""The schedule comes again; until then a store may be back."""
+"""The schedule repeats the pass; a store may be back by then."""
 
 
 @workflow.defn(name="Learning")
 class LearningWorkflow:
-    """Makes proposals from traces, and moves guards as their figures say. No input."""
+    """Proposes guards from traces, and moves guards as their figures require. No input."""
 
     @workflow.run
     async def run(self, *payload: Any) -> dict[str, Any]:
-        """One pass; its result is a line for each thing that was done."""
+        """Run one pass; return a line for each action."""
         result: LearningResult = await workflow.execute_activity(
             "learn",
             result_type=LearningResult,

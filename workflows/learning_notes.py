@@ -1,4 +1,4 @@
-"""What a job leaves to be learned from: its notes, and reflections on attempts that failed."""
+"""What a job leaves for learning: its traces, and reflections on failed attempts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from workflows.steps import JobSteps
 async def store_pending_traces(
     job: JobRecord, steps: JobSteps, notice: Callable[[str], None]
 ) -> bool:
-    """Hand over what was noted; whether the store took it.
+    """Store pending traces; return whether the store took them all.
 
-    What it does not take stays in the record and goes again with the next.
+    The rest stays in the record and goes with the next.
     """
     while handed := job.traces[:MOST_AT_A_TIME]:
         try:
@@ -39,7 +39,7 @@ async def store_pending_traces(
 async def store_pending_handoffs(
     project: ProjectRecord, steps: ProjectSteps, notice: Callable[[str], None]
 ) -> bool:
-    """Hand over what a project noted; whether the store took it. If not it goes with the next."""
+    """Store a project's pending handoffs; return whether the store took them. If not they go later."""
     while handed := project.traces[:MOST_AT_A_TIME]:
         try:
             await steps.store_handoffs(project, handed)
@@ -57,7 +57,7 @@ async def reflect_on_failure(
     issue: str,
     call: int | None = None,
 ) -> None:
-    """Learn from an attempt that failed; one that cannot be reflected on goes by without."""
+    """Reflect on a failed attempt; without an answer it is skipped."""
     again = job.reflected_step == job.step + 1
     if (
         again

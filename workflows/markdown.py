@@ -1,4 +1,4 @@
-"""What Temporal Web's current details of jobs and projects share, as lines of Markdown."""
+"""Markdown that the details of jobs and projects in Temporal Web share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from protocol.requests import Usage
 
 
 def waiting_lines(waiting: WaitState) -> list[str]:
-    """Why something stands still, and what to do about it."""
+    """Return why something waits, and the remedy."""
     return [
         f"**Waiting: {waiting.reason}.** {waiting.message}",
         "",
@@ -18,17 +18,19 @@ def waiting_lines(waiting: WaitState) -> list[str]:
 
 
 def list_lines(heading: str, entries: Sequence[str]) -> list[str]:
-    """A heading and a list; nothing where there are no entries."""
+    """Return a heading and a list; nothing if there are no entries."""
     return ["", f"### {heading}", "", *(f"- {entry}" for entry in entries)] if entries else []
 
 
 def table_cell(text: str) -> str:
-    """A text that stays in its cell of a table."""
+    """Escape text for a table cell."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def usage_line(usage: Usage) -> str:
-    """`tool calls 30 (34 sent, 4 refused) · tokens 45,678 · cost 0.0123`; no cost when it is 0."""
+    """Return `tool calls 30 (34 sent, 4 refused) · tokens 45,678 · cost 0.0123`; no cost if it is
+    0.
+    """
     cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
     tokens = usage.prompt_tokens + usage.completion_tokens
     details = f" ({usage.call_details})" if usage.call_details else ""

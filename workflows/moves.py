@@ -1,4 +1,4 @@
-"""What a project does next, as data; and the handoff that most moves consist of. Pure functions."""
+"""The next moves of a project as data, and the handoff that most moves need. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from protocol.text import both_ends, commit_message, end_of, start_of
 
 MOST_TASK = 20_000
 MOST_REASON = 600
-"""Characters of one reason that are kept of what is settled."""
+"""Most characters kept of one reason of a settled unit."""
 MOST_ATTEMPTS = 20
 MOST_LEFT_BYTES = 300_000
-"""Of what a project's jobs left open."""
+"""Most bytes kept of what a project's jobs left open."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class AssignJob:
 
 @dataclass(frozen=True)
 class WaitForJobs:
-    """Nothing can be begun before a job at work is over."""
+    """Nothing can begin before a running job ends."""
 
 
 @dataclass(frozen=True)
 class ParkProject:
-    """Only a person can say how to go on."""
+    """Only a person can decide how to continue."""
 
     message: str
 
@@ -70,14 +70,14 @@ def assign_job(
     again: Unit | None = None,
     **details: Any,
 ) -> AssignJob:
-    """A child job for a unit.
+    """Return a child job for a unit.
 
     Args:
-        commit: Where it starts from; the head if left out.
-        results: What those before it said.
-        findings: What was found wrong with this very work.
-        again: The unit whose last job it goes on from, when there is one to fork.
-        details: Further fields of the handoff, or of the move.
+        commit: Its starting commit; the head if left out.
+        results: Results of earlier jobs.
+        findings: Findings about this very work.
+        again: The unit whose last job to fork, if there is one.
+        details: Further fields of the handoff or of the move.
     """
     number = project.begun_jobs.get(f"{unit}-{role}", 0) + 1
     of_move = {name: details.pop(name) for name in ("documents", "items", "set") if name in details}
@@ -102,14 +102,14 @@ def assign_job(
 
 
 def count_begun_job(project: ProjectRecord, move: AssignJob) -> None:
-    """Count a job that is begun."""
+    """Count a new job."""
     name = f"{move.unit}-{move.role}"
     project.begun_jobs = {**project.begun_jobs, name: project.begun_jobs.get(name, 0) + 1}
     project.jobs += 1
 
 
 def work_problems(ended: EndedJob, work: ChildWork | None) -> list[str]:
-    """Why the work of a job cannot be accepted; empty when it can."""
+    """Return why a job's work cannot be accepted; empty if it can."""
     if ended.status == "late":
         return [f"The deadline of job {ended.job} passed."]
     if ended.status != "completed" or work is None:
@@ -131,9 +131,9 @@ def remember_fork_point(unit: Unit, ended: EndedJob) -> None:
 def keep_unresolved(
     project: ProjectRecord, run: RunningJob, ended: EndedJob, work: ChildWork
 ) -> None:
-    """Keep what an accepted job leaves unresolved, in place of what one in its role did before it.
+    """Keep what an accepted job leaves unresolved, replacing that of its role's previous job.
 
-    Items that a group was given are left out: what becomes of them is in the project's scope.
+    Items given to a group are left out: the project's scope tracks them.
     """
     given_items = {f"S{place + 1}" for place in work.left_items} if project.groups else set[str]()
     named = [
@@ -145,7 +145,7 @@ def keep_unresolved(
     unresolved = {other: entries for other, entries in project.left_open.items() if other != key}
     if named:
         unresolved[key] = named
-    # The newest; the record and the result are each sent whole.
+    # Keep the newest: the record and the result are each sent whole.
     room = MOST_LEFT_BYTES
     newest: list[tuple[str, list[str]]] = []
     for other, left in reversed(unresolved.items()):
@@ -162,7 +162,7 @@ def block_unit(unit: Unit, reasons: Sequence[str]) -> None:
 
 
 def shorten_settled(units: Sequence[Unit]) -> None:
-    """Of what is settled only so much is kept that a record of many units stays small."""
+    """Shorten settled units, so that a record of many units stays small."""
     for unit in units:
         if not unit.settled:
             continue
@@ -182,7 +182,7 @@ def note_attempt(
     work: ChildWork | None,
     why: Sequence[str],
 ) -> None:
-    """Keep what came of a job on its unit, for whoever asks why it took several."""
+    """Record a job's outcome on its unit, to show why it took several."""
     unit = project.unit(run.unit)
     if unit is None:
         return
@@ -206,17 +206,17 @@ def note_attempt(
 
 
 def job_report(work: ChildWork) -> str:
-    """What a job says of its work, without what the system adds."""
+    """Return a job's own report on its work, without what the system adds."""
     return work.summary.partition("\nFiles changed: ")[0].strip()
 
 
 def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> str:
-    """The message of the commit that accepted work becomes: what was done, by whom, how proved."""
+    """Return the commit message of accepted work: what was done, by whom, how proved."""
     unit = project.unit(run.unit)
     trailers: dict[str, str | Sequence[str]] = {"Job": run.job}
     story = job_report(work)
     if isinstance(unit, Feature):
-        # Whose work it is says what was done; the tester has shown that it is so.
+        # The author's report says what was done; the tester has proved it.
         story = unit.coder_report or story
         trailers |= {"Job": unit.job or run.job, "Feature": unit.id}
         trailers |= {"Tested-by": run.job, "Evidence": [each.line for each in unit.evidence]}
@@ -226,7 +226,7 @@ def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> s
 
 
 def conflict_findings(conflicts: Sequence[str]) -> list[str]:
-    """Findings for the job that has to mend a merge conflict."""
+    """Return the findings for the job that has to resolve a merge conflict."""
     return [
         "The work collides with what others have had accepted meanwhile. A text has both versions, "
         "marked with <<<<<<< and >>>>>>>; of all else it says here which version is where: "

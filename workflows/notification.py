@@ -1,4 +1,6 @@
-"""A notification as a workflow of its own: a job neither waits for its delivery nor ends it."""
+"""A notification as a workflow of its own, so that a job neither waits for its delivery nor ends
+it.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +27,19 @@ from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
 
 SUMMARY_CHARACTERS = 95
-"""The server takes 400 bytes."""
+"""The server accepts 400 bytes."""
 
 
 @workflow.defn(name="Notify")
 class Notify:
-    """Sends one notification. Started by jobs and projects, and left to itself."""
+    """Sends one notification. Jobs and projects start it and do not wait for it."""
 
     def __init__(self) -> None:
         self._calls = ActivityCalls()
 
     @workflow.run
     async def run(self, *given: Any) -> dict[str, Any]:
-        """Its result says what each destination answered."""
+        """Return the answer of each destination."""
         try:
             asked = read_object(NotifyRequest, given[0] if given else None, "notify")
         except InvalidPayload as refusal:
@@ -64,9 +66,9 @@ class Notify:
 async def begin_notifications(
     due: Sequence[Notification], book: Notifying | None, notice: Callable[[str], None]
 ) -> None:
-    """Have each notification sent by a workflow of its own, whose id can begin only once.
+    """Start a workflow for each notification, with an id that can begin only once.
 
-    The job neither waits for the delivery nor hears what becomes of it.
+    The job neither waits for the delivery nor learns its outcome.
     """
     for each in due:
         wanted = [to for to in book.to if each.event in to.on] if book else []

@@ -55,7 +55,7 @@ def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
     agent, word = f"project ({project.start.form})", project_status.status_word(project)
     draft = _Draft(book, project.id, agent, word, mark)
     notifications = _of_waiting(draft, project.waiting, project.id, title=project.title)
-    # While the project itself waits it is that which a person sees to.
+    # While the project itself waits, a person attends to that.
     for run in project.running.values() if project.waiting is None else ():
         stands = None
         if run.last_report.waiting and run.person_wait:

@@ -78,7 +78,7 @@ class Project(SignalReceiver):
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
-        """From start to result; see the module."""
+        """Run from start to result; see the module."""
         project = self._project = await self._begin_project(start)
         self._form = FORMS[project.start.form]
         self._display = ProjectDisplay(project, self.inbox, self._continuation)
@@ -98,14 +98,14 @@ class Project(SignalReceiver):
 
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
-        """How the project stands."""
+        """Return the project's status."""
         if self._project is None:
             return project_status.preparing_status(self.inbox, self._start.waiting)
         return project_status.status_answer(self._project, self.inbox)
 
     @workflow.signal(description="Sent by the jobs of the project.")
     def report(self, *payload: Any) -> None:
-        """Take in how a child stands."""
+        """Receive a child's report."""
         try:
             report = read_object(ChildReport, payload[0] if payload else None, "signal report")
         except InvalidPayload as refusal:
@@ -122,7 +122,7 @@ class Project(SignalReceiver):
         self._children.has_news = True
 
     async def _begin_project(self, start: tuple[Any, ...]) -> ProjectRecord:
-        """The record of the run before this one, or that of a project that has been prepared."""
+        """Restore the record of the previous run, or prepare a new project."""
         if (record := self._continuation.restore_record(ProjectRecord, start)) is not None:
             return record
         try:
@@ -144,7 +144,7 @@ class Project(SignalReceiver):
         for line in prepared.notices:
             self.inbox.notice(line)
         return ProjectRecord(
-            # From here on these are in the scope and in a file: all would not fit into one payload.
+            # These are now in the scope and in a file; a payload could not hold all of it.
             start=start_input.model_copy(update={"items": [], "instructions": BRIEF}),
             id=workflow.info().workflow_id,
             title=prepared.title,
@@ -161,7 +161,7 @@ class Project(SignalReceiver):
         )
 
     async def _advance(self, project: ProjectRecord) -> None:
-        """Handle signals, make one move, show how the project stands."""
+        """Handle signals, make one move, publish the status."""
         await self._attend_signals(project)
         try:
             if project.ended_jobs:
@@ -176,7 +176,7 @@ class Project(SignalReceiver):
         self._continue_as_new_if_due(project)
 
     async def _attend_signals(self, project: ProjectRecord) -> None:
-        """Handle all signals; stand still while the project waits for a person."""
+        """Handle all signals; wait while the project needs a person."""
         while True:
             while self.inbox.signals:
                 received = self.inbox.signals[0]
@@ -201,14 +201,14 @@ class Project(SignalReceiver):
                     run.since += workflow.time() - started
 
     async def _wait_for_news(self, project: ProjectRecord) -> None:
-        """Wait until a child has something to report, or a person something to say."""
+        """Wait for a child's report or a signal."""
         await workflow.wait_condition(
             lambda: (
                 bool(self.inbox.signals or self.inbox.refused or project.ended_jobs)
                 or self._children.has_news
             )
         )
-        # Only now: a report that came while something else was under way is news as well.
+        # Only now, since a report during another step is news as well.
         self._children.has_news = False
         await self._signals.distribute_shares()
 
@@ -216,15 +216,15 @@ class Project(SignalReceiver):
         project_status.count_time(project, workflow.now().timestamp())
 
     def _park_project(self, project: ProjectRecord, waiting: WaitState) -> None:
-        """Have the project wait; the work until now took of its time."""
+        """Make the project wait; count the time until now."""
         self._count_time(project)
         project.waiting = waiting
 
     def _continue_as_new_if_due(self, project: ProjectRecord) -> None:
-        """Begin a new run once the history is long and no child is at work.
+        """Continue as new once the history is long and no child is running.
 
-        A child reports its end to the run that began it. So no job begins from then on, and the
-        project continues as new when those at work have ended.
+        A child reports its end to the run that started it. So no job begins from then on, and the
+        project continues as new when the running ones have ended.
         """
         if self._history_is_long(project) and not project.running and project.result is None:
             self._continuation.begin_run(project)
@@ -235,11 +235,12 @@ class Project(SignalReceiver):
     # Moves
 
     async def _carry_out_moves(self, project: ProjectRecord) -> bool:
-        """Carry out the moves that the state calls for; whether there was any."""
+        """Make the moves that the state calls for; return whether there was any."""
         if self._history_is_long(project):
             return not project.running
         if traces.is_full(project):
-            # The store is away. Nothing new is begun, and once no job is at work the project waits.
+            # The store is unavailable. Nothing new begins, and once no job is running the project
+            # waits.
             if not project.running:
                 await self._has_stored_traces(project)
             return not project.running
@@ -277,13 +278,14 @@ class Project(SignalReceiver):
             self._display.show_status()
 
     async def _settle_child(self, project: ProjectRecord, ended: EndedJob) -> None:
-        """Look into a child's work, merge what is accepted, and go on from there."""
+        """Look into a child's work, merge it if it is accepted, and continue from there."""
         run = project.running[ended.job]
         work = await self._steps.take_work(project, run, ended) if ended.checkpoint else None
         if work:
-            # Now: begun anew, it finds its summary kept, and takes it for one that was paid for.
+            # Now, because a repeated step would find its summary kept, and take it for one already
+            # paid for.
             project.usage.add(work.usage)
-        # On copies, since the steps below can fail and are then begun anew.
+        # On copies, since the steps below can fail and are then repeated.
         after = project.model_copy(deep=True)
         before = {unit.id: unit.model_dump() for unit in project.units}
         why = work_problems(ended, work)
@@ -315,7 +317,7 @@ class Project(SignalReceiver):
         work: ChildWork | None,
         why: list[str],
     ) -> None:
-        """Settle what a job used, and record for people how it ended."""
+        """Settle a job's use of limits, and record its outcome for people."""
         project.usage.add(ended.usage)
         note_wait(project, run, None)
         del project.running[run.job]
@@ -334,7 +336,7 @@ class Project(SignalReceiver):
     # Ends
 
     def _may_publish(self, project: ProjectRecord, status: ProjectOutcome) -> bool:
-        """Whether nobody has to approve pushing the branch any more; if so, ask."""
+        """Whether the branch may be pushed; asks for approval if necessary."""
         publish = project.start.publish
         if status != "completed" or publish is None or not publish.approve:
             return True
@@ -344,7 +346,7 @@ class Project(SignalReceiver):
         return bool(project.publish_decision)
 
     async def _publish_branch(self, project: ProjectRecord) -> BranchResult | None:
-        """Push the branch of a completed project, unless a person said no."""
+        """Push the branch of a completed project, unless a person refused."""
         if project.start.publish is None or project.publish_decision == "denied":
             return None
         return await self._steps.publish_project(project, project.start.publish)
@@ -365,11 +367,11 @@ class Project(SignalReceiver):
         project.result = result
 
     async def _close_cancelled(self, project: ProjectRecord, cancellation: Cancellation) -> None:
-        """Cancel the children, write the result down; only the server can then close it so."""
+        """Cancel the children and write the result; only the server can close it as cancelled."""
         await run_shielded(self._children.end_all())
         over = {ended.job: ended for ended in project.ended_jobs}
         for run in project.running.values():
-            # One that is not among them was cancelled before it had begun.
+            # A child that is missing here was cancelled before it had begun.
             ended = over.get(run.job) or EndedJob(job=run.job, status="cancelled")
             project.usage.add(ended.usage)
             note_wait(project, run, None)
@@ -386,7 +388,7 @@ class Project(SignalReceiver):
         )
 
     async def _has_stored_traces(self, project: ProjectRecord) -> bool:
-        """Whether the store has all that was noted; if not, the project waits for it."""
+        """Whether the store has all traces; if not, the project waits for it."""
         stored = await store_pending_handoffs(project, self._steps, self.inbox.notice)
         if not stored:
             self._park_project(project, activity_failures.STORE)
@@ -394,7 +396,7 @@ class Project(SignalReceiver):
 
 
 def note_wait(project: ProjectRecord, run: RunningJob, report: ChildReport | None) -> None:
-    """Record what a job has waited for and how long, once it goes on or has ended."""
+    """Record what a job waited for and how long, once it continues or has ended."""
     reason = report.waiting if report else None
     if run.person_wait and run.person_wait.reason != reason:
         run.person_wait.seconds = round(workflow.time() - run.person_wait.since)

@@ -1,4 +1,4 @@
-"""How a project shows: in Temporal Web, and to people who are called."""
+"""Show a project: in Temporal Web, and to people by notifications."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workflows.web_display import WebDisplay
 
 
 class ProjectDisplay:
-    """Shows one project. Each change is shown once."""
+    """Shows one project; each change once."""
 
     def __init__(self, project: ProjectRecord, inbox: Inbox, continuation: Continuation) -> None:
         self._project = project
@@ -29,13 +29,13 @@ class ProjectDisplay:
         self._web.update(details, memo, project_status.attribute_values(project, memo))
 
     async def publish_status(self) -> None:
-        """Show how the project stands to everyone who is concerned."""
+        """Show the project's status to everyone concerned."""
         project = self._project
         self.show_status()
         due = notifications.due_of_project(project, workflow.info().first_execution_run_id)
         await begin_notifications(due, project.notifying, self._inbox.notice)
 
     def end_wait(self) -> None:
-        """Count what the project waits for next as another wait, also for the same reason."""
+        """Count the next wait as a new one, even for the same reason."""
         if self._project.notifying:
             self._project.notifying.waits.pop(self._project.id, None)

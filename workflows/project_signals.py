@@ -1,4 +1,4 @@
-"""What people's signals do to a project, and which of them go on to its jobs."""
+"""What people's signals do to a project, and which are forwarded to its jobs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from workflows.project_status import runs_at_work
 from workflows.project_steps import ProjectSteps
 
 REASON_BY_SIGNAL = {"answer": "clarification", "approve": "approval", "deny": "approval"}
-"""What a job waits for that such a signal is meant for."""
+"""The reason of waiting that each such signal is meant for."""
 
 MAX_REMARKS = 20
-"""Of people to a project, the newest: each job that begins hears them."""
+"""Most remarks of people to a project, the newest: each new job gets them."""
 
 
 class ProjectSignals:
-    """Handles the signals of one project, in the order in which they came."""
+    """Handles the signals of one project in order of arrival."""
 
     def __init__(self, project: ProjectRecord, steps: ProjectSteps, inbox: Inbox) -> None:
         self._project = project
@@ -38,7 +38,7 @@ class ProjectSignals:
         }
 
     async def handle(self, received: ReceivedSignal) -> None:
-        """Do what a signal says, and note who did what by it and when."""
+        """Apply a signal, and record who sent it and when."""
         refused = self._inbox.refused
         self._inbox.sender = received.by
         act = acts.describe_act(received, 0)
@@ -54,7 +54,7 @@ class ProjectSignals:
             self._inbox.notice(act.line)
 
     async def _dispatch(self, received: ReceivedSignal) -> None:
-        """Handle a signal, or hand it on to the job that it is for."""
+        """Handle a signal, or forward it to the job that it is for."""
         signal = received.signal
         payload = {key: value for key, value in received.payload.items() if key != "job"}
         job = received.payload.get("job")
@@ -70,7 +70,7 @@ class ProjectSignals:
             await self._forward_to_waiting_job(signal, payload)
 
     async def distribute_shares(self) -> None:
-        """Give children that wait for money what has become free."""
+        """Give freed budget to children that wait for it."""
         project = self._project
         for job, part in shares.additional_shares(project).items():
             run = project.running[job]
@@ -78,7 +78,7 @@ class ProjectSignals:
             if await self._steps.send_signal(job, "limit", part) is None:
                 run.share = {**run.share, **part}
                 if run.last_report is last_report:
-                    # Else the job has reported meanwhile how it stands, which is newer.
+                    # Otherwise the job has reported its status meanwhile, which is newer.
                     run.last_report = last_report.model_copy(
                         update={"waiting": None, "status": "running"}
                     )
@@ -101,7 +101,7 @@ class ProjectSignals:
         await self._forward_signal(self._jobs_at_work, "pause", payload)
 
     async def _take_remark(self, payload: dict[str, Any]) -> None:
-        """Pass on what a person says to the jobs at work, and to those that begin after them."""
+        """Pass a person's remark to the running jobs, and to those that begin later."""
         project = self._project
         remark = Remark(text=payload["text"], by=payload.get("by", ""))
         project.remarks = [*project.remarks, remark][-MAX_REMARKS:]
@@ -134,7 +134,7 @@ class ProjectSignals:
         return waiting is not None and waiting.reason == "approval"
 
     def _decide_on_publishing(self, signal: str, payload: dict[str, Any]) -> None:
-        """Record what a person decides on pushing the project's branch."""
+        """Record a person's decision on pushing the project's branch."""
         project, request = self._project, payload.get("id")
         if request not in (None, project.head[:8]):
             self._inbox.refuse(
@@ -153,7 +153,7 @@ class ProjectSignals:
         return [run.job for run in runs_at_work(self._project)]
 
     async def _lower_shares(self, parts: dict[str, dict[str, float]]) -> None:
-        """Take from children at work what a person's limit no longer leaves."""
+        """Reduce running children's shares to what a person's limit leaves."""
         for run in runs_at_work(self._project):
             if (part := parts.get(run.job)) and await self._forward_signal(
                 [run.job], "limit", part
@@ -161,7 +161,7 @@ class ProjectSignals:
                 run.share = {**run.share, **part}
 
     async def _forward_to_waiting_job(self, signal: str, payload: dict[str, Any]) -> None:
-        """Hand a signal on to the one child it can be meant for; else a person has to name it."""
+        """Forward a signal to the only child it can be meant for; else a person has to name one."""
         running = self._project.running.values()
         reason = REASON_BY_SIGNAL.get(signal)
         meant = [run.job for run in running if reason is None or run.last_report.asks == reason]
@@ -177,12 +177,12 @@ class ProjectSignals:
     async def _forward_signal(
         self, jobs: Sequence[str], signal: str, payload: dict[str, Any], *, named: bool = False
     ) -> bool:
-        """Whether it reached them all."""
+        """Forward a signal; return whether it reached all of them."""
         reached = True
         for job in jobs:
             if why := await self._steps.send_signal(job, signal, payload):
                 reached = False
-                # What is for all jobs at work is not for one that has just ended.
+                # A signal for all running jobs is not for one that has just ended.
                 if named or why != GONE:
                     self._inbox.refuse(f"signal {signal}: it did not reach job {job}: {why}")
         return reached

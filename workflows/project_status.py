@@ -1,4 +1,4 @@
-"""How a project shows: the `status` query, current details, memo, search attributes."""
+"""Show a project: the `status` query, current details, memo, search attributes."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from workflows.inbox import Inbox
 
 MARKS = {"completed": "☑", "in_progress": "▶", "pending": "☐", "blocked": "☒"}
 MOST_RESULT_BYTES = MOST_BYTES * 2 // 5
-"""The status holds it, and the units besides."""
+"""Longest result in bytes: the status holds it beside the units."""
 
 
 def current_wait(project: ProjectRecord) -> WaitState | None:
-    """Why the project stands still: itself, or because all its children do."""
+    """Return why the project waits: itself, or because all its children do."""
     if project.waiting:
         return project.waiting
     runs = list(project.running.values())
@@ -45,9 +45,9 @@ def current_wait(project: ProjectRecord) -> WaitState | None:
 
 
 def waiting_of(project: ProjectRecord, run: RunningJob) -> WaitState:
-    """Why a job stands still, and what a person does about it in a project."""
+    """Return why a job waits, and what a person can do about it in a project."""
     seen = run.last_report
-    # A job knows of its share alone; raised by itself it would take what the others are to have.
+    # A job knows only its share; raising it there would take budget from the others.
     shared = next((key for key in run.share if f" {key}=" in seen.remedy), None)
     return WaitState(
         reason=seen.waiting or "tool",
@@ -64,12 +64,12 @@ def is_paused(project: ProjectRecord) -> bool:
 
 
 def count_time(project: ProjectRecord, now: float) -> None:
-    """Count the time until now. Call it before what the project waits for changes."""
+    """Count the time until now. Call it before the reason of waiting changes."""
     project.count_time(now, still=current_wait(project) is not None)
 
 
 def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
-    """The answer of the query, which `starter.py show --json` prints."""
+    """Return the answer to the query, which `starter.py show --json` prints."""
     stands = current_wait(project)
     usage = total_usage(project)
     return {
@@ -110,7 +110,7 @@ def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
 
 
 def _open_approval(project: ProjectRecord) -> dict[str, Any] | None:
-    """What the project itself asks a person to approve: that its branch is pushed."""
+    """Return the project's own request for approval: to push its branch."""
     waiting = project.waiting
     if waiting is None or waiting.reason != "approval":
         return None
@@ -118,7 +118,7 @@ def _open_approval(project: ProjectRecord) -> dict[str, Any] | None:
 
 
 def preparing_status(inbox: Inbox, stands: WaitState | None) -> dict[str, Any]:
-    """The same before there is a project to speak of: the keys that scripts may rely on."""
+    """Return the status of a project that has not begun: the keys that scripts rely on."""
     return {
         "project": True,
         "agent": None,
@@ -139,10 +139,10 @@ def preparing_status(inbox: Inbox, stands: WaitState | None) -> dict[str, Any]:
 
 
 def unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
-    """A feature, group or stage for people and programs.
+    """Return a feature, group or stage for people and programs.
 
     Args:
-        most: Characters of its title, and of its reasons together; None: all.
+        most: Most characters of its title, and of its reasons together; None for all.
     """
     reasons = unit.reasons
     if most is not None and reasons:
@@ -178,7 +178,7 @@ def _attempt_data(attempt: Attempt, most: int | None) -> dict[str, Any]:
 
 
 def unblock_advice(unit: Unit) -> str:
-    """What a person can do about a unit that is blocked."""
+    """Return what a person can do about a blocked unit."""
     if not unit.job:
         return "None of its jobs made anything: mend what its reasons name and start it anew."
     branch = f"jobs/{unit.job}"
@@ -189,7 +189,7 @@ def unblock_advice(unit: Unit) -> str:
 
 
 def total_usage(project: ProjectRecord) -> Usage:
-    """What all children have used, by their last reports."""
+    """Return the usage of all children, by their last reports."""
     usage = project.usage.model_copy()
     for run in project.running.values():
         usage.add(run.last_report.usage)
@@ -203,18 +203,18 @@ def status_word(project: ProjectRecord) -> str:
 
 
 def runs_at_work(project: ProjectRecord) -> list[RunningJob]:
-    """The jobs that have not ended."""
+    """Return the jobs that have not ended."""
     over = [run.job for run in ended_runs(project)]
     return [run for run in project.running.values() if run.job not in over]
 
 
 def ended_runs(project: ProjectRecord) -> list[RunningJob]:
-    """The jobs whose work is looked into, or will be once the project goes on."""
+    """Return the ended jobs whose work is being looked into, or will be."""
     return [project.running[each.job] for each in project.ended_jobs if each.job in project.running]
 
 
 def progress_line(project: ProjectRecord) -> str:
-    """`3 of 12 features; coder on brew`: how far the project is."""
+    """Return the project's progress: `3 of 12 features; coder on brew`."""
     units = project.units
     kind = f"{FORM_SPECS[project.start.form].unit}s"
     done = sum(unit.status == "completed" for unit in units)
@@ -231,14 +231,17 @@ def progress_line(project: ProjectRecord) -> str:
 
 
 def outcome_line(project: ProjectRecord, run: RunningJob, over: EndedJob) -> str:
-    """`brew-tester-1: completed; brew is blocked`: what came of a job, for the log."""
+    """Return a job's outcome for the log: `brew-tester-1: completed; brew is blocked`."""
     unit = project.unit(run.unit)
     return f"{run.handoff.id}: {over.status}" + (f"; {unit.id} is {unit.status}" if unit else "")
 
 
 def project_result(project: ProjectRecord, status: ProjectOutcome, reason: str) -> ProjectResult:
-    """How a project ends that ends now. Its texts are cut as far as one payload wants it: the
-    server ends a run whose result is larger, and the jobs' own results have them whole."""
+    """Return the result of a project that ends now.
+
+    Texts are cut to fit one payload, since the server ends a run with a larger result. The jobs'
+    own results have them whole.
+    """
     for most in (None, 300, 100):
         shortened = _cut_result(project, status, reason, most)
         if len(shortened.model_dump_json().encode()) <= MOST_RESULT_BYTES:
@@ -276,7 +279,7 @@ def _cut_result(
 
 
 def web_details(project: ProjectRecord, notices: list[str]) -> str:
-    """Temporal Web's current details, in Markdown."""
+    """Return Temporal Web's current details, in Markdown."""
     lines = [
         f"## {project.title}",
         "",
@@ -318,7 +321,7 @@ def web_details(project: ProjectRecord, notices: list[str]) -> str:
 
 
 def memo_fields(project: ProjectRecord) -> dict[str, str]:
-    """The last state in a line, for when no worker can be asked."""
+    """Return the last state in short, for when no worker can be asked."""
     stands = current_wait(project)
     return {
         "title": project.title,
@@ -329,7 +332,7 @@ def memo_fields(project: ProjectRecord) -> dict[str, str]:
 
 
 def attribute_values(project: ProjectRecord, memo: dict[str, str]) -> dict[str, str]:
-    """Of the memo the search attributes that the server has registered."""
+    """Return the memo's values of the search attributes that the server has registered."""
     values = {AGENT: memo["agent"], STATUS: memo["status"], PHASE: memo["state"][:100]}
     return {name: value for name, value in values.items() if name in project.search_attributes}
 
@@ -374,7 +377,7 @@ def _moment(seconds: float) -> str:
 
 
 def waiting_for_publish(project: ProjectRecord, publish: Publish) -> WaitState:
-    """How a project waits for a person to approve its branch."""
+    """Return how a project waits for a person to approve its branch."""
     name, request = shell_quoted(project.id), project.head[:8]
     return WaitState(
         reason="approval",

@@ -1,4 +1,4 @@
-"""How a project's activities and child jobs are called. Nothing here decides anything."""
+"""Call a project's activities and child jobs. Nothing here decides anything."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ from workflows.activity_calls import ActivityCalls, is_gone
 from workflows.moves import AssignJob
 
 SUMMARY_CHARACTERS = 95
-"""The server takes 400 bytes."""
+"""The server accepts 400 bytes."""
 Child = ChildWorkflowHandle[Any, dict[str, Any]]
 
 
 class ProjectSteps(ActivityCalls):
-    """The activities and the children of one project."""
+    """The activities and children of one project."""
 
     async def prepare_project(self, request: ProjectPrepareRequest) -> ProjectPrepareReply:
         seconds = table.FETCH_SECONDS if request.start.repository else 0
@@ -68,7 +68,7 @@ class ProjectSteps(ActivityCalls):
     async def take_work(
         self, project: ProjectRecord, run: RunningJob, ended: EndedJob
     ) -> ChildWork:
-        """Look into what a child made."""
+        """Look into a child's work."""
         request = TakeWorkRequest(
             root=project.root,
             form=project.start.form,
@@ -81,13 +81,13 @@ class ProjectSteps(ActivityCalls):
             success=project.start.success if run.role == "manager" else [],
             room=shares.remaining_after(project, run, ended),
         )
-        # A tester's are run on what it was handed, and with the tests that it wrote.
+        # A tester's commands run on the work it was given, with the tests that it wrote.
         seconds = 300 + 2 * run.handoff.proof_seconds
         summary = f"look into {run.job}"
         return await self.run_activity(table.TAKE_WORK, request, summary, seconds=seconds)
 
     async def store_handoffs(self, project: ProjectRecord, handed: list[Trace]) -> StoreTracesReply:
-        """Hand notes of the project to the store, which takes each once."""
+        """Store the project's handoffs; the store takes each once."""
         request = StoreTracesRequest(
             root=project.root,
             agent=f"project ({project.start.form})",
@@ -111,7 +111,7 @@ class ProjectSteps(ActivityCalls):
         return await self.run_activity(table.MERGE_WORK, request, f"merge {run.job}")
 
     async def write_state(self, project: ProjectRecord, units: list[str], why: str) -> str:
-        """Write what changed into the project's state file; the commit that has it."""
+        """Write changes into the project's state file; return the commit."""
         request = WriteStateRequest(
             root=project.root,
             form=project.start.form,
@@ -150,7 +150,7 @@ class ProjectSteps(ActivityCalls):
     async def start_child(
         self, project: ProjectRecord, move: AssignJob, settings: dict[str, object]
     ) -> Child | str:
-        """Begin a job; or why it could not be begun."""
+        """Start a job; return why it could not be started."""
         link = ProjectLink(
             id=project.id,
             root=project.root,
@@ -175,7 +175,7 @@ class ProjectSteps(ActivityCalls):
                 id=move.job,
                 result_type=dict,
                 cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-                # A project that is ended from outside takes its jobs along, in good order.
+                # A project that is ended from outside cancels its jobs in order.
                 parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
                 static_summary=title,
             )
@@ -186,10 +186,10 @@ class ProjectSteps(ActivityCalls):
             )
 
     async def cancel_child(self, job: str) -> None:
-        """Have a job end in good order; nothing is done if it has ended.
+        """Cancel a job so that it closes properly; nothing happens if it has ended.
 
-        Not through the handle of the child: that means the run which the project began, and a
-        request for a run that went on as new is taken and comes to nothing
+        The child's handle would address the run that the project started. The server accepts a
+        request for a run that has continued as new, and ignores it
         (https://github.com/temporalio/features/issues/503).
         """
         try:
@@ -200,12 +200,12 @@ class ProjectSteps(ActivityCalls):
 
 
 def summary_tokens(role: str) -> int:
-    """How long the summary of a role's job may be."""
+    """Return the longest summary of a role's job, in tokens."""
     return SUMMARY_TOKENS.get(role, OTHERS_TOKENS)
 
 
 async def child_outcome(run: RunningJob, child: Child) -> EndedJob:
-    """Wait for a child and say how it ended."""
+    """Wait for a child and return how it ended."""
     ended = EndedJob(job=run.job, status="failed")
     try:
         result = JobResult.model_validate(await child)
@@ -233,7 +233,7 @@ async def child_outcome(run: RunningJob, child: Child) -> EndedJob:
 
 
 def _from_last_report(ended: EndedJob, run: RunningJob) -> EndedJob:
-    """Take usage and checkpoint from the last report, the most that is known."""
+    """Fill in usage and checkpoint from the last report, the newest known."""
     ended.usage = run.last_report.usage
     ended.checkpoint, ended.phases = run.last_report.checkpoint, run.last_report.number
     return ended

@@ -1,8 +1,8 @@
 """Questions to people: clarification and approval. Pure functions of the job's record.
 
-A call that needs a person stays the one at hand until that person has spoken; then it is answered,
-carried out or refused like any other. What is open is in the record, so pause, continue-as-new and
-a crash keep it; what ends the reply at hand (a rewind, a lost checkpoint) drops it.
+A call that needs a person stays current until the person has decided; then it is answered, run or
+refused like any other. The open question is in the record, so pause, continue-as-new and a crash
+keep it. Whatever ends the current reply (a rewind, a lost checkpoint) drops it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SHOWN = 300
 MOST_DECISIONS = 20
 MOST_ARGUMENTS = 10
 MOST_ARGUMENT = 200
-"""Characters of an argument of a call that was decided on."""
+"""Most characters of an argument in a decided call."""
 
 
 def question_id(job: JobRecord) -> str:
-    """Id of a question about the call at hand.
+    """Return the id of a question about the current call.
 
-    Made of the checkpoint it stands on, so that after a reset of the workflow an old answer, which
-    Temporal delivers again, fits only the very question it was given to.
+    It contains the checkpoint, so that after a reset an old answer, which Temporal delivers again,
+    fits only the question that it was given to.
     """
     return job.commit[:8]
 
@@ -41,7 +41,7 @@ def question_id(job: JobRecord) -> str:
 
 
 def ask_question(job: JobRecord, shown: ShowCallReply, now: float) -> None:
-    """Put the question at hand to people."""
+    """Ask people the current question."""
     job.clarification.used += 1
     job.clarification.pending = Question(
         id=question_id(job),
@@ -52,7 +52,7 @@ def ask_question(job: JobRecord, shown: ShowCallReply, now: float) -> None:
 
 
 def time_left(job: JobRecord, now: float) -> float | None:
-    """Seconds until the job goes on by itself; None when only a person lets it."""
+    """Return the seconds until the job continues by itself; None if only a person lets it."""
     reason = job.waiting.reason if job.waiting else None
     until: int | None = None
     if reason == "clarification" and job.clarification.pending:
@@ -63,7 +63,7 @@ def time_left(job: JobRecord, now: float) -> float | None:
 
 
 def apply_default_answer(job: JobRecord, now: float) -> str:
-    """Nobody has spoken in time: the default holds; gives a notice."""
+    """Use the default answer after the deadline; return a notice."""
     reason = job.waiting.reason if job.waiting else None
     job.waiting = None
     if reason == "approval" and (approval := approval_at_hand(job)):
@@ -78,7 +78,7 @@ def apply_default_answer(job: JobRecord, now: float) -> str:
 
 
 def waiting_for_answer(question: Question, job_id: str) -> WaitState:
-    """How the job waits for the answer to a question."""
+    """Return how the job waits for the answer to a question."""
     until = datetime.fromtimestamp(question.until, UTC)
     return WaitState(
         reason="clarification",
@@ -98,7 +98,7 @@ def _who(question: Question) -> str:
 
 
 def approval_at_hand(job: JobRecord) -> Approval | None:
-    """The request for approval of the call at hand, if there is one."""
+    """Return the request for approval of the current call, if there is one."""
     approval = job.approval
     return (
         approval
@@ -110,7 +110,7 @@ def approval_at_hand(job: JobRecord) -> Approval | None:
 def request_approval(
     job: JobRecord, tool: str, shown: ShowCallReply, question: str, guard: str, now: float
 ) -> None:
-    """Ask people whether the call at hand may be carried out."""
+    """Ask people whether the current call may run."""
     hours = job.limits.approve_hours
     job.approval = Approval(
         id=question_id(job),
@@ -125,7 +125,7 @@ def request_approval(
 
 
 def waiting_for_approval(approval: Approval, job_id: str) -> WaitState:
-    """How the job waits for a person to approve a call."""
+    """Return how the job waits for a person to approve a call."""
     job = shell_quoted(job_id)
     message = f"The agent wants to call {approval.tool}. {one_line(approval.question, SHOWN)}"
     if approval.until is not None:
@@ -149,7 +149,7 @@ def waiting_for_approval(approval: Approval, job_id: str) -> WaitState:
 
 
 def denial_text(approval: Approval) -> str:
-    """The message to the model about a call that a person did not approve."""
+    """Return the message to the model about a call that a person did not approve."""
     if approval.expired:
         return (
             f"Nobody approved this call of {approval.tool} in time, which counts as a no. "
@@ -164,11 +164,11 @@ def denial_text(approval: Approval) -> str:
     )
 
 
-# Letters
+# Signals
 
 
 def pending_reason(job: JobRecord) -> WaitReason | None:
-    """What is wanted of a person and not given yet, whatever the job waits for."""
+    """Return what is needed from a person, whatever the job waits for."""
     question, approval = job.clarification.pending, approval_at_hand(job)
     if question and question.answer is None:
         return "clarification"
@@ -176,7 +176,7 @@ def pending_reason(job: JobRecord) -> WaitReason | None:
 
 
 def take_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | None:
-    """Enter what a person said; gives the reason when it cannot be taken."""
+    """Record a person's answer; return the reason if it cannot be accepted."""
     approval, question = approval_at_hand(job), job.clarification.pending
     if received.signal == "answer":
         is_open = question is not None and question.answer is None
@@ -200,7 +200,7 @@ def take_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | N
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         said = "approved" if approval.approved else "denied"
         happened = f"{received.payload.get('by') or 'A person'} {said} {approval.tool}: {named}"
-        # What a person does not want is a correction, from which a guard may be made.
+        # A denial is a correction, from which a guard may be made.
         traces.note_trace(
             job,
             "approval" if approval.approved else "correction",
@@ -220,7 +220,9 @@ def take_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | N
 
 
 def decision(approval: Approval) -> str:
-    """`ada@host approved move_file (1a2b3c4d) at 2026-11-25 11:20:03 UTC: old=a.md, new=b.md`."""
+    """Return `ada@host approved move_file (1a2b3c4d) at 2026-11-25 11:20:03 UTC: old=a.md,
+    new=b.md`.
+    """
     when = datetime.fromtimestamp(approval.decided or 0, UTC)
     did, detail = decision_words(approval)
     who = f"{approval.by or 'a person'} {did} ({approval.id})"
@@ -230,7 +232,7 @@ def decision(approval: Approval) -> str:
 
 
 def decision_words(approval: Approval) -> tuple[str, str]:
-    """`approved move_file` and `old=a.md, new=b.md. Reason: fine`."""
+    """Return `approved move_file` and `old=a.md, new=b.md. Reason: fine`."""
     named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
     reason = "" if approval.expired else approval.reason
     did = f"{'approved' if approval.approved else 'denied'} {approval.tool}"
@@ -238,7 +240,7 @@ def decision_words(approval: Approval) -> tuple[str, str]:
 
 
 def _keep_decision(job: JobRecord, approval: Approval, now: float) -> None:
-    """Remember who decided what, and when, after the call is carried out or refused."""
+    """Record who decided what, and when, after the call has run or was refused."""
     approval.decided = int(now)
     cut = {name: one_line(value, MOST_ARGUMENT) for name, value in approval.arguments.items()}
     short = approval.model_copy(
@@ -252,7 +254,7 @@ def _keep_decision(job: JobRecord, approval: Approval, now: float) -> None:
 
 
 def _expire(job: JobRecord, approval: Approval, now: float) -> str:
-    """Nobody has approved the call in time, so that it is denied; gives a notice."""
+    """Deny a call that nobody approved in time; return a notice."""
     approval.approved, approval.expired = False, True
     hours = f"{job.limits.approve_hours:g} hours" if job.limits.approve_hours else "time"
     approval.reason = f"nobody approved it within {hours}"
@@ -270,7 +272,7 @@ def _expire(job: JobRecord, approval: Approval, now: float) -> str:
 
 
 def drop_questions(job: JobRecord) -> list[str]:
-    """Forget what is open, since the reply that asked is gone; gives notices that say so."""
+    """Drop open questions of a reply that is gone; return notices about them."""
     notices = []
     if question := job.clarification.pending:
         job.clarification.pending = None

@@ -1,4 +1,4 @@
-"""What helps a job that waits for its model endpoint: a pure reading of what the endpoint said."""
+"""Remedies for a job that waits for its model endpoint, from the endpoint's words alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from protocol.record import JobRecord, WaitState
 COMMAND = "`starter.py resume JOB --set {setting}`"
 UNKNOWN = ("not supported", "unknown", "unrecognized", "extra", "not permitted")
 Hint = tuple[tuple[str, ...], str, str]
-"""Words of an endpoint's message, the setting that they call for, and what it does."""
+"""Words of an endpoint's message, the setting that helps, and its effect."""
 APIS: tuple[Hint, ...] = (
     (
         ("use /v1/responses", "only supported in v1/responses", "use the responses api"),
@@ -50,9 +50,9 @@ SETTINGS: tuple[Hint, ...] = (
         "takes another address",
     ),
 )
-"""The more specific ones first."""
+"""The more specific ones come first."""
 SERVER = ("tool-call-parser", "tool call parser", "enable-auto-tool-choice", "--jinja")
-"""How servers word it that were started without reading tool calls."""
+"""Wording of servers that were started without parsing tool calls."""
 PARSER = (
     "Start the server with its tool-call parser: docs/operations.md, Model endpoints, has the flags"
 )
@@ -62,11 +62,11 @@ NO_CALL = (
     f"into calls. {PARSER}; {ANOTHER}; then resume the job."
 )
 LEAST_REPLIES = 3
-"""Replies after which it is no chance that none called a tool."""
+"""Number of replies after which it is no coincidence that none called a tool."""
 
 
 def setting_for(message: str) -> str:
-    """What helps after what the endpoint said, as the end of a sentence; empty if unknown."""
+    """Return the remedy for an endpoint's words, as the end of a sentence; empty if unknown."""
     said = message.lower()
     if _contains_any(said, SERVER):
         return f"{PARSER}; or {ANOTHER}"
@@ -97,7 +97,7 @@ def has_never_called(job: JobRecord) -> bool:
 
 
 def with_settings(waiting: WaitState, job: JobRecord) -> WaitState:
-    """How a job waits for its endpoint, with what helps."""
+    """Return how a job waits for its endpoint, with the remedy."""
     if waiting.reason != "endpoint":
         return waiting
     helps = setting_for(waiting.message) or f"{ANOTHER}, model.base_url another address"
@@ -108,7 +108,7 @@ def with_settings(waiting: WaitState, job: JobRecord) -> WaitState:
 
 
 def without_calls(issue: str) -> WaitState:
-    """How a job waits whose model calls no tool at all: going back changes nothing."""
+    """Return how a job waits whose model never calls tools, which no rewind changes."""
     return WaitState(
         reason="endpoint", message=f"{issue} None has since the start.", remedy=NO_CALL
     )

@@ -1,4 +1,4 @@
-"""The signals of a job or project: they only put into its inbox, which it opens between steps."""
+"""The signals of a job or project: handlers put them into the inbox, which is opened between steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SignalReceiver:
 
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, payload: Sequence[RawValue]) -> None:
-        """A signal by a name that does not exist is refused visibly."""
+        """Refuse a signal of unknown name visibly."""
         self.inbox.put(name, ())
 
 

@@ -1,4 +1,4 @@
-"""The start of a job or project, as often as it takes: what it needs may not be there yet."""
+"""The start of a job or project, repeated until its dependencies are there."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class StartProcedure:
     async def prepare_until_ready(
         self, prepare: Callable[[], Coroutine[Any, Any, R]], *, project: str = "", **memo: str
     ) -> R:
-        """What it begins with, once all is there that it needs.
+        """Prepare until everything needed is there; return the reply.
 
         Args:
-            project: The id of the one that a job works for.
-            memo: What is known of it before it begins.
+            project: Id of the project that a job works for.
+            memo: Memo fields known before it begins.
 
         Raises:
             CancelledError: a person cancelled it before that.
@@ -54,7 +54,7 @@ class StartProcedure:
                 prepared = await self._attempt_start(prepare)
             except StepFailed as failed:
                 if not _may_pass(failed):
-                    # Without the reason: it is in the failure, and a list shows all of it.
+                    # Without the reason, which is in the failure: a list shows all of it.
                     workflow.upsert_memo(status.preparing_memo(self._memo, "failed", ""))
                     raise
                 self.waiting = activity_failures.wait_for_start(failed)
@@ -72,7 +72,7 @@ class StartProcedure:
                 return prepared
 
     async def _attempt_start(self, prepare: Callable[[], Coroutine[Any, Any, R]]) -> R:
-        """One attempt; given up at once when a person cancels, since documents may take long."""
+        """Make one attempt; give it up when a person cancels, since documents may take long."""
 
         def find_cancel() -> ReceivedSignal | None:
             return next(
@@ -81,7 +81,8 @@ class StartProcedure:
             )
 
         attempt = asyncio.create_task(prepare())
-        # Temporal's own as well is heeded once it is known whether there is something to close.
+        # Temporal's own cancellation waits too, until it is known whether there is something to
+        # close.
         with suppress(asyncio.CancelledError):
             await workflow.wait_condition(lambda: attempt.done() or find_cancel() is not None)
         if given_up := not attempt.done():
@@ -95,7 +96,7 @@ class StartProcedure:
         return attempt.result()
 
     def _start_signals(self) -> list[ReceivedSignal]:
-        """What people want of a start; other letters are for the job once it has begun."""
+        """Handle signals for the start; others stay for the job once it has begun."""
         return [
             received
             for received in self._inbox.signals
@@ -117,7 +118,7 @@ class StartProcedure:
                 )
 
     async def _cancel_start(self, received: ReceivedSignal) -> NoReturn:
-        """There is nothing to close, and only the server can end it as cancelled."""
+        """Nothing has to be closed, and only the server can end it as cancelled."""
         reason, who = received.payload.get("reason"), f"by {received.by or 'a person'}"
         named = f" ({who})" if received.by else ""
         message = f"{NEVER_BEGAN}: {f'{reason}{named}' if reason else who}"
@@ -133,7 +134,7 @@ class StartProcedure:
         raise asyncio.CancelledError
 
     async def _report_to_project(self, project_id: str, waiting: WaitState) -> None:
-        """Tell the project, which would show its job as at work."""
+        """Report the wait to the project, which would show the job as working."""
         self.last_report = f"waiting {waiting.message}"
         report = status.report_of_start(waiting, workflow.info().workflow_id)
         if why := await self._steps.send_signal(
@@ -149,5 +150,5 @@ class StartProcedure:
 
 
 def _may_pass(failed: StepFailed) -> bool:
-    """Whether a person can mend it and the start then go on."""
+    """Whether a person can fix the failure and the start then continue."""
     return failed.kind in ("Dependency", "Storage", "WrongRoot")

@@ -1,4 +1,4 @@
-"""How a job shows: the `status` query, Temporal Web's current details, memo, search attributes."""
+"""Show a job: the `status` query, Temporal Web's current details, memo, search attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ MARKS = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"
 
 
 def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
-    """The answer of the query; `starter.py show --json` adds what the workflow does not know."""
+    """Return the answer to the query; `starter.py show --json` adds what the workflow does not
+    know.
+    """
     phase = job.state.phase
     approval = questions.approval_at_hand(job)
     return {
@@ -63,7 +65,7 @@ def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "people": [act.model_dump() for act in job.acts],
         "correction": job.next_correction,
         "remarks": [remark.line[:300] for remark in job.state.remarks[-20:]],
-        # A signal may be refused while a step goes on that takes long.
+        # A signal may be refused during a long step.
         "refusals": job.refusals + inbox.refused,
         "nudges": job.nudges,
         "guards": {"refused": job.guard_refusals, "bypasses": job.bypasses},
@@ -76,7 +78,7 @@ def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
 
 
 def preparing_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, Any]:
-    """The same before there is a job to speak of: the keys that scripts may rely on."""
+    """Return the status of a job that has not begun: the keys that scripts rely on."""
     return {
         "agent": None,
         "model": None,
@@ -99,18 +101,20 @@ def preparing_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, Any]:
 
 
 def preparing_memo(known: dict[str, str], word: str, state: str) -> dict[str, str]:
-    """The memo of a start. Temporal takes 2 KB of it; a character may take four bytes."""
+    """Return the memo of a start. Temporal accepts 2 KB, and a character may take four bytes."""
     fields = {key: value[:MOST_KNOWN] for key, value in known.items()}
     return {**fields, "status": word, "state": state[: MOST_STATE - MOST_KNOWN * len(fields)]}
 
 
 def preparing_details(waiting: WaitState, notices: list[str]) -> str:
-    """Temporal Web's current details of a start that waits."""
+    """Return Temporal Web's current details of a start that waits."""
     return "\n".join([*markdown.waiting_lines(waiting), *markdown.list_lines("Notices", notices)])
 
 
 def web_details(job: JobRecord, notices: list[str]) -> str:
-    """Temporal Web's current details, in Markdown. Boxes are characters: `- [x]` stays literal."""
+    """Return Temporal Web's current details in Markdown. Boxes are characters: `- [x]` would stay
+    literal.
+    """
     lines = [f"## {job.title}", "", f"**{job.status}** · agent {job.agent} · model {job.model}", ""]
     if job.waiting:
         lines += [*markdown.waiting_lines(job.waiting), ""]
@@ -135,14 +139,14 @@ def web_details(job: JobRecord, notices: list[str]) -> str:
 
 
 def _todo_lines(job: JobRecord) -> list[str]:
-    """The running phase and its list."""
+    """Return the running phase with its list."""
     phase = job.state.phase
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
     done, total = phase.progress
     lines = [f"### Phase {phase.number} ({phase.kind}): {phase.name}", ""]
     lines += [f"Progress {done} of {total}{place}", ""]
-    # A table, since the UI gives list items bullets of its own and no hanging indent; cells have
-    # no padding there, hence the non-breaking spaces.
+    # A table, since the UI gives list items bullets of its own and no hanging indent. Its cells
+    # have no padding, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
         word, text = _todo_status(job, todo), markdown.table_cell(todo.content)
@@ -155,7 +159,7 @@ def _todo_lines(job: JobRecord) -> list[str]:
 
 
 def _remark_lines(job: JobRecord) -> Iterator[str]:
-    """What else there is to say of how it stands, a line each."""
+    """Return further lines about the status."""
     if items := job.state.scope:
         yield f"Scope: {scope.scope_line(items)}"
     if job.push_failure:
@@ -172,9 +176,9 @@ def _remark_lines(job: JobRecord) -> Iterator[str]:
 
 
 def child_report(job: JobRecord, job_id: str) -> ChildReport:
-    """The report to the project that the job works for."""
+    """Return the report to the project that the job works for."""
     waits, phase = job.waiting, job.state.phase
-    # In the first phase there is nothing yet to go on from.
+    # In the first phase there is nothing to continue from.
     phase_start = job.phases.get(phase.number) if phase.number > 1 else None
     return ChildReport(
         job=job_id,
@@ -193,7 +197,7 @@ def child_report(job: JobRecord, job_id: str) -> ChildReport:
 
 
 def report_of_start(waiting: WaitState, job_id: str) -> ChildReport:
-    """The same of a job that cannot begin yet."""
+    """Return the report of a job that cannot begin yet."""
     return ChildReport(
         job=job_id,
         status="waiting",
@@ -204,7 +208,7 @@ def report_of_start(waiting: WaitState, job_id: str) -> ChildReport:
 
 
 def memo_fields(job: JobRecord) -> dict[str, str]:
-    """The last state in a line, for when no worker can be asked."""
+    """Return the last state in short, for when no worker can be asked."""
     phase = job.state.phase
     done, total = phase.progress
     state = f"phase {phase.number} ({phase.kind}) {phase.name}, {done}/{total} todos"
@@ -218,7 +222,7 @@ def memo_fields(job: JobRecord) -> dict[str, str]:
 
 
 def attribute_values(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:
-    """Of the memo and the job the search attributes that the server has registered."""
+    """Return the values of the search attributes that the server has registered."""
     values = {
         AGENT: memo["agent"],
         STATUS: memo["status"],
@@ -233,7 +237,7 @@ def _format_time(timer: WaitTimer) -> str:
 
 
 def _code_block(about: dict[str, str]) -> list[str]:
-    """What an agent wrote, as a block of code, which it cannot leave: indented, not fenced."""
+    """Return an agent's text as an indented code block, which it cannot close."""
     text = "\n".join(f"{name}: {value}" for name, value in about.items())
     return [f"    {line}" for line in text.splitlines()]
 

@@ -1,4 +1,4 @@
-"""The activities of a job: what each is given, and the line that Temporal Web shows for it."""
+"""The activities of a job: their requests, and the lines that Temporal Web shows for them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from workflows.activity_failures import StepFailed
 
 
 class JobSteps(ActivityCalls):
-    """The activities of one job, as coroutines of checkpoint to checkpoint."""
+    """The activities of one job, as coroutines from checkpoint to checkpoint."""
 
     async def prepare_job(self, request: PrepareRequest) -> PrepareReply:
         what = f"start {request.agent}"
@@ -91,7 +91,7 @@ class JobSteps(ActivityCalls):
         )
 
     async def ask_helper(self, job: JobRecord, helper: Helper, *, last: bool) -> HelperReply:
-        """One reply of a helper."""
+        """Request one reply of a helper."""
         request = HelperRequest(**position_fields(job), call=helper.call, number=helper.replies)
         request.tree = helper.tree
         if last:
@@ -105,7 +105,7 @@ class JobSteps(ActivityCalls):
         )
 
     async def compact_context(self, job: JobRecord, *, hard: bool = False) -> CompactReply:
-        """Make the context smaller; `hard` when the endpoint said that it is too long."""
+        """Compact the context; `hard` if the endpoint said that it is too long."""
         limit = job.context_limit
         request = CompactRequest(**position_fields(job), limit=limit)
         if hard:
@@ -127,7 +127,7 @@ class JobSteps(ActivityCalls):
         *,
         approved: bool = False,
     ) -> ToolReply:
-        """One tool call, or the record of its refusal or answer."""
+        """Run one tool call, or record its refusal or answer."""
         request = self._tool_request(job, refusal)
         if approved:
             request.approved = True
@@ -136,7 +136,7 @@ class JobSteps(ActivityCalls):
         if call.tool == DELEGATE and (helper := job.helper):
             request.helper, request.guards_passed = helper.tree, route.guarded
         elif job.pending:
-            # Its guards have let it pass, or it would not be under way.
+            # Its guards have let it pass, or it would not be running.
             request.pending, request.guards_passed = job.pending, True
         elif job.timer:
             request.waited_seconds = job.timer.seconds
@@ -153,7 +153,7 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(tool, request, summary)
 
     async def give_up_task(self, job: JobRecord) -> None:
-        """Tell a server that its task is not wanted any more; not worth failing over."""
+        """Tell a server that its task is no longer needed; failure does not matter."""
         route = job.route(job.calls[job.next_call].tool) if job.pending else None
         if route is None or job.pending is None or not job.pending.task:
             return
@@ -164,7 +164,7 @@ class JobSteps(ActivityCalls):
             await self.run_activity(tool, request, step_summary(job, f"{route.name} is given up"))
 
     def begin_timer(self, call: Call) -> WaitTimer:
-        """When a call of `wait` ends that begins now."""
+        """Return when a call of `wait` that begins now ends."""
         now = workflow.time()
         ends = now + (call.seconds or 0)
         if call.until is not None:
@@ -174,7 +174,7 @@ class JobSteps(ActivityCalls):
     async def sleep_until(
         self, job: JobRecord, timer: WaitTimer, most: float, woken: Callable[[], bool]
     ) -> bool:
-        """Let time pass, at most so much; whether the timer is over, and not only interrupted."""
+        """Wait for at most so long; return whether the timer is over, and not only interrupted."""
         remaining = timer.ends - workflow.time()
         if remaining <= 0:
             return True
@@ -192,7 +192,7 @@ class JobSteps(ActivityCalls):
         return over
 
     async def deny_call(self, job: JobRecord, call: Call, refusal: str) -> ToolReply:
-        """Answer a call that no activity may be run for."""
+        """Answer a call that no activity may run."""
         request = self._tool_request(job, refusal)
         summary = step_summary(job, f"{call.tool[:60]} denied")
         return await self.run_local_activity(
@@ -204,7 +204,7 @@ class JobSteps(ActivityCalls):
         return await self.run_activity(table.SHOW_CALL, request, step_summary(job, "ask a person"))
 
     async def store_traces(self, job: JobRecord, handed: list[Trace]) -> StoreTracesReply:
-        """Hand notes of the job to the store, which takes each once."""
+        """Store the job's traces; the store takes each once."""
         request = StoreTracesRequest(
             **checkpoint_fields(job),
             agent=job.agent,
@@ -222,7 +222,7 @@ class JobSteps(ActivityCalls):
     async def keep_remarks(
         self, job: JobRecord, remarks: list[Remark], items: list[str]
     ) -> RemarksReply:
-        """Keep what people say with the job's instructions."""
+        """Write people's remarks into the job's instructions."""
         request = RemarksRequest(**position_fields(job), remarks=remarks, items=items)
         return await self.run_activity(
             table.KEEP_REMARKS, request, step_summary(job, "a person speaks")
@@ -252,7 +252,7 @@ class JobSteps(ActivityCalls):
     async def write_error(
         self, job: JobRecord, waiting: WaitState, failed: StepFailed | None = None
     ) -> None:
-        """Leave details in `errors/`, where people look; not worth failing over."""
+        """Leave details in `errors/` for people; failure does not matter."""
         request = WriteErrorRequest(
             **position_fields(job), text=f"{waiting.message}\n\n{waiting.remedy}\n"
         )
@@ -287,7 +287,7 @@ class JobSteps(ActivityCalls):
     async def judge_ending(
         self, job: JobRecord, route: ToolRoute, points: list[GuardPoint], *, approved: bool = False
     ) -> EndingVerdict:
-        """Ask the guards of the call at hand, which the workflow acts on."""
+        """Ask the guards of the current call, which the workflow acts on."""
         request = EndingRequest(
             **position_fields(job),
             points=points,
@@ -316,7 +316,7 @@ class JobSteps(ActivityCalls):
             details["starts"] = phase_starts(job)
         used = job.usage.model_copy()
         if "call" in details:
-            # The call that ends the job is in the result, which is written before it counts.
+            # The call that ends the job is part of the result, which is written before it counts.
             used.tool_calls += 1
         request = CloseRequest(
             **position_fields(job),
@@ -338,7 +338,7 @@ class JobSteps(ActivityCalls):
     async def reflect_on_failure(
         self, job: JobRecord, issue: str, call: int | None
     ) -> ReflectReply:
-        """What the attempt that failed teaches; never worth holding the job up."""
+        """Reflect on a failed attempt; failure does not hold up the job."""
         request = ReflectRequest(**position_fields(job), issue=issue[:2000])
         if call is not None:
             request.call = call
@@ -350,7 +350,7 @@ class JobSteps(ActivityCalls):
         )
 
     async def review_job(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:
-        """One reply of the reviewer."""
+        """Request one reply of the reviewer."""
         request = ReviewRequest(**position_fields(job), call=job.next_call, number=number)
         if last:
             request.last = True
@@ -362,7 +362,7 @@ class JobSteps(ActivityCalls):
         )
 
     async def judge_phase(self, job: JobRecord) -> JudgeReply:
-        """Ask the judge about the phase that the call at hand would end."""
+        """Ask the judge about the phase that the current call would end."""
         since = job.phases[job.state.phase.number]
         request = JudgeRequest(**position_fields(job), call=job.next_call, since=since)
         return await self.run_activity(
@@ -374,5 +374,5 @@ class JobSteps(ActivityCalls):
 
 
 def phase_starts(job: JobRecord) -> list[str]:
-    """Start checkpoints of the job's phases, in order."""
+    """Return the start checkpoints of the job's phases, in order."""
     return [commit for _, commit in sorted(job.phases.items())]
