@@ -39,7 +39,7 @@ async def store_pending_traces(
 async def store_pending_handoffs(
     project: ProjectRecord, steps: ProjectSteps, notice: Callable[[str], None]
 ) -> bool:
-    """Store a project's pending handoffs; return whether the store took them. If not they go later."""
+    """Store a project's pending handoffs; return whether the store took them."""
     while handed := project.traces[:MOST_AT_A_TIME]:
         try:
             await steps.store_handoffs(project, handed)

@@ -1,4 +1,4 @@
-"""The signals of a job or project: handlers put them into the inbox, which is opened between steps."""
+"""The signals of a job or project: handlers put them into the inbox, opened between steps."""
 
 from __future__ import annotations
 
