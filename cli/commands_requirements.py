@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -16,10 +17,11 @@ from protocol.text import one_line
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
+    from activities.requirements.requirement import Requirement
     from activities.requirements.requirement_store import StoredRequirement
 
 Action = Literal["list", "search", "show", "export", "withdraw", "restore"]
-Format = Literal["csv", "markdown", "json"]
+Format = Literal["csv", "markdown", "json", "reqif"]
 TEXT = 100
 """Characters of a requirement's text in a list."""
 MOST = 1_000_000
@@ -191,6 +193,8 @@ def _export_requirements(entries: list[StoredRequirement], format: Format, to: P
     records = [entry.requirement for entry in entries]
     if format == "json":
         text = as_json([_requirement_data(each) for each in entries])
+    elif format == "reqif":
+        text = _as_reqif(records)
     else:
         text = as_csv(records) if format == "csv" else as_table(records)
     if to is None:
@@ -202,6 +206,17 @@ def _export_requirements(entries: list[StoredRequirement], format: Format, to: P
         raise UserError(f"--to {to}: {error.strerror or error}") from None
     print_note(f"{len(entries):,} requirements in {to}")
     return OK
+
+
+def _as_reqif(records: list[Requirement]) -> str:
+    try:
+        from activities.requirements.reqif_export import as_reqif  # noqa: PLC0415 - of an extra
+    except ImportError:
+        raise UserError(
+            "--format reqif needs the extra reqif: pip install '.[reqif]' in the checkout, or "
+            "`reqif` beside the installed package"
+        ) from None
+    return as_reqif(records, datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[StoredRequirement]:

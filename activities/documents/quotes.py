@@ -7,6 +7,7 @@ not. The page's own passage is recorded, never the quote as it was typed.
 
 import re
 import unicodedata
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -17,6 +18,8 @@ from activities.documents.pages import Page
 MIN_QUOTE = 12
 MIN_LIKENESS = 0.5
 """Share of a quote's words from which a passage is shown as near."""
+PART_CHARACTERS = 200_000
+"""A longer page is compared in parts, so that a document of one page does not fill the memory."""
 MAX_COMPARED_PAGES = 5
 """Most pages whose words are compared one by one."""
 MAX_SHOWN_CHARACTERS = 300
@@ -100,7 +103,7 @@ def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
 
 def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None:
     """Return the page and words of the most similar passage; None if nothing is similar."""
-    sought = _lower_words(quote)
+    sought = list(_lower_words(quote))
     if not sought:
         return None
     sought_words = set(sought)
@@ -112,10 +115,19 @@ def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None
     for count, page in ranked[:MAX_COMPARED_PAGES]:
         if count < MIN_LIKENESS * len(sought_words):
             break
-        share, passage = _most_alike(page.text, sought)
-        if share >= MIN_LIKENESS and (best is None or share > best[0]):
-            best = (share, page.number, passage)
+        for part in _overlapping_parts(page.text, len(quote)):
+            share, passage = _most_alike(part, sought)
+            if share >= MIN_LIKENESS and (best is None or share > best[0]):
+                best = (share, page.number, passage)
     return best and (best[1], best[2])
+
+
+def _overlapping_parts(text: str, overlap: int) -> Iterator[str]:
+    """Return the text in parts, each beginning with the last words of the one before."""
+    start = 0
+    while start == 0 or start + overlap < len(text):
+        yield text[start : start + PART_CHARACTERS + overlap]
+        start += PART_CHARACTERS
 
 
 def _most_alike(text: str, sought: list[str]) -> tuple[float, str]:
@@ -137,8 +149,8 @@ def _most_alike(text: str, sought: list[str]) -> tuple[float, str]:
     return share, fold(text[places[first].start() : end])[:MAX_SHOWN_CHARACTERS]
 
 
-def _lower_words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
+def _lower_words(text: str) -> Iterator[str]:
+    return (word[0].lower() for word in _WORD.finditer(text))
 
 
 def _matching_line(page_text: str, sought: "_FoldedText") -> str | None:
@@ -162,7 +174,7 @@ class _FoldedText:
     def __init__(self, text: str) -> None:
         self._text = text
         letters: list[str] = []
-        places: list[int] = []
+        places = array("L")  # a list would need several times the memory
         self.hyphens: dict[int, bool] = {}  # before which letter, and whether at a line end
         space = False
         for place, char in enumerate(text):
@@ -185,7 +197,7 @@ class _FoldedText:
             space = False
             plain = _SHAPES.get(char) or (char if char.isascii() else _decompose_letter(char))
             letters += plain
-            places += [place] * len(plain)
+            places.extend(place for _ in plain)
         self.letters = "".join(letters)
         self._places = places
 

@@ -83,6 +83,8 @@ def test_they_are_exported(root: Root, offline: Starter, tmp_path: Path) -> None
     )
     said = json.loads(offline("requirements", "export", "--format", "json").out)
     assert said[0]["citations"][0]["quote"] == "Invoices must be kept | for ten years."
+    reqif = offline("requirements", "export", "--format", "reqif").out
+    assert reqif.count("<SPEC-OBJECT ") == 3
     told = offline("requirements", "export", "--to", str(tmp_path / "none" / "x.csv"))
     assert (told.code, "No such file" in told.error) == (2, True)
 

@@ -1,5 +1,7 @@
 """Quotes are found where they stand, whatever the layout."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,6 +135,21 @@ def test_the_nearest_passage_is_shown_with_its_page():
     assert nearest_passage(pages, "Payments need two signatures of the board.") is None
     assert nearest_passage(pages, "...") is None
     assert nearest_passage([], "Invoices must be archived") is None
+
+
+def test_a_document_of_one_long_line_fills_no_memory():
+    line = "The package must have a name and it should be short, " * 6_000
+    text = f"{line}and nobody may ever rename it afterwards, {line}"
+    quote = "and nobody could ever rename it afterwards"
+    tracemalloc.start()
+    try:
+        assert FoldedPage(text).find_passage(quote) is None
+        page, passage = nearest_passage([Page(1, text)], quote) or (0, "")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (page, "nobody may ever rename" in passage) == (1, True)
+    assert peak < 25 * len(text)
 
 
 def test_passages_touch_where_they_share_more_than_a_word():
