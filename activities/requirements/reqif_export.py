@@ -94,7 +94,8 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
         lookup=ReqIFObjectLookup.empty(),
         exceptions=[],
     )
-    return ReqIFUnparser.unparse(bundle)
+    text: str = ReqIFUnparser.unparse(bundle)
+    return text
 
 
 def _spec_types(time: str) -> list[ReqIFSpecObjectType | ReqIFSpecificationType]:
