@@ -5,8 +5,12 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -30,6 +34,7 @@ from cli.output import (
     UserError,
     name_program,
     print_note,
+    print_result,
     show_anything,
     write_error,
 )
@@ -76,6 +81,30 @@ for module in (
     commands_forget,
 ):
     module.add_to(app)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print_result(_version())
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def _version() -> str:
+    try:
+        return metadata.version("longhaul-agents")
+    except metadata.PackageNotFoundError:
+        project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+        return f"{project['project']['version']} (checkout)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -84,6 +84,10 @@ def test_both_commands_explain_themselves(installed: Path, home: Path) -> None:
     assert "longhaul-worker" in worker.stdout
 
 
+def test_it_says_its_version(installed: Path, home: Path) -> None:
+    assert run(installed, home, ["longhaul", "--version"]).stdout == "0.1.0\n"
+
+
 def test_messages_name_the_installed_command(installed: Path, home: Path) -> None:
     done = run(installed, home, ["longhaul", "guards", "promote"])
     assert done.returncode == 2
