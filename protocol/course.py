@@ -1,7 +1,7 @@
-"""A phase's course: what of its replies and tool calls stuck detection remembers.
+"""What stuck detection remembers of a phase's replies and tool calls.
 
-Only fingerprints, since content never enters Temporal's history, and of no text that the model
-said: varied prose hides a loop.
+It holds fingerprints only, since content never enters Temporal's history. The model's prose has no
+fingerprint, because varied prose hides a loop.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from protocol.state import Data
 
 
 class PatternThresholds(Data):
-    """How often a pattern may come before the model gets advice, and before the phase is
-    narrowed."""
+    """Repetitions of a pattern before the model gets advice, and before the phase is narrowed."""
 
     nudge: int = Field(ge=2, description="The model is told, and again at each multiple.")
     then: int = Field(ge=3, description="The phase goes back, or the job waits for a person.")
@@ -35,7 +34,7 @@ def _default_thresholds(nudge: int, then: int, words: str) -> PatternThresholds:
 
 
 class StuckThresholds(Data):
-    """When a phase counts as stuck, a pattern a line."""
+    """When a phase counts as stuck, by pattern."""
 
     same_result: PatternThresholds = _default_thresholds(
         3, 5, "Calls in a row with the same arguments and the same result; then a rewind."
@@ -78,13 +77,13 @@ class CallRecord(Data):
     arguments: str = ""
     result: str = ""
     error: str = ""
-    """Of the error without its numbers and names; empty when there was none."""
+    """Fingerprint of the error without its numbers and names; empty without an error."""
     news: bool = False
     """Whether it brought a new result or changed a file."""
 
 
 class Course(Data):
-    """The window, emptied when a phase begins but for refusals of `job_complete`.
+    """The window of stuck detection. A new phase keeps only the refusals of `job_complete`.
 
     Values are replaced, never changed in place.
     """
@@ -92,32 +91,32 @@ class Course(Data):
     recent_calls: list[CallRecord] = Field(default_factory=list)
     """The newest calls since the last completed todo, oldest first."""
     seen_results: list[str] = Field(default_factory=list)
-    """Results of the phase, those seen last at the end."""
+    """Fingerprints of the phase's results, the most recent last."""
     polled_results: dict[str, str] = Field(default_factory=dict)
-    """For calls of polling tools, the last result."""
+    """Last result of each call of a polling tool."""
     after_wait: bool = False
-    """Whether the call before was `wait`."""
+    """Whether the previous call was `wait`."""
     text_only_replies: int = 0
-    """Replies in a row without a tool call."""
+    """Consecutive replies without a tool call."""
     todo_refusal: str = ""
-    """Why `todo_complete` was refused last, and how often in a row for that."""
+    """Reason of the last refusal of `todo_complete`; `todo_refusals` counts its repetitions."""
     todo_refusals: int = 0
     completion_refusals: int = 0
-    """Refusals of `job_complete`, over phases, since one of its deliverables last changed."""
+    """Refusals of `job_complete`, across phases, since a deliverable last changed."""
     deliverables: str = ""
-    """Fingerprint of the deliverables at the last of them."""
+    """Fingerprint of the deliverables at the last such refusal."""
     calls_without_news: int = 0
     """Calls without a new result, a changed file or a completed todo."""
     replies_since_todo: int = 0
     """Model calls since the last completed todo."""
     unread_nudges: list[str] = Field(default_factory=list)
-    """Patterns with advice since the last reply, which the model has not read yet."""
+    """Patterns advised on since the last reply; the model has not read the advice yet."""
     narrowed_issue: str = ""
-    """The pattern because of which only todo_rewind and todo_complete are accepted."""
+    """The pattern that narrowed the phase to `todo_rewind` and `todo_complete`."""
     narrowed_step: int = 0
-    """The step at which that was decided; the next one is the turn it holds for."""
+    """The step that narrowed the phase; the narrowing applies to the next step."""
 
     @property
     def in_new_phase(self) -> Course:
-        """What a new phase begins with."""
+        """The course that a new phase begins with."""
         return Course(completion_refusals=self.completion_refusals, deliverables=self.deliverables)

@@ -1,4 +1,4 @@
-"""Requests and results of what stands where a phase or the job would end."""
+"""Requests and results of the gates, guards and reviews at the end of a phase or a job."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from protocol.state import Data, DoneWhen, JobState, Purpose
 
 Outcome = Literal["completed", "cancelled", "failed"]
 GuardPoint = Literal["todo_complete", "phase_end", "job_complete", "subagent_end"]
-"""What a call may end, and guards may stand at."""
+"""The endings that a call can cause and guards can check."""
 
 
 class TodoEntry(Data):
-    """An entry of `todos.yaml` as it was found; checked by the gate."""
+    """An entry of `todos.yaml` before the gate has checked it."""
 
     id: int | None = None
     content: str | None = None
@@ -27,7 +27,7 @@ class TodoEntry(Data):
 
 
 class GateFacts(Data):
-    """What the gates need to know of a workspace, bounded whatever its files hold."""
+    """What the gates need to know about a workspace; its size is bounded."""
 
     todos_file: Literal["missing", "invalid", "read"] = "missing"
     todos_error: str = ""
@@ -36,67 +36,67 @@ class GateFacts(Data):
     """The first entries only; `todos_count` says how many there are."""
     plan_phases: int = 0
     plan_unboxed: list[str] = Field(default_factory=list)
-    """Phases of the plan without a single box: nobody could see whether they are done."""
+    """Phases of the plan without any box, so that nobody can see whether they are done."""
     plan_unread: list[str] = Field(default_factory=list)
-    """Headings that seem to be of phases and are not, with open boxes below them."""
+    """Headings with open boxes below them that look like phases but do not count as phases."""
     plan_open: int = 0
     plan_boxes: list[str] = Field(default_factory=list)
     """Open boxes of the plan; the first few."""
     only_unticked: bool = False
-    """Whether each open box is that of a completed item: its work is done, and nobody ticked it."""
+    """Whether every open box belongs to a completed item: the work is done, the box not ticked."""
     plan_steps: int = 0
     updated: list[str] = Field(default_factory=list)
-    """Files that an open todo brings up to date and that changed in this phase."""
+    """Files changed in this phase that an open todo was to update."""
     unmet: str | None = None
-    """Why the current todo is not done by its own `done_when`; None when it is."""
+    """Why the current todo does not meet its own `done_when`; None when it does."""
     unexplained_phases: list[str] = Field(default_factory=list)
-    """Open phases of the plan for which no entry of `unresolved` gives a reason; the first few."""
+    """Open phases of the plan without a reason in `unresolved`; the first few."""
     unexplained_items: list[str] = Field(default_factory=list)
-    """Ids of the open scope items of which the same is true; the first few."""
+    """Ids of open scope items without a reason in `unresolved`; the first few."""
     workspace_tokens: int = 0
     missing_deliverables: list[str] = Field(default_factory=list)
     deliverables_fingerprint: str = ""
-    """Fingerprint of the content of the deliverables that the call names."""
+    """Fingerprint of the contents of the deliverables that the call names."""
     handoff: list[str] = Field(default_factory=list)
-    """For a job of a project: why its work cannot be taken over yet."""
+    """Why the project cannot take over the job's work yet; empty for a job without a project."""
     result_problem: str = ""
-    """Why the job's typed result cannot be accepted; empty when it can, or when there is none."""
+    """Why the job's typed result cannot be accepted; empty when it can, or without one."""
     arguments_error: str | None = None
     unstored: list[str] = Field(default_factory=list)
-    """Why shared stores lack something that this job wrote or decided; the first few reasons."""
+    """Why shared stores lack what this job wrote or decided; the first few reasons."""
     store_unavailable: bool = False
-    """Whether that is because one of them does not answer."""
+    """Whether a shared store does not answer."""
     refused_writes: list[str] = Field(default_factory=list)
-    """Deferred writes that their store refuses now that it answers, with why; the first few."""
+    """Deferred writes that their store now refuses, each with the reason; the first few."""
     unexplained_writes: list[str] = Field(default_factory=list)
-    """What those are about for which no entry of `unresolved` gives a reason; the first few."""
+    """Subjects of refused writes without a reason in `unresolved`; the first few."""
     uncovered: list[str] = Field(default_factory=list)
-    """Sentences of the documents that no requirement covers, how many first; the first few."""
+    """The number of document sentences that no requirement covers, then the first few of them."""
     badly_read: list[str] = Field(default_factory=list)
-    """Documents read badly for which no entry of `unresolved` says so, each with why."""
+    """Badly read documents that `unresolved` does not mention, each with the reason."""
 
 
 class FactsRequest(JobPosition):
     call: int | None = None
-    """The call that would end the phase or the job; None where a phase has handed over."""
+    """The call that would end the phase or the job; None after a phase has handed over."""
 
 
 class EndingRequest(JobPosition):
-    """Asks the guards of a call that the workflow acts on, once its gate, if any, has passed."""
+    """Runs the guards of a call that the workflow acts on, after its gate, if any, has passed."""
 
     call: int | None = None
-    """None where a phase ends that has handed over: asked as of a `todo_complete`."""
+    """None when a phase that has handed over ends: guards then see a `todo_complete`."""
     points: list[GuardPoint]
     approved: bool = False
     bypass: list[str] = Field(default_factory=list)
     stop_hook_active: bool = False
-    """Whether the job goes on because such a hook blocked its end before."""
+    """Whether a stop hook has already blocked the job's end."""
 
 
 class EndingVerdict(GuardOutcome):
     refusal: str = ""
     stopped: bool = False
-    """Whether it was a hook of the job's end that refused."""
+    """Whether a stop hook refused."""
 
 
 class GateFactsReply(Reply):
@@ -105,16 +105,16 @@ class GateFactsReply(Reply):
 
 class TransitionRequest(JobPosition):
     number: int
-    """Number of the phase that begins."""
+    """Number of the new phase."""
     purpose: Purpose
     outcome: Literal["completed", "rewound"] = "completed"
     call: int | None = None
-    """The call that ends the phase: its arguments hold notes, an issue or the next list."""
+    """The call that ends the phase; its arguments hold notes, an issue or the next list."""
     completes: list[int] = Field(default_factory=list)
-    """Ids of the todos that are completed with it."""
+    """Ids of the todos that this call completes."""
     issue: str = ""
     by: str = ""
-    """Who asked for a rewind, where a person did."""
+    """The person who asked for a rewind; empty when nobody did."""
     acts: list[str] = Field(default_factory=list)
     """What people did in the phase that ends, a line each."""
     restore: str | None = None
@@ -122,7 +122,7 @@ class TransitionRequest(JobPosition):
     restore_files: bool = True
     rewinds: int = 0
     may_ask: bool = True
-    """Whether the job has a question to a person left."""
+    """Whether the job may still ask a person a question."""
     summary: bool = False
     """Whether the model is asked for a summary of the phase."""
 
@@ -130,14 +130,14 @@ class TransitionRequest(JobPosition):
 class TransitionReply(CheckpointReply):
     state: JobState
     issue: str = ""
-    """Of a rewind that the agent asked for: why, bounded."""
+    """The agent's reason for a rewind that it asked for, bounded."""
     usage: Usage = Field(default_factory=Usage)
     context: int = 0
     """Tokens of the next request."""
     moved_aside: list[str] = Field(default_factory=list)
     """Files of a person that were in the projection's way, now in lost+found."""
     remarks: list[str] = Field(default_factory=list)
-    """What people should know of it, such as writes to a store that are lost."""
+    """Remarks for people, such as lost writes to a store."""
 
 
 class CloseRequest(JobPosition):
@@ -150,24 +150,24 @@ class CloseRequest(JobPosition):
     rewinds: int = 0
     usage: Usage = Field(default_factory=Usage)
     starts: list[str] = Field(default_factory=list)
-    """Start checkpoints of the phases, in order, of a job that works on a repository."""
+    """Start checkpoints of the phases, in order; only for a job that works on a repository."""
     published: str = ""
-    """Where its branch was pushed."""
+    """The remote to which the branch was pushed."""
     request_cancel: bool = False
     """Ask the server to cancel the workflow once everything is written."""
 
 
 class TypedResult(Data):
-    """What a job that has a `result_schema` came to."""
+    """The typed result of a job with a `result_schema`."""
 
     path: str
     bytes: int
     content: Any = None
-    """What the file holds; left out where it is large, and then the file has it."""
+    """Content of the file; omitted when it is large."""
 
 
 class JobResult(Data):
-    """The result of a job; but for ids and `cached_tokens` it is `output/completion.json`."""
+    """The result of a job: `output/completion.json` plus ids and `cached_tokens`."""
 
     status: Outcome
     summary: str = ""
@@ -176,17 +176,17 @@ class JobResult(Data):
     notes: str = ""
     unresolved: list[str] = Field(default_factory=list)
     dropped: list[str] = Field(default_factory=list)
-    """Scope items that were left out, each with the reason."""
+    """Dropped scope items, each with the reason."""
     phases: int = 0
     rewinds: int = 0
     usage: Usage = Field(default_factory=Usage)
     checkpoint: str = ""
     result: TypedResult | None = None
-    """Only of a job that has a `result_schema`."""
+    """Only for a job with a `result_schema`."""
     tree: str = ""
-    """Of the checkpoint, without the paths that are declared volatile (`shell.volatile`)."""
+    """Tree id of the checkpoint without the paths declared in `shell.volatile`."""
     branch: BranchResult | None = None
-    """What the work on a repository has become."""
+    """The branch with the job's work; None without a repository."""
 
 
 class CloseReply(CheckpointReply):
@@ -198,7 +198,7 @@ class CloseReply(CheckpointReply):
 
 
 class JudgeRequest(JobPosition):
-    """Asks the judge about the phase that the call would end, once its gate has passed."""
+    """Asks the judge whether the call may end the phase, after its gate has passed."""
 
     call: int
     since: str
@@ -216,19 +216,19 @@ class ReviewRequest(JobPosition):
 
     call: int
     number: int
-    """How many replies it has given before; at 0 its conversation begins."""
+    """Number of earlier replies of the reviewer; at 0 its conversation begins."""
     last: bool = False
-    """No further reply will be asked for."""
+    """Whether this is the reviewer's last reply."""
 
 
 MAX_LOOK_UPS = 4
-"""Tool calls of one reply of the reviewer that are carried out."""
+"""Most tool calls that are run from one reply of the reviewer."""
 
 
 class ReviewReply(CheckpointReply):
     usage: Usage
     context: int = 0
-    """Tokens of its next request."""
+    """Tokens of the reviewer's next request."""
     verdict: Literal["accepted", "sent back"] | None = None
     findings: str = ""
-    """What is to be done before the job may end."""
+    """What the job must do before it may end."""

@@ -1,20 +1,20 @@
 """The exceptions of the project, in one tree.
 
     LonghaulError
-    ├── Refusal             what was asked is not done; the message says why, and what to do instead
+    ├── Refusal             a request is refused; the message says why, and what to do instead
     │   ├── ToolError       … the message goes to the model
     │   └── Mistake, Unusable, …
     ├── Invalid             a value cannot be used; the message says which, and what is expected
     │   ├── Problem         … in a configuration
     │   └── FilesError, DocumentError, …
-    ├── Unavailable         something outside cannot be had now, and nothing was done
+    ├── Unavailable         an outside service is unavailable, and nothing was done
     │   └── StoreAway, GraphAway, RemoteUnavailable, …
-    ├── Interruption        work that had begun was given up
+    ├── Interruption        work was abandoned after it had begun
     │   └── StepFailed, CancelAsked, …
     └── CheckpointMissing   a commit, tree or blob is not in the repository
 
-Each is defined beside the code that raises it. What ends or parks a job is none of these but a
-typed failure of Temporal's (`activities.runtime.failures`).
+Each is defined beside the code that raises it. Failures that end or park a job are not in this
+tree: they are typed Temporal failures (`activities.runtime.failures`).
 """
 
 

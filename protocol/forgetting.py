@@ -1,4 +1,4 @@
-"""What is asked of the workflow `Forget`, and what it did."""
+"""Request and result of the workflow `Forget`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ class ForgetRequest(Data):
     """Input of the workflow."""
 
     job: str = Field("", max_length=1000)
-    """Empty: all that are closed for longer than their `keep_days`."""
+    """Job id; empty for every job that has been closed for longer than its `keep_days`."""
     traces: bool = False
-    """Whether the job's traces go as well."""
+    """Whether to delete the job's traces too."""
     requirements: bool = False
-    """Whether its requirements go as well, decided or not."""
+    """Whether to delete its requirements too, decided or not."""
 
 
 class ForgetResult(Data):
     """What was done."""
 
     jobs: list[str] = Field(default_factory=list)
-    """Those that were forgotten, the first hundred."""
+    """The first hundred forgotten jobs."""
     count: int = 0
     notes: list[str] = Field(default_factory=list)
-    """What stays and why, a line each."""
+    """What was not deleted and why, one line each."""

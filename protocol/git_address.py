@@ -1,4 +1,4 @@
-"""Addresses of git repositories, as people give them: none holds a password."""
+"""Addresses of git repositories, as people enter them; an address with a password is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_PASSWORD = (
 
 
 def address_fault(address: str) -> Literal["", "password", "form"]:
-    """What keeps an address from being used; empty where nothing does."""
+    """Why an address cannot be used; empty when it can."""
     scheme, mark, rest = address.partition("://")
     if _has_password(rest if mark and _is_word(scheme, "") else address):
         return "password"
@@ -27,7 +27,7 @@ def address_fault(address: str) -> Literal["", "password", "form"]:
 
 
 def check_git_address(address: str) -> str:
-    """The address, if git takes one of its form. Raises ValueError, which does not repeat it."""
+    """Return the address if its form is valid; else raise a ValueError that does not repeat it."""
     fault = address_fault(address)
     if fault:
         raise ValueError(NO_PASSWORD if fault == "password" else FORMS)
@@ -35,7 +35,7 @@ def check_git_address(address: str) -> str:
 
 
 def address_shown(address: str) -> str:
-    """An address for people, without a user."""
+    """The address without its user, for display."""
     scheme, mark, rest = address.partition("://")
     if not mark:
         return address
@@ -44,7 +44,7 @@ def address_shown(address: str) -> str:
 
 
 def _has_password(body: str) -> bool:
-    """Somebody's with it, also where it has signs that belong escaped; a port is none."""
+    """Whether a user with a password precedes the host, even unescaped; a port does not count."""
     end = min((place for place in map(body.find, "/@[") if place >= 0), default=len(body))
     for place, char in enumerate(body[:end]):
         if char != ":":
@@ -57,7 +57,7 @@ def _has_password(body: str) -> bool:
 
 
 def _is_scp(address: str) -> bool:
-    """`host:path`, as ssh's own tools have it."""
+    """Whether the address has the form `host:path` of scp."""
     place, colon, path = address.partition(":")
     user, _, host = place.rpartition("@")
     is_path = bool(colon) and path[:1] not in ("", ":")
@@ -65,7 +65,7 @@ def _is_scp(address: str) -> bool:
 
 
 def _is_word(text: str, more: str) -> bool:
-    """Letters, digits and underscores; after the first also `more`."""
+    """Whether a text is letters, digits and underscores; after the first also those of `more`."""
     if not text or not (text[0].isalnum() or text[0] == "_"):
         return False
     return all(char.isalnum() or char == "_" or char in more for char in text)

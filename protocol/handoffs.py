@@ -11,7 +11,7 @@ from protocol.state import Data, DoneWhen
 
 OnFailure = Literal["retry", "block"]
 ReportKind = Literal["", "features", "groups", "verdict"]
-"""The typed file that a job answers with, beside what it makes."""
+"""The typed file that a job writes besides its work."""
 REPORT_FILES: dict[ReportKind, str] = {
     "features": "output/features.json",
     "groups": "output/groups.json",
@@ -20,7 +20,7 @@ REPORT_FILES: dict[ReportKind, str] = {
 MOST_FEATURES = 100
 MOST_GROUPS = 100
 SETUP, SCOPE = "setup", "scope"
-"""What an initializer and a manager work on, who plan a project; no unit has such a name."""
+"""Pseudo-units of the planning jobs (initializer, manager); no real unit has these names."""
 
 
 def _not_reserved(name: str) -> str:
@@ -33,83 +33,82 @@ UnitId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValid
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=800)]
 Finding = Annotated[str, Field(min_length=1, max_length=4000)]
-"""Handed on word for word."""
+"""A finding, passed on verbatim."""
 
 
 class HandoffInputs(Data):
     """What a job starts from."""
 
     commit: str
-    """Of the project's repository; its files are put into the receiver's workspace."""
+    """Commit of the project's repository; its files go into the receiver's workspace."""
     base: str = ""
-    """The newest accepted work at that time: what is as it was there nobody has to answer for."""
+    """Newest accepted commit at that time; nobody answers for content unchanged since."""
     results: list[str] = Field(default_factory=list)
-    """What the jobs before it said of their work, a text each."""
+    """Summaries of the previous jobs, one text each."""
     findings: list[str] = Field(default_factory=list)
-    """What was found wrong with this very work, word for word."""
+    """Findings about this work, verbatim."""
     written_tests: list[str] = Field(default_factory=list)
-    """Paths in the project of tests that a tester wrote to show it; they are run."""
+    """Project paths of the tests that a tester wrote to show the findings; they are run."""
     state: str = ""
-    """The commit of the project's own files (its brief), beside the product."""
+    """Commit of the project's own files, such as its brief."""
 
 
 class RoutingFrame(Data):
-    """What a manager's division is held against."""
+    """What a manager's division is checked against."""
 
     required: list[str] = Field(default_factory=list)
-    """Ids of the items that have to be in a group now, or dropped with a reason."""
+    """Ids of the items that must now be in a group or dropped with a reason."""
     optional: list[str] = Field(default_factory=list)
-    """Ids of the items of blocked groups: they may be tried in another group."""
+    """Ids of items of blocked groups; another group may take them."""
     accepted: list[str] = Field(default_factory=list)
-    """Ids of the items of accepted groups: what is not done after all may be worked on again."""
+    """Ids of items of accepted groups; they may be worked on again."""
     groups: list[str] = Field(default_factory=list)
-    """Ids of the groups there are."""
+    """Ids of all groups."""
     live: list[str] = Field(default_factory=list)
-    """Ids of those that are neither completed nor blocked."""
+    """Ids of the groups that are neither completed nor blocked."""
     room: int = 1_000_000
-    """Bytes that the project can keep of further groups."""
+    """Bytes that the project has left for further groups."""
 
 
 class Handoff(Data):
-    """Work, from one to another. The receiver checks it before its first model call."""
+    """Work passed from one agent to another. The receiver checks it before its first model call."""
 
     id: str = Field(min_length=1, max_length=200)
-    """Made from the unit, the role and the attempt: the same when it is handed over again."""
+    """Derived from unit, role and attempt, so that a repeated handoff has the same id."""
     from_agent: str
-    """Who hands over: the agent that worked before, or `project`."""
+    """The previous agent, or `project`."""
     to_agent: str = Field(min_length=1)
     task: str = Field(min_length=1, max_length=20_000)
     inputs: HandoffInputs
     precondition: list[DoneWhen] = Field(default_factory=list, max_length=20)
-    """What must hold of the receiver's workspace before it begins."""
+    """Conditions on the receiver's workspace before it begins."""
     postcondition: list[DoneWhen] = Field(default_factory=list, max_length=20)
-    """What must hold of it when it says that it is done."""
+    """Conditions on the workspace when the receiver claims completion."""
     success: list[str] = Field(default_factory=list)
     """Success criteria in words."""
     deadline: int | None = Field(None, ge=1)
-    """Seconds after which the work is taken back."""
+    """Seconds after which the project withdraws the work."""
     on_failure: OnFailure = "retry"
     next_agent: str = ""
-    """Who works next if this is accepted; empty when nobody is settled on yet."""
+    """The agent that works next if this is accepted; empty when undecided."""
     report: ReportKind = ""
     checks: list[Check] = Field(default_factory=list)
-    """What a verdict has to cover."""
+    """Checks that a verdict must cover."""
     coverage: float | None = None
-    """Least coverage that it has to report."""
+    """Least coverage that the verdict must report, in percent."""
     proof: dict[Check, list[str]] = Field(default_factory=dict)
-    """For checks that no command can make: tools, as shell patterns, a result of which proves that
-    it was run."""
+    """For checks that no command can perform: shell patterns of tools whose result proves that the
+    check was run."""
     tests: Tests = Field(default_factory=dict)
-    """The commands by which the system proves the other checks; for an initializer, those that the
-    project's file fixes."""
+    """Commands with which the system proves the other checks; for an initializer, the commands that
+    the project's file fixes."""
     accepted: list[AcceptedRun] = Field(default_factory=list)
-    """What was proved before: it has to hold still."""
+    """Earlier proofs that must still hold."""
     routing: RoutingFrame | None = None
 
     @property
     def proof_seconds(self) -> int:
-        """How long the system's own runs of its commands may take: each twice, and what was
-        accepted before once."""
+        """Most seconds for the system's own runs: each command twice, each accepted run once."""
         check_seconds = [command.seconds for command in self.tests.values()]
         return sum(2 * (n + 30) for n in check_seconds) + sum(
             run.seconds + 30 for run in self.accepted
@@ -117,23 +116,23 @@ class Handoff(Data):
 
 
 class ProjectLink(Data):
-    """For a job that works for a project."""
+    """Links a job to the project that it works for."""
 
     id: str = Field(min_length=1, max_length=1000)
     root: str = ""
-    """Id of the workspaces root that the project's repository is on."""
+    """Id of the workspaces root with the project's repository."""
     folder: str
-    """Where in the workspace the project's files are."""
+    """Workspace folder with the project's files."""
     summary_tokens: int
     handoff: Handoff
     tree: str = ""
-    """What was in that folder when it was handed over, set by whoever put it there."""
+    """Tree of that folder at handoff, set by the activity that filled it."""
     divided: bool = False
-    """Whether the scope in the project's instructions is that of many jobs, and of none alone."""
+    """Whether several jobs share the scope in the project's instructions."""
 
     @property
     def earlier_jobs(self) -> list[str]:
-        """The project's jobs that had the task of this one before it, and are over."""
+        """Finished jobs of the project that had the same task before this one."""
         name, _, number = self.handoff.id.rpartition("-")
         if not number.isdecimal():
             return []
@@ -141,7 +140,7 @@ class ProjectLink(Data):
 
 
 class FeatureEntry(Data):
-    """A feature as the initializer describes it."""
+    """A feature as the initializer described it."""
 
     id: UnitId
     description: Paragraph
@@ -149,7 +148,7 @@ class FeatureEntry(Data):
     tests: Tests = Field(default_factory=dict)
     """The command of each check, where the project's file does not fix it."""
     coverage: float | None = Field(None, gt=0, le=100)
-    """Least percentage of the code that tests must run through."""
+    """Least percentage of the code that tests must cover."""
     items: list[Line] = Field(default_factory=list, max_length=20)
 
 
@@ -167,14 +166,14 @@ class FeatureReport(Data):
 
 
 class GroupEntry(Data):
-    """A group as the manager describes it."""
+    """A group as the manager described it."""
 
     id: UnitId
     title: Line
     task: Annotated[str, Field(max_length=800)] = ""
     items: list[str] = Field(min_length=1, max_length=200)
     after: list[str] = Field(default_factory=list, max_length=20)
-    """Groups that must be through before it begins."""
+    """Groups that must be finished before this one begins."""
 
 
 class DroppedItem(Data):
@@ -188,7 +187,7 @@ class Routing(Data):
     groups: list[GroupEntry] = Field(default_factory=list, max_length=MOST_GROUPS)
     drop: list[DroppedItem] = Field(default_factory=list, max_length=MOST_GROUPS)
     complete: bool = False
-    """Whether everything is done, or blocked for reasons."""
+    """Whether every item is done, or blocked with a reason."""
 
 
 class CheckResult(Data):
@@ -201,7 +200,7 @@ class TesterVerdict(Data):
     """`output/verdict.json`."""
 
     health: Paragraph
-    """What the health check found, with which the test begins."""
+    """Findings of the health check at the start of the test."""
     checks: list[CheckResult] = Field(min_length=1, max_length=20)
     coverage: float | None = Field(None, ge=0, le=100)
     passed: bool

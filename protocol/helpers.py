@@ -1,4 +1,4 @@
-"""Helpers that read for an agent: calls of `delegate`, up to four of a reply side by side."""
+"""Helpers that read for an agent: calls of `delegate`, up to four of a reply in parallel."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from protocol.state import Data
 
 DELEGATE = "delegate"
 MOST_HELPERS = 4
-"""Side by side."""
+"""Helpers that run in parallel."""
 MAX_HELPER_CALLS = 16
-"""Tool calls of one reply of a helper that are carried out."""
+"""Most tool calls that are run from one reply of a helper."""
 ANSWER_TOKENS = 2000
 
 
 class Helper(Data):
-    """How far a helper has come."""
+    """Progress of a helper."""
 
     call: int
-    """Place of its call in the agent's reply."""
+    """Index of its call in the agent's reply."""
     replies: int = 0
     context: int = 0
-    """Tokens of its next request, where they are known."""
+    """Tokens of its next request; 0 when unknown."""
     tree: str = ""
-    """Hex id of the tree with its conversation and files; empty before its first reply."""
+    """Hex id of the tree with its conversation and files; empty before the first reply."""
     full: bool = False
     """Whether its conversation has no room for more."""
     done: bool = False
     failure: str = ""
-    """Why it cannot answer; empty where it has, or where the call itself says what is wrong."""
+    """Why it cannot answer; empty when it has answered or the call's result gives the reason."""
 
 
 class HelperRequest(JobPosition):
-    """One reply of a helper, with the results of what it looks up."""
+    """One reply of a helper, with the results of its look-ups."""
 
     call: int
     number: int
-    """How many replies it has given before."""
+    """Number of its earlier replies."""
     tree: str = ""
     last: bool = False
-    """No further reply will be asked for."""
+    """Whether this is the helper's last reply."""
 
 
 class HelperReply(Reply):
-    """No checkpoint is made: what several helpers do side by side is recorded call by call."""
+    """Reply without a checkpoint: the work of parallel helpers is recorded call by call."""
 
     usage: Usage
     tree: str = ""

@@ -1,4 +1,4 @@
-"""The scheduled pass of learning, as workflow and activity know it."""
+"""Result of the scheduled learning pass, shared by workflow and activity."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from protocol.state import Data
 
 
 class LearningResult(Data):
-    """What a pass did."""
+    """What a learning pass did."""
 
     lines: list[str] = Field(default_factory=list)

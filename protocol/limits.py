@@ -1,4 +1,4 @@
-"""Limits on what a job may use, and what model calls are charged at."""
+"""Limits on what a job may use, and prices of model calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rate = Annotated[float, Field(strict=True, ge=0, le=10**9, allow_inf_nan=False)]
 
 
 class Budget(Data):
-    """What a job, or one of its phases, may use; null is no limit."""
+    """What a job or one of its phases may use; null means no limit."""
 
     model_calls: Count | None = Field(None, description="Model calls, archive summaries included.")
     tool_calls: Count | None = Field(
@@ -28,7 +28,7 @@ class Budget(Data):
 
 
 class Price(Data):
-    """What a model charges for a million tokens. The currency is whichever all prices are in."""
+    """Price of a million tokens. All prices must share one currency."""
 
     prompt: Rate = Field(description="A million tokens sent.")
     cached: Rate | None = Field(
@@ -42,13 +42,13 @@ class Price(Data):
     completion: Rate = Field(description="A million tokens received.")
 
     def cost(self, prompt: int, cached: int, completion: int, written: int = 0) -> float:
-        """What a call costs.
+        """Cost of a call.
 
         Args:
-            prompt: Tokens sent, those of the cache included.
-            cached: Of these, those read from the endpoint's cache.
+            prompt: Tokens sent, cached ones included.
+            cached: Tokens of the prompt that were read from the endpoint's cache.
             completion: Tokens received.
-            written: Of those sent, the ones put into the cache.
+            written: Tokens of the prompt that were written to the cache.
         """
         cached = min(cached, prompt)
         written = min(written, prompt - cached)
@@ -63,7 +63,7 @@ class Price(Data):
         return round(total / 1_000_000, 9)
 
     def max_cost(self, prompt: int, completion: int) -> float:
-        """The most that such a call can cost, whatever the endpoint's cache does."""
+        """Highest cost of such a call, whatever the endpoint's cache does."""
         return max(
             self.cost(prompt, 0, completion),
             self.cost(prompt, prompt, completion),

@@ -1,4 +1,4 @@
-"""Calling people: where to, on which occasions, and what they read."""
+"""Notifications to people: destinations, occasions and content."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ class Destination(Data):
     url_variable: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     command: str = ""
-    """Of a hook."""
+    """Command of a hook."""
     name: str = ""
     timeout: float = 10
     environment: list[str] = Field(default_factory=list)
 
 
 class Notification(Data):
-    """What a person is called for. Everything but `content` is names, words of ours and figures."""
+    """A notification. Everything but `content` is names, fixed words and figures."""
 
     key: str
-    """The same for every attempt to send it, and for no other."""
+    """Unique per notification, and the same for every attempt to send it."""
     event: Occasion
     job: str
-    """The job or project that it is about."""
+    """The job or project concerned."""
     project: str = ""
-    """Whose job that is."""
+    """The project of that job; empty without one."""
     agent: str = ""
     status: str
     reason: str = ""
-    """A word: why it waits, which limit, which feature, how it ended."""
+    """One word: the reason of the wait, the limit, the feature, or the outcome."""
     text: str
-    """All of it in a sentence or two."""
+    """The notification in one or two sentences."""
     remedy: str = ""
     command: str = ""
-    """What a person types."""
+    """The command that a person should run."""
     content: str = ""
 
 
@@ -62,28 +62,28 @@ class Sending(Data):
     notification: Notification
     to: Destination
     number: int
-    """Of the destination, among those of the notification."""
+    """Index of the destination among those of the notification."""
 
 
 class Sent(Data):
-    """What came of it."""
+    """Result of a sending."""
 
     status: int = 0
-    """That of the answer; 0 for a hook, and where an earlier attempt had arrived."""
+    """HTTP status; 0 for a hook, or when an earlier attempt had already arrived."""
 
 
 class Notifying(Data):
-    """Whom a job or project calls, and what it has called them for."""
+    """Whom a job or project notifies, and what it has notified them of."""
 
     to: list[Destination] = Field(default_factory=list)
     content: bool = False
     count: int = 0
     """Notifications so far."""
     waits: dict[str, str] = Field(default_factory=dict)
-    """By job, the wait that people were called for; removed once it ends."""
+    """The wait that people were notified of, by job; removed when the wait ends."""
     asked: str = ""
-    """Id of the question or request that a person was called for last."""
+    """Id of the last question or request that a person was notified of."""
     limits: list[str] = Field(default_factory=list)
-    """Limits of which 80 % are used."""
+    """Limits that are 80 % used."""
     blocked: list[str] = Field(default_factory=list)
     ended: bool = False

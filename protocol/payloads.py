@@ -1,6 +1,6 @@
-"""What people send: the start of a job and its signals, as plain JSON objects.
+"""Payloads that people send, as plain JSON objects: the start of a job and its signals.
 
-Unknown keys are refused with a message, absent optional ones are fine.
+Unknown keys are refused with a message; optional keys may be absent.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MAX_ID_CHARACTERS = 1000
 
 
 class Fork(Data):
-    """A phase start of another job, or its end."""
+    """Where a fork begins: a phase start of another job, or its end."""
 
     job: str = Field(min_length=1, max_length=1000)
     phase: int | None = Field(None, ge=1)
-    """None: the end of a job that is closed."""
+    """Phase number; None for the end of a closed job."""
 
     @property
     def place(self) -> str:
@@ -35,7 +35,7 @@ class Fork(Data):
 
 
 MAX_INSTRUCTIONS = 200_000
-"""Characters that a start takes."""
+"""Most characters of the instructions in a start."""
 
 
 class JobStart(Data):
@@ -71,7 +71,7 @@ class SignalPayload(Data):
     model_config = ConfigDict(str_max_length=20_000)
 
     by: str = Field("", max_length=100)
-    """Who sent it; the command line fills it in."""
+    """The sender; the command line fills it in."""
 
 
 class RewindSignal(SignalPayload):
@@ -90,7 +90,7 @@ class PauseSignal(SignalPayload):
 
 MAX_SETTINGS = 20
 MAX_REMARK_CHARACTERS = 4000
-"""Characters that a person can say at once."""
+"""Most characters of one remark by a person."""
 
 
 class ResumeSignal(SignalPayload):
@@ -114,7 +114,7 @@ class ResumeSignal(SignalPayload):
 
 
 class PhaseLimits(SignalPayload):
-    """New limits of each phase; the defaults are never read."""
+    """New limits of each phase. Only keys that were set are read, never defaults."""
 
     model_calls: Count = 0
     tool_calls: Count = 0
@@ -153,7 +153,7 @@ class DenySignal(SignalPayload):
 class TellSignal(SignalPayload):
     text: str = Field(min_length=1, max_length=MAX_REMARK_CHARACTERS, pattern=r"\S")
     item: bool = Field(False, strict=True)
-    """Whether it is one more thing that the job has to cover."""
+    """Whether to add it to the job's scope."""
 
 
 class BypassSignal(SignalPayload):
@@ -167,10 +167,10 @@ class SignalSpec:
 
     payload: type[SignalPayload]
     example: str
-    """A payload, as Temporal Web shows it."""
+    """An example payload, as Temporal Web shows it."""
     effect: str
     for_one_job: bool = False
-    """Whether a project hands it on to one of its jobs."""
+    """Whether a project forwards it to one of its jobs."""
 
 
 SIGNALS = {
@@ -224,35 +224,37 @@ SIGNALS = {
         "Say something to the agent: it is in its next turn, and in force until the job ends.",
     ),
 }
-"""The signals of jobs and projects. A new signal is a row here and a handler in
-`workflows.job_signals`, and in `workflows.project_signals` if projects do more than hand it on."""
+"""The signals of jobs and projects. A new signal needs a row here and a handler in
+`workflows.job_signals`, and one in `workflows.project_signals` if projects do not just forward
+it."""
 
 
 UNDECODABLE = "undecodable"
-"""Key of the dict that stands for a payload nobody could decode: "<encoding>: <reason>"."""
+"""Key of the dict that replaces an undecodable payload; its value is "<encoding>: <reason>"."""
 
 ENCRYPTED = "binary/encrypted"
 """Encoding of an encrypted payload."""
 
 
 class EncryptedPayloadError(RuntimeError):
-    """An encrypted payload whose key is not here; one line that says which is missing.
+    """The key of an encrypted payload is missing; the message is one line that names the key.
 
-    Of a start this is no fault of the job: its workflow task fails, and goes on where the key is.
+    In a start this is not the job's fault: its workflow task fails, and is retried until a worker
+    has the key.
     """
 
 
 class InvalidPayload(Invalid):
-    """What somebody sent cannot be used; one line that says why and what is expected."""
+    """A payload cannot be used; the message is one line with the reason and what is expected."""
 
 
 def read_start(values: tuple[Any, ...]) -> JobStart:
-    """The start input of a job. Raises InvalidPayload, or EncryptedPayloadError."""
+    """Parse a job's start input. Raises InvalidPayload or EncryptedPayloadError."""
     return read_input(JobStart, values, "job", '{"agent": "…", "instructions": "…"}')
 
 
 def read_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) -> D:
-    """What a workflow is started with. Raises InvalidPayload, or EncryptedPayloadError."""
+    """Parse a workflow's input. Raises InvalidPayload or EncryptedPayloadError."""
     check_decrypted(values)
     if len(values) != 1:
         raise InvalidPayload(
@@ -262,7 +264,7 @@ def read_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) 
 
 
 def check_decrypted(values: tuple[Any, ...]) -> None:
-    """Raise EncryptedPayloadError if a value is encrypted and its key is not here."""
+    """Raise EncryptedPayloadError if a value is still encrypted because its key is missing."""
     for value in values:
         message = value.get(UNDECODABLE) if isinstance(value, dict) else None
         if isinstance(message, str) and message.startswith(f"{ENCRYPTED}: "):
@@ -270,7 +272,7 @@ def check_decrypted(values: tuple[Any, ...]) -> None:
 
 
 def read_signal(name: str, values: Any) -> SignalPayload:
-    """A signal's payload. Raises InvalidPayload."""
+    """Parse a signal's payload. Raises InvalidPayload."""
     spec = SIGNALS.get(name)
     if spec is None:
         raise InvalidPayload(f"signal {name!r} is not known; the signals are {', '.join(SIGNALS)}")
@@ -281,10 +283,10 @@ def read_signal(name: str, values: Any) -> SignalPayload:
 
 
 def read_project_signal(name: str, values: Any) -> dict[str, Any]:
-    """A project's signal: a job's, with the id of a child under `job` if it is for that one.
+    """Parse a project's signal: a job's payload, plus `job` for a child job.
 
     Raises:
-        InvalidPayload: it cannot be used.
+        InvalidPayload: the payload cannot be used.
     """
     job: Any = None
     if values and isinstance(values[0], dict) and "job" in values[0]:
@@ -299,7 +301,7 @@ def read_project_signal(name: str, values: Any) -> dict[str, Any]:
 
 
 def read_object(kind: type[D], value: Any, what: str) -> D:
-    """Any object that somebody sent. Raises InvalidPayload."""
+    """Parse an object that a person sent. Raises InvalidPayload."""
     if isinstance(value, dict) and list(value) == [UNDECODABLE]:
         raise InvalidPayload(f"{what}: {value[UNDECODABLE]}")
     if not isinstance(value, dict):
@@ -314,7 +316,7 @@ def read_object(kind: type[D], value: Any, what: str) -> D:
 
 
 def _keys(kind: type[Data]) -> list[str]:
-    """The keys of an object, with those of a limit for each phase written as they are typed."""
+    """The keys of an object; keys of phase limits are written as people type them."""
     keys = [key for key in kind.model_fields if key != "phase" or kind is not LimitSignal]
     return (
         [*keys, *(f"phase.{key}" for key in Budget.model_fields)] if kind is LimitSignal else keys

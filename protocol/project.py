@@ -1,4 +1,4 @@
-"""A project: what workflow code remembers of it. What people start is in `project_start`."""
+"""What workflow code remembers of a project. The start input is in `project_start`."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ ProjectOutcome = Literal["completed", "failed", "cancelled"]
 JobEnding = Literal["completed", "failed", "cancelled", "late"]
 """How a child job ended; `late` is one whose deadline passed."""
 PROOF: dict[Check, list[str]] = {"browser": ["browser_*", "*__browser_*"]}
-"""Tools that prove what no command can, beside those that a project names."""
+"""Tools that prove what no command can, besides those that a project names."""
 SUMMARY_TOKENS = {"coder": 1000, "tester": 1000, "initializer": 1500}
 OTHERS_TOKENS = 2000
 BRIEF = "project.md"
-"""The project's instructions. Like the state file and the result it lies beside the product, on a
-branch of its own."""
+"""The project's instructions. This file, the state file and the result are on a separate branch
+from the product."""
 RESULT = "project-result.json"
 PATCH = "changes.patch"
-"""What the work on a repository changed, beside the result."""
+"""Patch of the changes to a repository, next to the result."""
 STATE = "state"
-"""That branch."""
+"""The branch with the project's own files."""
 MAX_JOB_SUMMARIES = 300
-"""Jobs of a project that people can see, the newest."""
+"""How many of a project's newest jobs are listed for people."""
 MOST_WAITS = 50
-"""Times in which a job waited for a person, the newest."""
+"""How many of the newest waits for a person are remembered."""
 MOST_UNRESOLVED = 10
-"""Of what one of them left open."""
+"""Most unresolved entries of one job."""
 MOST_SCOPE_AND_SETTINGS = 1_200_000
-"""Bytes that a project of groups begins with, so that there is room for groups."""
+"""Most bytes of a start with groups; the rest of the record is room for the groups."""
 
 
 class Attempt(Data):
-    """A job that worked on a unit and is over."""
+    """A finished job that worked on a unit."""
 
     job: str
     role: str
     outcome: str
     """`accepted`, `sent back`, or how the job ended."""
     why: list[str] = Field(default_factory=list)
-    """Why it was not accepted; the first of it."""
+    """Why it was not accepted; the first reasons."""
     disproved: list[str] = Field(default_factory=list)
-    """What proof found where the job said that it was done; it went on then."""
+    """Findings of proofs that contradicted the job's claim of completion; the job then went on."""
     commit: str = ""
     model_calls: int = 0
     tokens: int = 0
@@ -61,7 +61,7 @@ class Attempt(Data):
 
 
 class Unit(Data):
-    """Something to be worked on until it is completed, or blocked for reasons."""
+    """A part of the project that jobs work on until it is completed, or blocked with reasons."""
 
     id: str
     title: str
@@ -70,16 +70,16 @@ class Unit(Data):
     status: UnitStatus = "pending"
     attempts: int = 0
     reasons: list[str] = Field(default_factory=list)
-    """What was found wrong last; for a blocked one, why."""
+    """The last findings; for a blocked unit, why it is blocked."""
     history: list[Attempt] = Field(default_factory=list)
-    """The jobs that worked on it, oldest first."""
+    """Finished jobs of the unit, oldest first."""
     merged: str = ""
-    """The commit in the project's main line that it became."""
+    """Its commit in the project's main line; empty before the merge."""
     commit: str = ""
-    """The newest work on it, accepted or not."""
+    """Commit of the newest work on it, accepted or not."""
     job: str = ""
     phases: int = 0
-    """The last job that worked on it, and its phases: where a fork begins."""
+    """The last job of the unit and its number of phases: a fork begins there."""
 
     @property
     def settled(self) -> bool:
@@ -92,31 +92,31 @@ class Feature(Unit):
     coverage: float | None = None
     tested: bool = False
     evidence: list[Proof] = Field(default_factory=list)
-    """What the system ran on the newest work: for one that is tested, what proved it."""
+    """Proofs that the system ran on the newest work."""
     coder_report: str = ""
-    """What its last coder said of it."""
+    """Report of its last coder."""
     test_findings: list[str] = Field(default_factory=list)
-    """What its last tester found wrong."""
+    """Findings of its last tester."""
     written_tests: list[str] = Field(default_factory=list)
-    """Paths of the tests that it wrote to show that."""
+    """Paths of the tests that its last tester wrote to show the findings."""
     test_minimums: list[AcceptedRun] = Field(default_factory=list)
-    """What its commands ran at most so far: they may not come to run less."""
+    """The most that each of its commands has run so far; later runs may not run less."""
     turn: Literal["coder", "tester"] = "coder"
     untested_attempts: int = 0
-    """Tester jobs that ended without a verdict, for the work at hand."""
+    """Tester jobs on the current work that ended without a verdict."""
 
 
 class Group(Unit):
     after: list[str] = Field(default_factory=list)
     left_items: dict[str, str] = Field(default_factory=dict)
-    """Items that its last job did not do, with the reason."""
+    """Items that its last job did not do, each with the reason."""
     wave: int = 0
-    """The wave it was assigned in; 0 before that."""
+    """The wave in which it was assigned; 0 before that."""
 
 
 class Stage(Unit):
     number: int
-    """Its place among the stages of the start, from 0."""
+    """Index among the stages of the start, from 0."""
 
 
 class ChildReport(Data):
@@ -126,21 +126,21 @@ class ChildReport(Data):
     status: str = Field("running", max_length=40)
     waiting: WaitReason | None = None
     asks: WaitReason | None = None
-    """What it wants of a person, also while it waits for something else, such as in a pause."""
+    """What it needs from a person, even while it waits for something else, such as in a pause."""
     message: str = Field("", max_length=2000)
     remedy: str = Field("", max_length=2000)
     phase: str = Field("", max_length=200)
     number: int = 0
     checkpoint: str = Field("", max_length=100)
-    """The phase after the first that it is in, and where that began: where a fork can go on."""
+    """Start of its current phase, if that is not the first: a fork can begin there."""
     disproved: list[str] = Field(default_factory=list, max_length=10)
-    """What proof found where the job said that it was done; the newest."""
+    """Newest findings of proofs that contradicted the job's claim of completion."""
     usage: Usage = Field(default_factory=Usage)
     seconds: float = 0.0
 
 
 class PersonWait(Data):
-    """A time in which a job waited for a person."""
+    """A period in which a job waited for a person."""
 
     job: str
     reason: str
@@ -148,11 +148,11 @@ class PersonWait(Data):
     since: float
     """Epoch seconds."""
     seconds: float = 0.0
-    """How long; 0 while it waits still."""
+    """Length of the wait; 0 while it lasts."""
 
 
 class RunningJob(Data):
-    """A child job at work."""
+    """A running child job."""
 
     unit: str
     role: str
@@ -160,16 +160,16 @@ class RunningJob(Data):
     handoff: Handoff
     since: float
     project_seconds_before: float = 0.0
-    """Seconds that the project had used when it began, in which the time people take is none."""
+    """Seconds that the project had used when the job began, without waits for people."""
     share: dict[str, float] = Field(default_factory=dict)
-    """What of the project's limits is set aside for it."""
+    """Amounts of the project's limits that are reserved for it."""
     last_report: ChildReport
     person_wait: PersonWait | None = None
-    """What it waits for a person for, if it does."""
+    """Its current wait for a person; None when it does not wait."""
 
 
 class EndedJob(Data):
-    """A child job that is over, not yet looked into."""
+    """A finished child job whose work has not been inspected yet."""
 
     job: str
     status: JobEnding
@@ -178,11 +178,11 @@ class EndedJob(Data):
     phases: int = 0
     usage: Usage = Field(default_factory=Usage)
     unresolved: list[str] = Field(default_factory=list)
-    """What it left open, by its own word; the first of it."""
+    """The first entries that it reported as unresolved."""
 
 
 class JobSummary(Data):
-    """A job of the project, for people."""
+    """A job of the project, as listed for people."""
 
     job: str
     agent: str
@@ -200,16 +200,16 @@ class ProjectResult(Data):
     unresolved: list[str] = Field(default_factory=list)
     dropped: list[str] = Field(default_factory=list)
     waits: list[PersonWait] = Field(default_factory=list)
-    """Which jobs waited for a person, and how long; the newest."""
+    """The newest waits of jobs for a person."""
     usage: Usage = Field(default_factory=Usage)
     jobs: int = 0
     commit: str = ""
     branch: BranchResult | None = None
-    """What was pushed, where something was to be."""
+    """The project's branch; None when none was to be pushed."""
 
 
 class ProjectRecord(Data):
-    """Everything a project remembers; carried whole when it continues as new."""
+    """Everything a project remembers; carried over when it continues as new."""
 
     start: ProjectStart
     id: str
@@ -218,41 +218,41 @@ class ProjectRecord(Data):
     repository: str
     """Path of the git repository on the worker, for people."""
     head: str
-    """The newest accepted work, a commit."""
+    """Commit of the newest accepted work."""
     state: str = ""
-    """The newest commit of the project's own files."""
+    """Newest commit of the project's own files."""
     features: list[Feature] = Field(default_factory=list)
     groups: list[Group] = Field(default_factory=list)
     stages: list[Stage] = Field(default_factory=list)
     scope: list[ScopeItem] = Field(default_factory=list)
     wave: int = 0
     planning_attempts: int = 0
-    """Attempts of the job that plans: an initializer or a manager, since it last succeeded."""
+    """Attempts of the planning job (initializer or manager) since it last succeeded."""
     planned: bool = False
-    """Whether the wave at hand was planned, so that its groups work and no manager is due."""
+    """Whether the current wave is planned, so that its groups work and no manager is due."""
     finished: bool = False
     """Whether a manager's claim of completion was accepted."""
     findings: list[str] = Field(default_factory=list)
-    """What was wrong with the last plan."""
+    """Problems of the last plan."""
     begun_jobs: dict[str, int] = Field(default_factory=dict)
-    """Jobs begun, by unit and role."""
+    """Number of jobs begun, by unit and role."""
     remarks: list[Remark] = Field(default_factory=list)
-    """What people said to the project; every job that begins hears it."""
+    """People's remarks to the project; every new job gets them."""
     results: list[str] = Field(default_factory=list)
-    """The newest summaries of accepted work, for those who follow."""
+    """Newest summaries of accepted work, for later jobs."""
     left_open: dict[str, list[str]] = Field(default_factory=dict)
-    """What accepted work leaves unresolved, by unit and role: of the newest job each."""
+    """Unresolved entries of accepted work, by unit and role; those of the newest job only."""
     running: dict[str, RunningJob] = Field(default_factory=dict)
-    """By job id."""
+    """Running jobs by id."""
     ended_jobs: list[EndedJob] = Field(default_factory=list)
     job_summaries: list[JobSummary] = Field(default_factory=list)
     waits: list[PersonWait] = Field(default_factory=list)
     trace_count: int = 0
-    """How many traces there were."""
+    """Number of traces so far."""
     traces: list[Trace] = Field(default_factory=list)
-    """Not yet in the store, oldest first."""
+    """Traces that are not in the store yet, oldest first."""
     started_at: str = ""
-    """When its first run began, as ISO 8601."""
+    """Start time of its first run, in ISO 8601."""
     jobs: int = 0
     limits: Budget = Field(default_factory=Budget)
     usage: Usage = Field(default_factory=Usage)
@@ -260,10 +260,10 @@ class ProjectRecord(Data):
     clock: float = 0.0
     search_attributes: list[str] = Field(default_factory=list)
     notifying: Notifying | None = None
-    """Whom it calls, for its jobs as well."""
+    """Whom it notifies, also for its jobs."""
     waiting: WaitState | None = None
     publish_decision: Literal["", "approved", "denied"] = ""
-    """What a person said of pushing its branch, where that is asked for."""
+    """A person's decision on pushing its branch; empty before it, or when none is required."""
     refusals: int = 0
     notices: list[str] = Field(default_factory=list)
     inbox: list[ReceivedSignal] = Field(default_factory=list)
@@ -271,25 +271,25 @@ class ProjectRecord(Data):
 
     @property
     def units(self) -> list[Unit]:
-        """Features, groups or stages, as the form has them."""
+        """The features, groups or stages, depending on the form."""
         return [*self.features, *self.groups, *self.stages]
 
     @property
     def size(self) -> int:
-        """Bytes of what a new run is handed, which begins while no job is at work."""
+        """Bytes of the record for a new run, which begins while no job is running."""
         resting = self.model_copy(update={"running": {}, "ended_jobs": []})
         return len(resting.model_dump_json(exclude_defaults=True).encode())
 
     @property
     def fits(self) -> bool:
-        """Whether a new run can be handed it, letters and notes and all."""
+        """Whether a new run can take the record, with unread signals and notes."""
         return self.size <= MOST_BYTES
 
     def unit(self, unit_id: str) -> Unit | None:
         return next((unit for unit in self.units if unit.id == unit_id), None)
 
     def count_time(self, now: float, *, still: bool) -> None:
-        """Count the time since it was last counted, unless the project stood still."""
+        """Add the time since the last count, unless the project stood still."""
         if not still:
             self.seconds = round(self.seconds + max(0.0, now - self.clock), 3)
         self.clock = now

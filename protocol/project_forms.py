@@ -1,4 +1,4 @@
-"""The forms of a project: what distinguishes one form from another, as data."""
+"""The forms of a project and how they differ, as data."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class FormSpec:
     """A row of the table of forms."""
 
     unit: str
-    """What people call the part that a job works on."""
+    """People's name for the part that a job works on."""
     units_key: str
     """Key of the units in the state file."""
     state_file: str
     roles: tuple[str, ...] = ()
-    """The roles that its jobs have. A pipeline has none: its stages name their agents."""
+    """The roles of its jobs. A pipeline has none: its stages name their agents."""
     divided: bool = True
-    """Whether a job covers a part of the project's scope, and not all of it."""
+    """Whether a job covers only a part of the project's scope."""
 
 
 FORM_SPECS: dict[FormName, FormSpec] = {
@@ -37,4 +37,4 @@ FORM_SPECS: dict[FormName, FormSpec] = {
         unit="stage", units_key="stages", state_file="pipeline.json", divided=False
     ),
 }
-"""A new form is a row here and a module of pure functions in `workflows.forms`."""
+"""A new form needs a row here and a module of pure functions in `workflows.forms`."""

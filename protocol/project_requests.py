@@ -32,7 +32,7 @@ class ProjectPrepareReply(Data):
     search_attributes: list[str] = Field(default_factory=list)
     notifying: Notifying | None = None
     notices: list[str] = Field(default_factory=list)
-    """What it does without, a line each, for people."""
+    """Notices for people about unavailable features, one line each."""
 
 
 class ProjectRequest(Data):
@@ -43,7 +43,7 @@ class ProjectRequest(Data):
 
 
 class TakeWorkRequest(ProjectRequest):
-    """Look into the work of a child job that ended."""
+    """Inspect the work of a finished child job."""
 
     job: str
     checkpoint: str
@@ -53,15 +53,15 @@ class TakeWorkRequest(ProjectRequest):
     head: str
     success: list[DoneWhen] = Field(default_factory=list)
     room: dict[str, float] = Field(default_factory=dict)
-    """What the project's limits leave for shortening its summary, by their names."""
+    """What the project's limits leave for shortening its summary, by limit."""
 
 
 class ChildWork(Data):
-    """What a child job made, as the system finds it."""
+    """The work of a child job, as the system inspected it."""
 
     commit: str
     changed: list[str] = Field(default_factory=list)
-    """Paths that differ from where it began; the first few."""
+    """Paths that the job changed; the first few."""
     problems: list[str] = Field(default_factory=list)
     """Why the work cannot be accepted."""
     summary: str = ""
@@ -69,13 +69,13 @@ class ChildWork(Data):
     routing: Routing | None = None
     verdict: TesterVerdict | None = None
     proofs: list[Proof] = Field(default_factory=list)
-    """What the system ran, and the tool results that stand where no command can."""
+    """The system's own runs, and tool results for checks that no command can perform."""
     tests: list[str] = Field(default_factory=list)
     """Paths of tests that a tester wrote; the first few."""
     left_items: dict[int, str] = Field(default_factory=dict)
-    """Of the items that the job was given, by their place, those it did not do, with its reason."""
+    """Items that the job did not do: index in its scope to its reason."""
     usage: Usage = Field(default_factory=Usage)
-    """What shortening its summary took."""
+    """Usage of shortening its summary."""
 
 
 class MergeRequest(ProjectRequest):
@@ -83,16 +83,16 @@ class MergeRequest(ProjectRequest):
     head: str
     commit: str
     message: str
-    """What was done, for the one commit that it becomes."""
+    """What was done; the message of the squashed commit."""
 
 
 class MergeReply(Data):
-    """Accepted work in the project's main line, or where it collides with what is there."""
+    """Result of merging accepted work into the project's main line."""
 
     commit: str
-    """The new head; with conflicts, a commit with both versions of the places."""
+    """The new head; with conflicts, a commit with conflict markers."""
     conflicts: list[str] = Field(default_factory=list)
-    """Paths, with what is there where that is not a text with marks."""
+    """Conflicting paths, with a note where the file has no conflict markers."""
 
 
 class WriteStateRequest(ProjectRequest):
@@ -101,7 +101,7 @@ class WriteStateRequest(ProjectRequest):
     state: str
     """The newest commit of the project's own files."""
     units: list[dict[str, Any]]
-    """Those that changed."""
+    """The units that changed."""
     scope: list[ScopeItem] = Field(default_factory=list)
     why: str
 

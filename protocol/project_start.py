@@ -1,4 +1,4 @@
-"""What people start a project with."""
+"""The start input of a project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocol.state import Data, DoneWhen
 
 DEFAULT_AGENTS = {"worker": "generalist"}
 MOST_SECONDS = 10**12
-"""No timer takes 10 ** 20."""
+"""Upper bound of deadlines: Temporal's timers take no 10 ** 20 seconds."""
 
 
 class StageStart(Data):
@@ -35,7 +35,7 @@ class StageStart(Data):
 
 
 class ProjectStart(Data):
-    """Input of the workflow `Project`; the same as a project's YAML file."""
+    """Input of the workflow `Project`, and form of a project's YAML file."""
 
     form: FormName
     title: str = Field("", max_length=200)
@@ -46,34 +46,34 @@ class ProjectStart(Data):
     stages: list[StageStart] = Field(default_factory=list, max_length=50)
     """The stations of `pipeline`."""
     agents: dict[str, str] = Field(default_factory=dict)
-    """Other agents for the roles initializer, coder, tester, manager, worker."""
+    """Agents in place of the default ones, by role: initializer, coder, tester, manager, worker."""
     product: str = Field("repo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
     """The folder of each workspace that holds the project's files."""
     repository: RepositoryStart | None = None
-    """What it begins from; None: an empty repository."""
+    """The repository that it begins from; None for an empty one."""
     publish: Publish | None = None
-    """Where its branch is pushed in the end."""
+    """Where its branch is pushed at the end."""
     parallel: int = Field(4, ge=1, le=50)
     attempts: int = Field(2, ge=1, le=20)
     tests: Tests = Field(default_factory=dict)
-    """`features`: the command by which each check is proved; for those that are not here the
-    initializer names them feature by feature."""
+    """For `features`: the command that proves each check. For other checks the initializer names a
+    command per feature."""
     needs: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
         default_factory=list, max_length=20
     )
-    """Commands that have to work in the sandbox before anything is begun."""
+    """Commands that must work in the sandbox before the project begins."""
     proof: dict[Check, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Tools a result of which proves a check that no command can make."""
+    """Tools whose result proves a check that no command can perform."""
     success: list[DoneWhen] = Field(default_factory=list, max_length=20)
-    """What must hold of the project's files before `groups` may end."""
+    """Conditions on the project's files before a project of `groups` may end."""
     deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)
-    """Seconds that each job may take."""
+    """Most seconds of each job."""
     limits: Budget = Field(default_factory=Budget)
     set: dict[str, Any] = Field(default_factory=dict)
     notify: dict[str, Any] | None = None
-    """Who is called, for the project and its jobs, as in an agent's file; null takes that."""
+    """Notifications for the project and its jobs, as in an agent's file; null uses the agent's."""
     history_events: int = Field(1000, ge=10, le=10_000)
-    """Events after which the project goes on as new, once no job is at work."""
+    """Events after which the project continues as new, once no job is running."""
 
     @model_validator(mode="after")
     def _fits_its_form(self) -> Self:
@@ -105,9 +105,9 @@ class ProjectStart(Data):
 
     @property
     def stage_ids(self) -> list[str]:
-        """What the stations are called, in order."""
+        """Ids of the stations, in order."""
         return [stage.id or f"stage-{number}" for number, stage in enumerate(self.stages, 1)]
 
     def agent(self, role: str) -> str:
-        """Who plays a role."""
+        """The agent of a role."""
         return self.agents.get(role, DEFAULT_AGENTS.get(role, role))

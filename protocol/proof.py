@@ -1,6 +1,6 @@
-"""How a feature is proved: the commands that the system runs for its checks, and what came of them.
+"""How a feature is proved: the commands that the system runs for its checks, and their results.
 
-Nobody's word stands in for a run of the system's own, and no earlier run does.
+Neither an agent's claim nor an earlier run replaces the system's own run.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ Check = Literal["unit", "api", "browser", "db"]
 
 
 PROOF_GUARD = "proof"
-"""The name under which the system's own runs refuse a job's end."""
+"""Guard name reported when the system's own runs refuse a job's end."""
 
 
 class CheckCommand(Data):
-    """A command that tests what a check is about. It is run at the top of the repository."""
+    """The test command of a check. It runs at the top of the repository."""
 
     command: str = Field(min_length=1, max_length=1000)
     min_tests: int = Field(1, ge=1, le=1_000_000)
-    """Tests that it has to run at least, those that were skipped not counted."""
+    """Least number of tests that it must run, without skipped ones."""
     seconds: int = Field(600, ge=1, le=3600)
     """Most seconds of one run."""
     report: str = Field("", max_length=300, pattern=r"^(?:[\w-][\w.-]*/)*(?:[\w-][\w.-]*)?$")
-    """Path of a JUnit XML file that it writes; pytest gets an option to write one without this."""
+    """Path of the JUnit XML file that it writes. Without one, pytest gets an option to write it."""
 
 
 def in_repository(command: str, folder: str) -> str:
-    """The command as it is run at the top of the repository, which agents see as a folder."""
+    """Drop a leading `cd <folder> &&`: agents see the repository's top as a folder."""
     first, joined, rest = command.strip().partition("&&")
     words = first.split()
     there = words[:1] == ["cd"] and words[1:] in ([folder], [f"{folder}/"], [f"./{folder}"])
@@ -44,11 +44,11 @@ def _command_from_text(value: Any) -> Any:
 
 
 Tests = dict[Check, Annotated[CheckCommand, BeforeValidator(_command_from_text)]]
-"""The command of each check; a text alone is one with the defaults."""
+"""The command of each check; a plain text is a command with the defaults."""
 
 
 class AcceptedRun(Data):
-    """What a command ran when it was last accepted: it may not come to run less."""
+    """What a command ran when it was last accepted; later runs may not run less."""
 
     command: str
     tests: int
@@ -60,33 +60,33 @@ class AcceptedRun(Data):
 
 
 class Proof(Data):
-    """One run of a check, as the system saw it."""
+    """One run of a check."""
 
     check: Check
     ran: str
-    """The command; of a check that no command can make, the tool call."""
+    """The command, or the tool call for a check that no command can perform."""
     passed: bool
     exit_code: int | None = None
-    """None for a tool, and for a command that was ended."""
+    """None for a tool, and for a command that was killed."""
     tests: int | None = None
-    """How many were run, those that were skipped left out."""
+    """Number of tests run, without skipped ones."""
     failed: int = 0
     skipped: int = 0
     coverage: float | None = None
-    """Percentage of the code, where the run printed it."""
+    """Covered percentage of the code; None when the run did not print it."""
     why: str = ""
-    """What was wrong with it."""
+    """Why it failed; empty when it passed."""
     end: str = ""
     """The end of the output, or the head of a tool's answer."""
     cut: bool = False
-    """Whether there was more."""
+    """Whether the output was truncated."""
     commit: str = ""
-    """What was tested."""
+    """The tested commit."""
     asked_by: str = ""
-    """The handoff at whose end it was run."""
+    """Id of the handoff at whose end it ran."""
     phase: int = 0
     step: int = 0
-    """When, by the job's own count."""
+    """The job's step at the time of the run."""
 
     @property
     def line(self) -> str:

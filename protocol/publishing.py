@@ -1,4 +1,4 @@
-"""Requests for the branch of a job or project to be pushed."""
+"""Requests to push the branch of a job or project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protocol.requests import JobPosition
 
 class PublishRequest(JobPosition):
     call: int
-    """The call of `job_complete`, which says what was done."""
+    """Index of the `job_complete` call, which summarizes the work."""
     starts: list[str] = Field(default_factory=list)
     """Start checkpoints of the phases, in order."""
 

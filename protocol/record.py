@@ -1,4 +1,4 @@
-"""What workflow code remembers of a job: carried whole when it continues as new."""
+"""What workflow code remembers of a job; carried over when the job continues as new."""
 
 from __future__ import annotations
 
@@ -35,44 +35,44 @@ WaitReason = Literal[
 ]
 RECENT_CHECKPOINTS = 20
 MOST_BYTES = 1_900_000
-"""Of a record that is handed over: the server takes 2 MB in one payload."""
+"""Most bytes of a record that is carried over: the server takes 2 MB in one payload."""
 
 
 class WaitState(Data):
-    """Why a job stands still, and what a person does about it, in one sentence."""
+    """Why a job waits, and what a person should do about it, in one sentence."""
 
     reason: WaitReason
     message: str
     remedy: str
     about: dict[str, str] = Field(default_factory=dict)
-    """What the agent wrote that a person has to see as it stands."""
+    """Text of the agent that people must see verbatim."""
     trying: bool = False
-    """Whether the job goes on trying by itself meanwhile."""
+    """Whether the job keeps retrying on its own meanwhile."""
 
 
 class WaitTimer(Data):
-    """A `wait` under way, in epoch seconds."""
+    """A running `wait`, in epoch seconds."""
 
     started: float
     ends: float
 
     @property
     def seconds(self) -> int:
-        """Its length, as the model sees it."""
+        """Its length in seconds, as reported to the model."""
         return round(self.ends - self.started)
 
 
 class ReceivedSignal(Data):
-    """A signal as it came in; opened when the job next attends to its inbox."""
+    """A signal as received; it is decoded when the job next processes its inbox."""
 
     signal: str
     payload: dict[str, Any] = Field(default_factory=dict)
     at: int = 0
-    """When it came in, epoch seconds."""
+    """Time of receipt, epoch seconds."""
 
     @property
     def by(self) -> str:
-        """Who sent it; empty where the payload does not say."""
+        """The sender; empty when the payload names none."""
         return str(self.payload.get("by") or "")
 
 
@@ -80,19 +80,19 @@ class PersonAct(Data):
     """What a person did to a job by a signal."""
 
     at: int
-    """When the signal came in, epoch seconds."""
+    """Time of receipt of the signal, epoch seconds."""
     by: str = ""
-    """Who sent it; empty where the payload did not say."""
+    """The sender; empty when the payload named none."""
     phase: int = 0
     signal: str
     did: str
-    """What they did, as the rest of a sentence: `paused the job`."""
+    """The act as a predicate: `paused the job`."""
     id: str = ""
-    """Of the request that they answered."""
+    """Id of the request that they answered; empty without one."""
     detail: str = ""
-    """Their own words, or what it concerns."""
+    """The person's words, or the subject of the act."""
     refused: str = ""
-    """Why the job did not take it; empty where it did."""
+    """Why the job refused it; empty when accepted."""
 
     @property
     def line(self) -> str:
@@ -103,7 +103,7 @@ class PersonAct(Data):
 
     @property
     def timeless_line(self) -> str:
-        """The same for a file of a checkpoint, in which nothing depends on a clock."""
+        """`line` without the time, for checkpoint files: these must not depend on a clock."""
         return self._sentence("")
 
     def _sentence(self, when: str) -> str:
@@ -112,17 +112,17 @@ class PersonAct(Data):
 
 
 class Question(Data):
-    """What the agent asks a person."""
+    """A question of the agent to a person."""
 
     id: str
     question: str
     default: str
     until: int
-    """When the job goes on with the default, epoch seconds."""
+    """When the default applies, epoch seconds."""
     answer: str | None = None
-    """What the call is answered, once a person has spoken or the time is over."""
+    """Result of the call, after a person has answered or the time is over; None before that."""
     server: str = ""
-    """The MCP server that asks in the midst of a call; empty when the agent does."""
+    """The MCP server that asks during a call; empty for the agent's own question."""
 
 
 class Clarification(Data):
@@ -130,48 +130,48 @@ class Clarification(Data):
 
     used: int = 0
     pending: Question | None = None
-    """Asked, and the model has no answer yet."""
+    """The question that the model has no answer to yet."""
     resolved: int = 0
-    """Answered, by a person or with the default."""
+    """Number of questions answered by a person or with the default."""
 
 
 class Approval(Data):
-    """A call that a person is to approve, and what they said."""
+    """A call that needs a person's approval, and the decision."""
 
     id: str
     step: int
     call_index: int
-    """Place of the call: of which reply, and where in it."""
+    """Index of the call in its reply; `step` identifies the reply."""
     tool: str
     arguments: dict[str, str]
     question: str
     guard: str
     until: int | None = None
-    """When it counts as denied, epoch seconds; None: never."""
+    """When it counts as denied, epoch seconds; None for never."""
     approved: bool | None = None
     reason: str = ""
     by: str = ""
-    """Who approved or denied it; empty when nobody said."""
+    """The person who decided; empty when unknown."""
     decided: int | None = None
-    """When, epoch seconds."""
+    """Time of the decision, epoch seconds; None before it."""
     expired: bool = False
-    """Whether it was denied because nobody spoke in time."""
+    """Whether it was denied because nobody decided in time."""
 
 
 class Review(Data):
-    """How far the review of a completion has come."""
+    """Progress of the review of a completion."""
 
     calls: int = 0
     context: int = 0
-    """Tokens of the reviewer's next request, where they are known."""
+    """Tokens of the reviewer's next request; 0 when unknown."""
     verdict: Literal["accepted", "sent back"] | None = None
     findings: str = ""
     bypasses: dict[str, str] = Field(default_factory=dict)
-    """What let the completion through its guards: given back when the end does not come."""
+    """Bypasses that the completion used up; restored if the job does not end."""
 
 
 class Judgement(Data):
-    """What the judge says of the phase as it stands at a checkpoint."""
+    """The judge's verdict on the phase at a checkpoint."""
 
     commit: str
     decided: bool = False
@@ -180,7 +180,7 @@ class Judgement(Data):
 
 
 class JobRecord(Data):
-    """Everything that survives continue-as-new, beside what checkpoints hold."""
+    """Everything that survives continue-as-new, besides what checkpoints hold."""
 
     agent: str
     model: str
@@ -188,133 +188,133 @@ class JobRecord(Data):
     root: str
     remote: str = ""
     push_failure: str = ""
-    """Why the remote lacks checkpoints; empty when it has all but those of the step in flight."""
+    """Why the remote lacks checkpoints; empty when it lacks only those of the running step."""
     commit: str
     at: int
     state: JobState
     step: int = 0
-    """Model calls begun; put back when checkpoints are lost, but not by a rewind."""
+    """Model calls begun. Lost checkpoints set it back; a rewind does not."""
     last_phase: int = 1
-    """Highest phase number given; no number is used twice."""
+    """Highest phase number used; no number is used twice."""
     rewinds: int = 0
     last_failure: str = ""
-    """What went wrong with the attempt before; empty once a phase of work has come to its end."""
+    """Failure of the last attempt; empty once a phase of work has ended."""
     reflected_step: int = 0
-    """The step after the one at which an attempt was last reflected on."""
+    """The step after the last reflection."""
     inherited_failure: str = ""
-    """What made the attempt fail that this job goes on from; empty once it is reflected on."""
+    """Failure of the attempt that this job continues; empty after the reflection on it."""
     refusals: int = 0
     review: Review | None = None
-    """The review under way."""
+    """The review in progress."""
     review_rejections: int = 0
-    """Reviews that did not accept the job, since a person last said to go on."""
+    """Reviews that rejected the job since a person last let it go on."""
     judgement: Judgement | None = None
-    """Of the judge, on the call at hand."""
+    """The judge's verdict on the current call."""
     judge_refusals: int = 0
-    """Noes of the judge in this phase, since a person last said to go on."""
+    """Refusals by the judge in this phase since a person last let the job go on."""
     guard_refusals: dict[str, int] = Field(default_factory=dict)
-    """How often each guard refused."""
+    """Number of refusals by guard."""
     disproved: list[str] = Field(default_factory=list)
-    """What the system's own runs found where the job said that it was done; the newest."""
+    """Newest findings of the system's own runs that contradicted the job's claim of completion."""
     undecided: dict[str, int] = Field(default_factory=dict)
-    """Refusals in a row of a tool by a guard, hook or verifier that failed itself."""
+    """Consecutive refusals, by tool, from guards, hooks or verifiers that failed themselves."""
     bypasses: dict[str, str] = Field(default_factory=dict)
-    """Guards whose next refusal is passed over, each with a person's reason."""
+    """Guards whose next refusal is bypassed, each with a person's reason."""
     stop_hook_active: bool = False
-    """Whether a hook has kept the job from ending, until the job may end."""
+    """Whether a stop hook has blocked the job's end; false again once the job may end."""
     refused_replies: dict[int, str] = Field(default_factory=dict)
-    """Why the calls of a reply are not run that was not accepted, by its step: of all replies into
-    the middle of which the job may have to go back."""
+    """Refusals of replies that were not accepted, by step; for every reply that the job may have to
+    go back to."""
     tools: list[ToolRoute]
     limits: JobLimits
     search_attributes: list[str] = Field(default_factory=list)
     project: str = ""
-    """Id of the project that the job works for; empty for one by itself."""
+    """Id of the project that the job works for; empty without one."""
     notifying: Notifying | None = None
-    """Whom it calls, if anybody; a job of a project leaves that to the project."""
+    """Whom it notifies; None for nobody, and for a job of a project, whose project notifies."""
     has_repository: bool = False
-    """Whether its work becomes a branch. That of a project's job is the project's."""
+    """Whether its work becomes a branch. For a project's job the branch is the project's."""
     publish: Publish | None = None
     """Where its branch is pushed before it ends."""
     usage: Usage = Field(default_factory=Usage)
     phase_usage: Usage = Field(default_factory=Usage)
-    """Of the running phase. Like that of the job it is never put back."""
+    """Usage of the running phase. Like the job's usage, it is never reduced."""
     seconds: float = 0.0
-    """How long the job has been at work, without the time it waited for people."""
+    """Working time in seconds, without waits for people."""
     phase_seconds: float = 0.0
     clock: float = 0.0
-    """Epoch seconds up to which time was counted."""
+    """Time up to which `seconds` is counted, epoch seconds."""
     phases: dict[int, str] = Field(default_factory=dict)
     """Start checkpoint of each phase."""
     recent_checkpoints: list[str] = Field(default_factory=list)
-    """The newest checkpoints, oldest first: where to go back to when one is lost."""
+    """The newest checkpoints, oldest first: candidates to go back to when one is lost."""
     missing_checkpoint: str = ""
-    """The checkpoint at which a step missed something last although it was there itself."""
+    """The last checkpoint that exists but from which a step found objects missing."""
     calls: list[Call] = Field(default_factory=list)
     """Tool calls of the newest reply."""
     next_call: int = 0
     failed_call: str = ""
-    """The first of them that failed, was refused or denied, and why; empty when none has."""
+    """The first of these calls that failed, was refused or denied, and why; empty without one."""
     failed_command: str = ""
-    """A command of them that did not succeed: unread, its output would be gone with the phase."""
+    """A command of these calls that failed; its unread output would be lost with the phase."""
     handed_over: bool = False
     """Whether the running phase has written the next list."""
     end_tried_step: int = 0
-    """The step after which a phase that has handed over was last held against its gate."""
+    """The step after which the gate last checked a phase that has handed over."""
     correction: str | None = None
     """Correction of the last reply, for the next turn."""
     advice: str = ""
-    """Advice of stuck detection beside that; empty once a todo is completed."""
+    """Advice of stuck detection, added to the correction; empty once a todo is completed."""
     person_edits: str = ""
-    """What a person changed in a pause, until the model has read it."""
+    """A person's changes during a pause, until the model has read them."""
     course: Course = Field(default_factory=Course)
     """What stuck detection remembers of the running phase."""
     nudges: int = 0
-    """How often the model got advice that it goes in circles."""
+    """Number of times that stuck detection advised the model."""
     timer: WaitTimer | None = None
-    """Of the next call, when that is a `wait` that has begun, or works on a server's task."""
+    """Timer of the next call, if that is a `wait` that has begun, or waits for a server's task."""
     pending: Pending | None = None
-    """How far the next call is that its server has not finished."""
+    """Progress of the next call, if its server has not finished it."""
     helpers: list[Helper] = Field(default_factory=list)
-    """Of the next call, when that is a `delegate`, and of those after it."""
+    """Helpers of the next call, if that is a `delegate`, and of the `delegate` calls after it."""
     text_only_replies: int = 0
-    """Replies without a tool call in a row."""
+    """Consecutive replies without a tool call."""
     can_require_call: bool = True
-    """Whether requests may require a tool call; false once the endpoint has refused that."""
+    """Whether requests may require a tool call; false after the endpoint has refused one."""
     clarification: Clarification = Field(default_factory=Clarification)
     approval: Approval | None = None
     approvals: list[Approval] = Field(default_factory=list)
-    """Those that were decided, the newest, with arguments cut."""
+    """The newest decided approvals, with truncated arguments."""
     acts: list[PersonAct] = Field(default_factory=list)
-    """What people did, the newest last."""
+    """Acts of people, the newest last."""
     context: int = 0
     """Tokens of the next request."""
     compacted_context: int = 0
-    """The same right after the last compaction: below that nothing is to be had."""
+    """Tokens right after the last compaction; a further one cannot get below that."""
     hard_compactions: int = 0
-    """Compactions in a row because the endpoint said that the request was too long."""
+    """Consecutive compactions because the endpoint rejected the request as too long."""
     run_id: str = ""
     """Run id of the workflow."""
     started_at: str = ""
-    """When its first run began, as ISO 8601."""
+    """Start time of its first run, in ISO 8601."""
     trace_count: int = 0
-    """How many traces there were."""
+    """Number of traces so far."""
     traces: list[Trace] = Field(default_factory=list)
-    """Not yet in the store, oldest first."""
+    """Traces that are not in the store yet, oldest first."""
     deferred_traces: int = 0
-    """How many of them the store did not take when they were handed to it."""
+    """Number of these traces that the store failed to take when they were sent."""
     waiting: WaitState | None = None
     pausing: ReceivedSignal | None = None
-    """A pause that takes effect when the calls of the reply at hand are carried out."""
+    """A pause that takes effect once the calls of the current reply have run."""
     paused_from: WaitReason | None = None
-    """What the job waited for when a person paused it."""
+    """What the job was waiting for when a person paused it."""
     inbox: list[ReceivedSignal] = Field(default_factory=list)
     notices: list[str] = Field(default_factory=list)
     result: JobResult | None = None
 
     @classmethod
     def begin(cls, prepared: PrepareReply, now: float) -> JobRecord:
-        """The record of a job that was just prepared."""
+        """The record of a newly prepared job."""
         return cls(
             **{name: getattr(prepared, name) for name in PrepareReply.model_fields},
             step=prepared.state.step,
@@ -331,21 +331,21 @@ class JobRecord(Data):
 
     @property
     def context_limit(self) -> int:
-        """Size of a request at which the running phase's conversation is compacted."""
+        """Tokens of a request at which the running phase's conversation is compacted."""
         return self.limits.context_tokens[self.state.phase.kind]
 
     def route(self, tool: str) -> ToolRoute | None:
-        """How calls of a tool are run; None when the agent has no such tool."""
+        """The route of a tool; None when the agent has no such tool."""
         return next((route for route in self.tools if route.name == tool), None)
 
     @property
     def helper(self) -> Helper | None:
-        """The helper of the next call, where one has begun."""
+        """The helper of the next call; None when none has begun."""
         return next((each for each in self.helpers if each.call == self.next_call), None)
 
     @property
     def next_correction(self) -> str | None:
-        """Everything for the next turn; before a rewind, the advice alone."""
+        """Correction and advice for the next turn; before a rewind, the advice alone."""
         if self.course.narrowed_issue and self.advice:
             return self.advice
         return " ".join(filter(None, [self.correction, self.advice])) or None
@@ -355,24 +355,24 @@ class JobRecord(Data):
         self.correction = f"{self.correction} {text}" if self.correction else text
 
     def add_usage(self, usage: Usage) -> None:
-        """Settle what a call used."""
+        """Add a call's usage to the job and the phase."""
         self.usage.add(usage)
         self.phase_usage.add(usage)
 
     @property
     def fits(self) -> bool:
-        """Whether a new run can be handed it, letters and notes and all."""
+        """Whether a new run can take the record, with unread signals and notes."""
         return len(self.model_dump_json(exclude_defaults=True).encode()) <= MOST_BYTES
 
     def count_time(self, now: float) -> None:
-        """Count the time since it was last counted as work."""
+        """Add the time since the last count to the working time."""
         passed = max(0.0, now - self.clock)
         self.seconds = round(self.seconds + passed, 3)
         self.phase_seconds = round(self.phase_seconds + passed, 3)
         self.clock = now
 
     def begin_phase(self) -> None:
-        """A new phase has used nothing yet, and of the one before nothing is under way."""
+        """Reset what belongs to a phase: its usage, and everything in progress."""
         self.phase_usage, self.phase_seconds = Usage(), 0.0
         self.calls, self.next_call, self.timer, self.pending = [], 0, None, None
         self.helpers = []
@@ -384,13 +384,13 @@ class JobRecord(Data):
         self.judgement, self.judge_refusals = None, 0
 
     def drop_review(self) -> None:
-        """End the review of a completion that does not come."""
+        """Drop the review of an abandoned completion, and restore the bypasses that it used up."""
         if self.review:
             self.bypasses = {**self.review.bypasses, **self.bypasses}
         self.review = None
 
     def settle_reply(self, refusal: str) -> None:
-        """Note of the newest reply whether it was accepted, that is without a refusal."""
+        """Record the newest reply's refusal; an empty one means that the reply was accepted."""
         first = self.step - RECENT_CHECKPOINTS
         earlier = {
             step: why for step, why in self.refused_replies.items() if first < step < self.step
@@ -398,7 +398,7 @@ class JobRecord(Data):
         self.refused_replies = {**earlier, self.step: refusal} if refusal else earlier
 
     def advance_to(self, commit: str, timestamp: int | None = None) -> None:
-        """Stand on a new checkpoint, made at that time; None where the one before still counts."""
+        """Move to a new checkpoint of that time; without `timestamp` the last date still counts."""
         self.at = self.at if timestamp is None else timestamp
         if commit != self.commit:
             self.commit = commit

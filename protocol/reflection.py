@@ -9,21 +9,21 @@ from protocol.requests import CheckpointReply, JobPosition, Usage
 
 class ReflectRequest(JobPosition):
     issue: str = ""
-    """What made it fail; empty where the call at hand says it."""
+    """Why the attempt failed; empty when the call's issue says it."""
     call: int | None = None
-    """Place of the call of `todo_rewind` whose issue it is."""
+    """Index of the `todo_rewind` call that has the issue."""
 
 
 class ReflectReply(CheckpointReply):
     assumption: str = ""
-    """Which assumption failed, in the model's words, bounded."""
+    """The failed assumption in the model's words, bounded."""
     prevention: str = ""
     """What would prevent it."""
     generic: bool = False
-    """Whether the model named no file, tool or step, although it was asked again."""
+    """Whether the model named no file, tool or step, even at the second try."""
     issue: str = ""
     context: int = 0
     """Tokens of the next request."""
     usage: Usage = Field(default_factory=Usage)
     failure: str = ""
-    """Why there is none, although some of it was paid for."""
+    """Why there is no reflection, although calls for it may have been paid."""

@@ -1,4 +1,4 @@
-"""Existing code that a job or a project begins with, and the branch that its work becomes."""
+"""The repository that a job or a project begins with, and the branch with its work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECES_NOT_IN_NAMES = ("..", "@{", "//")
 
 
 def check_branch_name(name: str) -> str:
-    """The name, if git takes it for a branch or tag (`git check-ref-format`). Raises ValueError."""
+    """Return the name if git accepts it for a branch or tag. Raises ValueError."""
     is_wrong = (
         not name
         or name[0] in "-/"
@@ -38,18 +38,18 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$")]
 
 
 class RepositoryStart(Data):
-    """What the work begins from: a git repository, or a folder."""
+    """The source of the work: a git repository or a folder."""
 
     url: str = Field("", max_length=1000)
-    """Where git fetches it: file://, ssh:// (or host:path), https://, git://; no password."""
+    """Address for git: file://, ssh:// (or host:path), https://, git://; no password."""
     folder: str = Field("", max_length=4000)
-    """Instead of `url`: a folder that the worker can read, or one that `starter.py` staged."""
+    """Instead of `url`: a folder that the worker can read, or that `starter.py` staged."""
     ref: RefName | None = None
-    """Branch, tag or full commit id; None: what the repository has checked out."""
+    """Branch, tag or full commit id; None for what the repository has checked out."""
     depth: int | None = Field(None, ge=1, le=1_000_000)
-    """Commits of history that are fetched; None: all."""
+    """Commits of history to fetch; None for all."""
     subfolder: str = Field("", max_length=300)
-    """The folder within it that is worked in."""
+    """The folder of the repository to work in."""
     token_variable: Variable | None = None
     """Variable of the worker that holds the password or token for http(s)."""
 
@@ -77,15 +77,15 @@ class RepositoryStart(Data):
 
 
 class Publish(Data):
-    """Where the finished branch is pushed, once."""
+    """Where the finished branch is pushed."""
 
     remote: str = Field("", max_length=1000)
-    """Address of a git repository; empty: that of `repository.url`."""
+    """Address of a git repository; empty for that of `repository.url`."""
     branch: RefName
     approve: bool = Field(False, strict=True)
-    """Whether a person approves it first."""
+    """Whether a person must approve the push."""
     token_variable: Variable | None = None
-    """As in `repository`; None with no `remote` takes the one that is named there."""
+    """As in `repository`; when both this and `remote` are unset, that of `repository` is used."""
 
     @field_validator("remote")
     @classmethod
@@ -99,7 +99,7 @@ class Publish(Data):
         return self
 
     def completed(self, repository: RepositoryStart | None) -> Publish:
-        """With its remote and token filled in. Raises ValueError: there is none."""
+        """Fill in the remote and the token. Raises ValueError when there is no remote."""
         if self.remote:
             return self
         if repository is None or not repository.url:
@@ -117,7 +117,7 @@ def _check_token(variable: str | None, address: str, key: str) -> None:
 
 
 class RepositoryOrigin(Data):
-    """What was fetched: pinned for the life of the job or project."""
+    """The fetched source, pinned for the life of the job or project."""
 
     source: str
     """Its address, or the name of the folder, for people."""
@@ -127,18 +127,18 @@ class RepositoryOrigin(Data):
     guidance: str = ""
     """The texts of its AGENTS.md files."""
     notes: list[str] = Field(default_factory=list)
-    """What of it is not there, a sentence each."""
+    """What is missing from it, one sentence each."""
 
 
 class RepositoryLink(Data):
-    """For a job that works on a repository."""
+    """Links a job to the repository that it works on."""
 
     owner: str
-    """Job or project whose git repository holds it."""
+    """The job or project whose git repository holds the source."""
     folder: str = FOLDER
-    """Where in the workspace its files are."""
+    """Workspace folder with its files."""
     tree: str
-    """What was in that folder when the job began."""
+    """Tree of that folder when the job began."""
     commit: str
     """The commit with that tree."""
     origin: RepositoryOrigin
@@ -146,20 +146,20 @@ class RepositoryLink(Data):
 
     @property
     def token_variables(self) -> set[str]:
-        """The worker's variables that are named here as holding a credential."""
+        """Names of the worker's variables that hold its credentials."""
         publish = self.publish.token_variable if self.publish else None
         return {name for name in (self.origin.start.token_variable, publish) if name}
 
 
 class BranchResult(Data):
-    """The branch that the work has become."""
+    """The branch with the finished work."""
 
     base: str
-    """The commit that it begins from."""
+    """The commit that it starts from."""
     commit: str = ""
-    """Its tip; empty where nothing was changed."""
+    """Its tip; empty when nothing was changed."""
     branch: str = ""
     published: str = ""
-    """Where it was pushed."""
+    """The address to which it was pushed; empty when it was not."""
     files: list[str] = Field(default_factory=list)
-    """What holds it in the workspace."""
+    """Workspace files that hold it, such as the patch."""

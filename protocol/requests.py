@@ -1,7 +1,7 @@
 """Requests and results of the activities.
 
-A request names the checkpoint it starts from, and its result the one that was made, if any.
-Field names are short because each is written into Temporal's history once a step.
+A request names the checkpoint that it starts from, its result the new checkpoint, if any. Field
+names are short because each is written into Temporal's history at every step.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pydantic import ConfigDict, Field
 from protocol.state import Data, JobState, Remark, ScopeItem
 
 ReplyVerdict = Literal["", "asks", "claims", "reports"]
-"""What a reply without a tool call amounts to: it asks a person something, says in words that work
-is complete, or only reports. Empty for a reply with calls."""
+"""Class of a reply without a tool call: it asks a person, claims that work is complete, or only
+reports. Empty for a reply with calls."""
 
 
 LOST_WORKERS = 8
-"""Attempts of a regular activity on top of those that its own failures get.
+"""Attempts of a regular activity in addition to those for its own failures.
 
-An attempt is also spent when the worker is killed or frozen, and a frozen one takes several tasks
-along: those that its open polls are given before the server notices.
+A killed or frozen worker also costs an attempt. A frozen one costs several, since its open polls
+receive further tasks before the server notices.
 """
 
 
@@ -30,22 +30,22 @@ class Usage(Data):
 
     model_calls: int = 0
     sent_calls: int = 0
-    """Tool calls in the model's replies, as its endpoint sent them."""
+    """Tool calls in the model's replies, as the endpoint sent them."""
     tool_calls: int = 0
-    """Those of them that were carried out, with or without success: what limits are held against.
-    Calls after the one that ends a phase are neither run nor refused."""
+    """Calls that were run, successful or not; limits count these. Calls after the one that ends a
+    phase are neither run nor refused."""
     refused_calls: int = 0
-    """Those that a gate, a guard, a person or a rule of the phase kept from being carried out."""
+    """Calls that a gate, a guard, a person or a rule of the phase refused."""
     failed_calls: int = 0
-    """Those that were carried out and ended in an error."""
+    """Calls that were run and ended in an error."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
     """Prompt tokens that the endpoint read from its cache."""
     written_tokens: int = 0
-    """Prompt tokens that it put into its cache."""
+    """Prompt tokens that the endpoint wrote to its cache."""
     estimated_tokens: int = 0
-    """Prompt tokens by our own count, to be held against what the endpoint said."""
+    """Prompt tokens by our own count, to compare with the endpoint's count."""
     cost: float = 0.0
 
     @property
@@ -64,12 +64,12 @@ class Usage(Data):
 
 
 class JobPosition(Data):
-    """A place in a job: where an activity starts from."""
+    """The position in a job from which an activity starts."""
 
     root: str
-    """Id of the workspaces root the job lives on."""
+    """Id of the workspaces root with the job."""
     remote: str = ""
-    """Where its checkpoints are pushed to; with one the job may go on upon any root."""
+    """Where its checkpoints are pushed; with a remote the job may continue on any root."""
     commit: str
     at: int
     """Date of the commit to make: epoch seconds of the last regular activity."""
@@ -77,27 +77,27 @@ class JobPosition(Data):
 
 
 class Reply(Data):
-    """What an activity answers.
+    """Base of activity results.
 
-    Keys that it does not have are passed over: histories hold what earlier versions answered.
+    Unknown keys are ignored, because histories contain results of earlier versions.
     """
 
     model_config = ConfigDict(extra="ignore")
 
 
 class EmptyReply(Reply):
-    """Nothing but that it is done."""
+    """A result without content."""
 
 
 class FolderReply(Reply):
     """The folder was brought up to date."""
 
     moved_aside: list[str] = Field(default_factory=list)
-    """Files of a person that were in its way, now in lost+found."""
+    """Files of a person that were in the way, now in lost+found."""
 
 
 class CheckpointReply(Reply):
-    """The checkpoint an activity made."""
+    """The checkpoint that an activity made."""
 
     commit: str
     at: int = 0
@@ -106,16 +106,16 @@ class CheckpointReply(Reply):
 
 class ModelRequest(JobPosition):
     correction: str | None = None
-    """What was wrong with the reply before; shown to the model once, never kept."""
+    """What was wrong with the last reply; shown to the model once, never stored."""
     must_call: bool = False
     """Whether the request requires the reply to call a tool."""
     compaction_exhausted: bool = False
-    """Whether the conversation was compacted as often as it is on an endpoint's word."""
+    """Whether the endpoint's rejections have used up the allowed compactions."""
 
 
 MAX_PATH = 120
 MAX_CALLS = 32
-"""Of a reply; those beyond are dropped, which the next turn says."""
+"""Most calls of a reply; further ones are dropped, and the next turn says so."""
 
 
 class Call(Data):
@@ -127,161 +127,161 @@ class Call(Data):
     path: str | None = None
     """The file it names, in at most `MAX_PATH` characters."""
     seconds: int | None = None
-    """For `wait`: how long at most."""
+    """For `wait`: most seconds."""
     until: int | None = None
-    """For `wait`: epoch seconds of its end, if a time was named."""
+    """For `wait`: its end in epoch seconds, if the call names a time."""
 
 
 class ModelReply(CheckpointReply):
     finish: str
     calls: list[Call] = Field(default_factory=list)
     dropped: int = 0
-    """Calls that the reply had beyond those."""
+    """Number of calls that were dropped from the reply."""
     usage: Usage
     context: int = 0
-    """Tokens of the next request, for a reply without calls; else their results say it."""
+    """Tokens of the next request, for a reply without calls; otherwise the call results have it."""
     model: str = ""
-    """Name of the fallback that answered; empty for the model itself."""
+    """The fallback model that answered; empty for the configured model."""
     verdict: ReplyVerdict = ""
     guard: str = ""
-    """The guard that does not accept it."""
+    """The guard that refused the reply; empty when it was accepted."""
     refusal: str = ""
-    """Why not, for the model."""
+    """Reason of the refusal, for the model."""
     trials: list[str] = Field(default_factory=list)
-    """Guards on trial that would not have accepted it."""
+    """Guards on trial that would have refused the reply."""
     behind: str = ""
-    """Why the remote lacks the checkpoint that the call started from; empty: it has it."""
+    """Why the remote lacks the checkpoint that the call started from; empty when it has it."""
 
 
 class CompactRequest(JobPosition):
     limit: int
-    """Tokens that a request may have."""
+    """Most tokens of a request."""
     hard: bool = False
-    """The endpoint said that the request was too long, whatever our count."""
+    """Whether the endpoint rejected the request as too long, regardless of our count."""
 
 
 class CompactReply(CheckpointReply):
     context: int
     """Tokens of the next request."""
     cleared: int
-    """Results that are placeholders now."""
+    """Number of results replaced by placeholders."""
     folded: int
-    """Messages that are folded into the summary now."""
+    """Number of messages folded into the summary."""
     usage: Usage = Field(default_factory=Usage)
 
 
 class Pending(Data):
-    """A call that its server has not finished: it works on a task, or it asks a person."""
+    """A call that its server has not finished: it works on a task or asks a person."""
 
     key: str
-    """By which all attempts at the call know each other, whatever run and checkpoint they have."""
+    """Identifies the call across attempts, runs and checkpoints."""
     turn: int = 1
-    """How often the server has been spoken to about it."""
+    """Number of requests to the server about the call."""
     begun: float = 0.0
-    """Epoch seconds at which its server took the call."""
+    """When the server accepted the call, epoch seconds."""
     task: str = ""
     """The server's id of the task."""
     seconds: float = 0.0
-    """Until it is asked again how the task stands."""
+    """Seconds until the task's status is polled again."""
     says: str = ""
-    """What the server says of the task."""
+    """The server's status message about the task."""
     server: str = ""
-    """The server, where it asks something."""
+    """The server that asks a question; empty when none does."""
     asks: str = ""
-    """By which it knows its question."""
+    """The server's id of its question."""
     question: str = ""
     default: str = ""
-    """What holds without an answer, in words."""
+    """The default without an answer, in words."""
     answer: str | None = None
-    """What a person said; empty when nobody did."""
+    """A person's answer; empty when nobody answered."""
     answers: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Those to earlier questions of the same turn, as the server takes them."""
+    """Answers to earlier questions of the same turn, in the server's format."""
 
 
 class ToolRequest(JobPosition):
     call: int
-    """Place of the call in the reply, from 0."""
+    """Index of the call in the reply, from 0."""
     refusal: str | None = None
-    """Set when a gate or phase rule refused the call: recorded as its result, not run."""
+    """Refusal by a gate or phase rule; recorded as the result, and the call is not run."""
     answer: str | None = None
-    """Set when a person or the system has answered the call: recorded as its result, not run."""
+    """Answer by a person or the system; recorded as the result, and the call is not run."""
     waited_seconds: int | None = None
-    """For `wait`: how many seconds it was."""
+    """For `wait`: seconds waited."""
     guards_passed: bool = False
-    """For `wait`: whether guards and hooks let it pass before the time went by."""
+    """For `wait`: whether guards and hooks passed it before the wait began."""
     approved: bool = False
-    """Whether a person approved the call: what asks lets it pass."""
+    """Whether a person approved the call; guards that ask then pass it."""
     bypass: list[str] = Field(default_factory=list)
-    """Guards that a person let one refusal of be passed over."""
+    """Guards of which a person bypassed one refusal."""
     pending: Pending | None = None
-    """The call is under way: how far it was."""
+    """Progress of a call that was already begun; None for a new call."""
     gives_up: bool = False
-    """Nobody wants the task any more: its server is informed."""
+    """Whether to abandon the task and inform its server."""
     helper: str = ""
-    """For `delegate`: hex id of the tree of the helper that has answered."""
+    """For `delegate`: hex id of the finished helper's tree."""
 
 
 class GuardOutcome(Reply):
-    """What guards and hooks made of a call; what the workflow has to know of it."""
+    """Decision of guards and hooks on a call, as far as the workflow needs it."""
 
     guard: str = ""
-    """Who refused it, or asks."""
+    """The guard or hook that refused the call or asks a person."""
     hook: bool = False
-    """Whether that is a hook."""
+    """Whether `guard` is a hook."""
     undecided: bool = False
-    """Whether who refused failed itself, such as a verifier that did not end in time."""
+    """Whether the guard refused because it failed itself, such as by a verifier's time-out."""
     asks: str = ""
-    """What a person is asked; the call was neither run nor recorded."""
+    """The question to a person; the call was neither run nor recorded."""
     bypassed_guard: str = ""
-    """The guard whose refusal was passed over."""
+    """The guard whose refusal was bypassed."""
     trials: list[str] = Field(default_factory=list)
-    """Guards on trial that would have refused it."""
+    """Guards on trial that would have refused the call."""
     remarks: list[str] = Field(default_factory=list)
-    """What else was decided, a line each, for people."""
+    """Other decisions for people, one line each."""
 
 
 class ToolReply(CheckpointReply, GuardOutcome):
     ok: bool
     rewritten_arguments: dict[str, str] = Field(default_factory=dict)
-    """Of a call about which a person is asked: the arguments that guards rewrote, as text."""
+    """If a person is asked about the call: the arguments that guards rewrote, as text."""
     pending: Pending | None = None
-    """The call is not finished, and nothing of it is recorded yet."""
+    """Progress of an unfinished call; nothing of it is recorded yet."""
     fingerprint: str = ""
     """Fingerprint of the result."""
     error_fingerprint: str = ""
-    """The same of an error without its numbers and names."""
+    """Fingerprint of the error without its numbers and names."""
     changed: bool = False
     """Whether a file changed."""
     context: int = 0
     """Tokens of the next request, by our own count."""
     error: str | None = None
-    """First line of what went wrong, bounded."""
+    """First line of the error, bounded."""
     command_failure: str = ""
-    """How a command ended that did not succeed."""
+    """How a failed command ended; empty when it succeeded."""
     scope: list[ScopeItem] = Field(default_factory=list)
     """Scope items that the call added or changed."""
 
 
 class TakeFolderRequest(JobPosition):
     by: str = ""
-    """Who edited it, as far as is known: who lets the job go on."""
+    """The presumed editor: the person who let the job go on."""
 
 
 class RemarksRequest(JobPosition):
-    """What people say to the agent, to be kept with its instructions."""
+    """Remarks of people to the agent, to be stored with its instructions."""
 
     remarks: list[Remark]
     items: list[str] = Field(default_factory=list)
-    """Those of them that are one more thing to cover."""
+    """Remarks that add a scope item."""
 
 
 class RemarksReply(CheckpointReply):
     remarks: list[Remark]
-    """All that people have said to the job."""
+    """All remarks of people to the job."""
     scope: list[ScopeItem] = Field(default_factory=list)
-    """Items that were added to the ledger."""
+    """Items added to the ledger."""
     refused: str = ""
-    """Why one was not added."""
+    """Why an item was not added; empty when all were."""
     context: int = 0
     """Tokens of the next request."""
 
@@ -291,12 +291,12 @@ class ShowCallRequest(JobPosition):
 
 
 class ShowCallReply(Reply):
-    """What a call of the newest reply asks for, for people."""
+    """Arguments of a call of the newest reply, for people."""
 
     arguments: dict[str, str] = Field(default_factory=dict)
-    """Each as text, together bounded."""
+    """Arguments as text, bounded in total."""
     error: str | None = None
-    """What is wrong with the arguments, worded for the model."""
+    """What is wrong with the arguments, for the model; None when they are valid."""
 
 
 class RecoverRequest(Data):
@@ -309,33 +309,33 @@ class RecoverRequest(Data):
 class RecoverReply(CheckpointReply):
     state: JobState
     calls: list[Call] = Field(default_factory=list)
-    """Of the newest reply, if one of them is still to be made or the phase may end with it."""
+    """Calls of the newest reply, if one has still to run or the phase may end with it."""
     next_call: int = 0
     failed_call: int | None = None
-    """Place of the first of them that failed."""
+    """Index of the first failed call."""
     failure: str = ""
-    """Of what it failed."""
+    """Why it failed."""
     handed_over: bool = False
     """Whether the running phase has written the next list."""
 
 
 class WriteErrorRequest(JobPosition):
-    """What went wrong in the machinery, for `errors/`."""
+    """An internal error to be written to `errors/`."""
 
     text: str
     call: int | None = None
-    """Place of the call that it went wrong with; None where it was none."""
+    """Index of the call concerned; None without one."""
     cause: str = ""
-    """What was raised, and what had raised that, a line each."""
+    """The exception and its causes, one line each."""
 
 
 class ImportReply(CheckpointReply):
-    """What a person's edits of a paused job became."""
+    """Result of importing a person's edits to a paused job."""
 
     notes: list[str] = Field(default_factory=list)
     edits: str = ""
-    """What the person changed, as the model reads it: paths and a bounded diff."""
+    """The edits as shown to the model: paths and a bounded diff."""
     paths: str = ""
-    """The paths alone, the first few."""
+    """The first few edited paths."""
     scope: list[ScopeItem] = Field(default_factory=list)
     """Scope items that the edits completed."""

@@ -1,7 +1,7 @@
-"""Whether a manager's division of the scope is complete: pure functions, used on both sides.
+"""Pure functions that check whether a manager's division of the scope is complete.
 
-The manager's own completion gate asks them, so that it can mend its answer, and the project asks
-them again before it believes it.
+The manager's completion gate runs them, so that the manager can correct its answer. The project
+runs them again before it accepts the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST_NAMED = 10
 
 
 def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
-    """What is wrong with a division, a sentence each; empty when it can be carried out."""
+    """The problems of a division, one sentence each; empty when it can be carried out."""
     problems: list[str] = []
     ids = [group.id for group in routing.groups]
     if twice := [*_duplicates(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
@@ -65,7 +65,7 @@ def _duplicates(names: Sequence[str]) -> list[str]:
 
 
 def _waiting_circle(routing: Routing) -> list[str]:
-    """Groups of which none could begin before the others."""
+    """Groups that can never begin, because of a cycle in `after`."""
     waiting = {group.id: set(group.after) for group in routing.groups}
     while free := [id_ for id_, after in waiting.items() if not after & waiting.keys()]:
         for id_ in free:

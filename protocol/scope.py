@@ -1,7 +1,7 @@
-"""The scope ledger: what the job was asked to cover, and what became of each item.
+"""The scope ledger: the items that the job must cover, and the state of each.
 
-An item is completed, or dropped with a reason, or open. Workflow memory and checkpoints both keep
-the ledger; what an activity changes of it is reported and taken over as it is.
+An item is completed, dropped with a reason, or open. Workflow memory and checkpoints both hold the
+ledger; activities report their changes, and the workflow copies them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from protocol.state import (
 from protocol.text import one_line
 
 MAX_STEPS = 500
-"""Boxes that a first plan may have where they become the items."""
+"""Most boxes of a first plan whose boxes become the items."""
 STEP_CHARACTERS = 200
 Box = tuple[bool, str]
 """A box of the plan: whether it is ticked, and its text."""
 
 
 def given_items(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
-    """The items that a start or its instructions list, numbered from there on."""
+    """The items listed by a start or its instructions, numbered from `first`."""
     return [
         ScopeItem(id=f"S{n}", text=one_line(text, TEXT_CHARACTERS))
         for n, text in enumerate(texts, first)
@@ -34,7 +34,7 @@ def given_items(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
 
 
 def too_large(items: Sequence[ScopeItem]) -> str | None:
-    """Why these are more than what begins with them can carry along, or None."""
+    """Why these items are too many or too long for one payload; None when they are not."""
     if len(items) > MAX_ITEMS:
         return f"the scope has {len(items):,} items; at most {MAX_ITEMS:,} can be kept account of"
     if (size := scope_bytes(items)) > MAX_SCOPE_BYTES:
@@ -43,7 +43,7 @@ def too_large(items: Sequence[ScopeItem]) -> str | None:
 
 
 def plan_items(boxes: Sequence[Box]) -> list[ScopeItem]:
-    """The ledger of a job that has none: the boxes of its first plan."""
+    """The ledger of a job without given items: the boxes of its first plan."""
     items = [
         ScopeItem(id=f"P{n}", text=one_line(text, STEP_CHARACTERS), source="plan")
         for n, (_, text) in enumerate(boxes, 1)
@@ -53,11 +53,11 @@ def plan_items(boxes: Sequence[Box]) -> list[ScopeItem]:
 
 
 def follow_boxes(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
-    """Complete the items whose box is ticked now.
+    """Complete the items whose box is now ticked.
 
-    An item from the plan has the box with its text, an added one the box that begins with its id.
-    A box that is gone, or says something else, leaves its item open. Of boxes with the same text
-    each counts for one item.
+    An item from the plan matches the box with its text, an added item the box that begins with its
+    id. An item without a matching box stays open. Each of several boxes with the same text counts
+    for one item.
     """
     ticked = Counter(one_line(text, STEP_CHARACTERS) for done, text in boxes if done)
     named = {id_ for done, text in boxes if done and (id_ := id_of_box(text))}
@@ -71,13 +71,13 @@ def follow_boxes(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
 
 
 def id_of_box(text: str) -> str:
-    """The id of an added item that the text of a box begins with, such as `A1`; else nothing."""
+    """The id of an added item, such as `A1`, that begins a box's text; empty without one."""
     word = text.lstrip("`*_[( ").partition(" ")[0].rstrip("`*_])(:.,;")
     return word if word[:1] == "A" and word[1:].isdecimal() else ""
 
 
 def only_unticked(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> bool:
-    """Whether there are open boxes, and each is that of an item which is completed."""
+    """Whether there are open boxes and each belongs to a completed item."""
     done = Counter(i.text for i in items if i.source == "plan" and i.status == "completed")
     done -= Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if ticked)
     unticked = Counter(one_line(text, STEP_CHARACTERS) for ticked, text in boxes if not ticked)
@@ -85,7 +85,7 @@ def only_unticked(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> bool:
 
 
 def scope_counts(items: Sequence[ScopeItem]) -> dict[str, int]:
-    """The ledger in figures; `completed` of the original items."""
+    """Counts of the ledger's items; `completed` counts original items only."""
     return {
         "original": sum(item.original for item in items),
         "completed": sum(item.original and item.status == "completed" for item in items),
@@ -96,7 +96,7 @@ def scope_counts(items: Sequence[ScopeItem]) -> dict[str, int]:
 
 
 def scope_line(items: Sequence[ScopeItem]) -> str:
-    """`3 of 5 items completed; of 1 added 0; dropped 1`: for the model, and for people."""
+    """`3 of 5 items completed; of 1 added 0; dropped 1`, for the model and for people."""
     counts = scope_counts(items)
     text = f"{counts['completed']} of {counts['original']} items completed"
     if counts["added"]:

@@ -1,8 +1,8 @@
-"""Names of the search attributes that jobs set where the server has them registered."""
+"""Names of the search attributes that jobs set if the server has them registered."""
 
 AGENT = "LonghaulAgent"
 STATUS = "LonghaulStatus"
 PHASE = "LonghaulPhase"
 MODEL = "LonghaulModel"
 NAMES = (AGENT, STATUS, PHASE, MODEL)
-"""All of type Keyword."""
+"""All have type Keyword."""

@@ -1,4 +1,4 @@
-"""Request and result of the start of a job, and the figures that workflow code enforces."""
+"""Request and result of a job's start, and the limits that workflow code enforces."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from protocol.state import Data, JobState, PhaseKind
 from protocol.tools import ToolRoute
 
 NEVER_BEGAN = "cancelled before it began"
-"""How the state of a start begins in the memo that was cancelled with nothing made."""
+"""Prefix of the memo's state when a start was cancelled before anything was created."""
 
 
 class CancelStartRequest(Data):
-    """Asks for the cancellation of a job that has not begun; also what comes back."""
+    """Requests the cancellation of a job that has not begun; also the reply."""
 
     reason: str
 
 
 class PrepareRequest(Data):
     agent: str = ""
-    """Empty only for a fork, which keeps the agent of the first job."""
+    """The agent's name; empty only for a fork, which keeps the agent of the original job."""
     instructions: str = ""
     documents: list[str] = Field(default_factory=list)
     items: list[str] = Field(default_factory=list)
@@ -38,24 +38,24 @@ class PrepareRequest(Data):
     publish: Publish | None = None
     project: ProjectLink | None = None
     chain: str = ""
-    """First run id of the workflow: distinguishes a retry or a reset from another job of the same
+    """First run id of the workflow: distinguishes a retry or reset from a new job with the same
     id."""
 
 
 class ReviewLimits(Data):
-    """How a completion is reviewed."""
+    """Limits of the review of a completion."""
 
     attempts: int
-    """Times a job may be sent back before it waits for a person."""
+    """Rejections before the job waits for a person."""
     calls: int
-    """Replies that one review may take."""
+    """Most replies of one review."""
 
 
 class JudgeLimits(Data):
-    """When a judge is asked whether a phase may end."""
+    """Limits of the judge that decides whether a phase may end."""
 
     attempts: int
-    """Noes in a phase before the job waits for a person."""
+    """Refusals in a phase before the job waits for a person."""
     phases: list[PhaseKind]
 
 
@@ -65,9 +65,9 @@ class JobLimits(Data):
     min_todos: int = 5
     max_todos: int = 20
     summary_calls: int = 8
-    """Model calls of a tactical phase up to which its archive page is made from notes alone."""
+    """Up to this many model calls, a tactical phase's archive page is made from notes alone."""
     single_list: bool = False
-    """Whether the work is one list that the agent brings: what follows it is the final phase."""
+    """Whether the agent brings a single todo list, after which comes the final phase."""
     rewinds: int = 5
     clarifications: int = 1
     clarification_hours: float = 24
@@ -77,25 +77,25 @@ class JobLimits(Data):
     tool_attempts: int = 4
     model_seconds: int = 600
     context_tokens: dict[PhaseKind, int] = Field(default_factory=dict)
-    """Size of a request at which the conversation is compacted, by kind of phase."""
+    """Tokens of a request at which the conversation is compacted, by kind of phase."""
     workspace_tokens: int = 4000
     job: Budget = Field(default_factory=Budget)
     phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
     output_tokens: int = 8000
-    """The most that one reply may have."""
+    """Most tokens of one reply."""
     reflection: bool = False
-    """Whether attempts that fail are reflected on."""
+    """Whether the agent reflects on failed attempts."""
     review: ReviewLimits | None = None
     judge: JudgeLimits | None = None
     price: Price | None = None
-    """The model's; None when it is not known, and then there is no limit on cost."""
+    """The model's price; None when unknown, and then cost has no limit."""
     stuck: StuckThresholds = Field(default_factory=StuckThresholds)
 
 
 class PrepareReply(CheckpointReply):
     root: str
     remote: str = ""
-    """Where checkpoints are pushed to."""
+    """Where checkpoints are pushed; empty for nowhere."""
     agent: str
     model: str
     title: str
@@ -108,23 +108,23 @@ class PrepareReply(CheckpointReply):
     has_repository: bool = False
     publish: Publish | None = None
     notices: list[str] = Field(default_factory=list)
-    """What the job does without, a line each, for people."""
+    """Notices for people about unavailable features, one line each."""
     search_attributes: list[str] = Field(default_factory=list)
-    """Names of ours that the server has registered; only those may be set."""
+    """Our search attributes that the server has registered; only those may be set."""
 
 
 class SetModelRequest(JobPosition):
-    """What a person gives a job that waits."""
+    """New model settings from a person for a waiting job."""
 
     set: dict[str, Any]
-    """Values by dotted key."""
+    """New values by dotted key."""
 
 
 class SetModelReply(CheckpointReply):
-    """The model's settings as they are now."""
+    """The model's settings after the change."""
 
     model: str
     """The name of the model."""
     limits: JobLimits
     changes: list[str] = Field(default_factory=list)
-    """What is otherwise than before, a line each, for people."""
+    """The changes, one line each, for people."""

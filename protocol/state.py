@@ -1,8 +1,8 @@
-"""The state of a job: what a checkpoint's `state.json` holds and what workflow code decides on.
+"""The state of a job: the content of a checkpoint's `state.json` and the basis of the workflow.
 
-Both sides keep it by the same methods, so that the copy in workflow memory and the one in the
-checkpoint are equal after every step, but for what only the latter keeps. Money and tokens are
-not here: a rewind does not give them back (see `protocol.record`).
+Workflow and activities change it by the same methods. So the copy in workflow memory and the one
+in the checkpoint are equal after every step, except for fields that only checkpoints keep. Money
+and tokens are not here, because a rewind does not return them (see `protocol.record`).
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from protocol.text import one_line
 
 PhaseKind = Literal["strategic", "tactical"]
 Purpose = Literal["bootstrap", "work", "transition", "rewind", "fork", "final"]
-"""Why a phase exists. Every purpose but `work` is strategic and has a predefined todo list."""
+"""Purpose of a phase. All except `work` are strategic and have a predefined todo list."""
 
 MAX_ITEMS = 2000
 TEXT_CHARACTERS = 500
 MAX_SCOPE_BYTES = 1_000_000
-"""Of the texts and reasons of all items: the ledger must fit into one payload."""
+"""Most bytes of the texts and reasons of all items: the ledger must fit into one payload."""
 SHORT_REASON = 40
-"""Characters of a reason once the ledger is that large."""
+"""Most characters of a reason once the ledger has reached that size."""
 
 
 class Data(BaseModel):
-    """Base of all that is kept, sent or configured; an unknown key is an error."""
+    """Base of stored, sent and configured data; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Match(Data):
-    """A passage that a file must have."""
+    """A pattern that a file must contain."""
 
     path: str = Field(min_length=1, max_length=300)
     pattern: str = Field(min_length=1, max_length=500, description="RE2 syntax.")
 
 
 class ValidFile(Data):
-    """A file that must fit a schema."""
+    """A file that must conform to a schema."""
 
     # `schema` is a method of every Pydantic model.
     model_config = ConfigDict(extra="forbid", validate_by_name=True, serialize_by_alias=True)
@@ -50,7 +50,7 @@ class ValidFile(Data):
 
 
 class DoneWhen(Data):
-    """What must hold before a todo counts as done; the system looks for itself."""
+    """Conditions under which a todo counts as done; the system checks them itself."""
 
     file_exists: str | None = Field(
         None, min_length=1, max_length=300, description="A path, or a pattern like output/*.md."
@@ -92,15 +92,15 @@ class Todo(Data):
     content: str
     done: bool = False
     needed: bool = True
-    """False once the job ended without it: nobody did it, and nobody had to."""
+    """False when the job ended without this todo and did not need it."""
     updates: str = ""
-    """The file that this todo brings up to date: a change of it in the phase shows it is done."""
+    """The file that this todo updates; a change to it in the phase counts as completion."""
     items: list[str] = Field(default_factory=list)
-    """Ids of the scope items this todo covers."""
+    """Ids of the scope items that this todo covers."""
     done_when: DoneWhen | None = None
-    """Kept in checkpoints, not in workflow memory."""
+    """Stored in checkpoints, not in workflow memory."""
     notes: str = ""
-    """What the agent said on completing it. Kept in checkpoints, not in workflow memory."""
+    """The agent's notes at completion. Stored in checkpoints, not in workflow memory."""
 
 
 class Phase(Data):
@@ -112,20 +112,20 @@ class Phase(Data):
     name: str
     description: str = ""
     since: int = 0
-    """Model calls of the job before the phase began."""
+    """The job's model calls before the phase began."""
     plan_position: int = 0
-    """Place of the first open phase of `plan.md`, from 1; 0 when there is no plan yet."""
+    """Index of the first open phase of `plan.md`, from 1; 0 without a plan."""
     plan_total: int = 0
     todos: list[Todo]
 
     @property
     def current(self) -> Todo | None:
-        """The first open todo."""
+        """The first open todo; None when all are closed."""
         return next(iter(self.open_todos), None)
 
     @property
     def open_todos(self) -> list[Todo]:
-        """Those neither done nor closed by the end of the job."""
+        """Todos that are neither done nor closed by the end of the job."""
         return [todo for todo in self.todos if not todo.done and todo.needed]
 
     @property
@@ -134,32 +134,32 @@ class Phase(Data):
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many todos are done, and how many there are to do: none that is not needed."""
+        """Counts of done todos and of all needed todos."""
         return sum(todo.done for todo in self.todos), sum(
             todo.done or todo.needed for todo in self.todos
         )
 
     def close(self, completed: Sequence[int]) -> None:
-        """End the list with the job: these todos are done, the other open ones are not needed."""
+        """Close the list when the job ends: `completed` are done, other open todos not needed."""
         for todo in self.open_todos:
             todo.done = todo.id in completed
             todo.needed = todo.done
 
 
 class ScopeItem(Data):
-    """One thing the job was asked to cover."""
+    """One item that the job must cover."""
 
     id: str
     text: str
     status: Literal["open", "completed", "dropped"] = "open"
     source: Literal["given", "plan", "added"] = "given"
-    """From the start input or the instructions; from the first plan's boxes; or added later."""
+    """From the start input or instructions, from the first plan's boxes, or added later."""
     reason: str = ""
     """Why it was dropped."""
 
     @property
     def original(self) -> bool:
-        """Whether it was there from the start. The original items never change."""
+        """Whether the item is original rather than added later; the original set never changes."""
         return self.source != "added"
 
     @property
@@ -169,7 +169,7 @@ class ScopeItem(Data):
 
 
 class Remark(Data):
-    """What a person said to the agent while it worked; in force until the job ends."""
+    """A person's remark to the working agent; it applies until the job ends."""
 
     text: str
     by: str = ""
@@ -183,42 +183,42 @@ class Remark(Data):
 
 
 class DeferredWrite(Data):
-    """A write to a shared store that did not answer, to be made when it does."""
+    """A write to be repeated once a shared store answers again."""
 
     kind: str
-    """Who knows how to make it (`activities.stores.outbox`)."""
+    """Selects the code that performs the write (`activities.stores.outbox`)."""
     key: str
-    """Idempotency key of the call that it belongs to."""
+    """Idempotency key of its call."""
     at: int
-    """When that call was scheduled, epoch milliseconds."""
+    """Time at which its call was scheduled, epoch milliseconds."""
     about: str = ""
-    """What it writes of: the name of a requirement."""
+    """Subject of the write: the name of a requirement."""
     data: dict[str, Any] = Field(default_factory=dict)
 
 
 class UsedSkill(Data):
-    """A skill whose body the model has called for."""
+    """A skill whose body the model has loaded."""
 
     name: str
     todo: int
     """Id of the todo that needed it."""
     message: int
-    """Number of the message that holds the body."""
+    """Number of the message with the body."""
 
 
 class ShownImage(Data):
-    """An image that a result shows: a message after the results of its reply holds it."""
+    """An image shown by a result; a message after the reply's results contains it."""
 
     pointer: str
-    """What it is in words: all that is left of it after a compaction."""
+    """Description in words; after a compaction only this remains."""
     blob: str
-    """Hex id of its bytes, in the checkpoint's `images/`."""
+    """Hex id of the blob in the checkpoint's `images/`."""
     mime: str
     tokens: int
 
 
 class JobState(Data):
-    """Everything about a job that a rewind restores, beside its files."""
+    """Everything that a rewind restores, besides the job's files."""
 
     step: int = 0
     """Model calls so far; never goes down."""
@@ -226,27 +226,26 @@ class JobState(Data):
     phase: Phase
     scope: list[ScopeItem] = Field(default_factory=list)
     found_tools: list[str] = Field(default_factory=list)
-    """Deferred tools that were found in this phase, in that order. Kept in checkpoints, not in
-    workflow memory."""
+    """Deferred tools that searches returned in this phase, in that order. Stored in checkpoints,
+    not in workflow memory."""
     used_skills: list[UsedSkill] = Field(default_factory=list)
-    """Of this phase. Kept in checkpoints, not in workflow memory."""
+    """Skills used in this phase. Stored in checkpoints, not in workflow memory."""
     images: list[ShownImage] = Field(default_factory=list)
-    """Of the newest reply, until all its calls have results. Kept in checkpoints, not in workflow
-    memory."""
+    """Images of the newest reply, until all its calls have results. Stored in checkpoints, not in
+    workflow memory."""
     unused_tools: list[str] = Field(default_factory=list)
-    """Tools that this phase does not offer, since the job has no use for them. Kept in checkpoints,
+    """Tools that this phase does not offer because the job cannot use them. Stored in checkpoints,
     not in workflow memory."""
     issue: str = ""
-    """What was wrong with the attempt before, until a phase of work is completed. Kept in
-    checkpoints, not in workflow memory."""
+    """Problem of the last attempt, until a phase of work is completed. Stored in checkpoints, not
+    in workflow memory."""
     remarks: list[Remark] = Field(default_factory=list)
-    """Of people, oldest first. No rewind takes them back."""
+    """Remarks of people, oldest first. A rewind does not remove them."""
     deferred_writes: list[DeferredWrite] = Field(default_factory=list)
-    """Writes to shared stores that are still to be made. Kept in checkpoints, not in workflow
-    memory."""
+    """Pending writes to shared stores. Stored in checkpoints, not in workflow memory."""
 
     def complete_todo(self, todo_id: int, notes: str = "") -> None:
-        """Close a todo, and the scope items that no open todo covers any more."""
+        """Complete a todo, and the scope items that no open todo covers any more."""
         for todo in self.phase.todos:
             if todo.id == todo_id:
                 covered = self.covered_by(todo)
@@ -257,8 +256,8 @@ class JobState(Data):
     def covered_by(self, todo: Todo) -> list[str]:
         """The scope items that a todo covers: those it names, else the next open one.
 
-        Only todos that a plan brought cover what they do not name, and only items that were given:
-        what came from the plan has its box to show for it.
+        Only a plan's todos cover items that they do not name, and only given items: an item from
+        the plan is completed by its box.
         """
         if todo.items or self.phase.purpose != "work":
             return todo.items
@@ -281,10 +280,10 @@ class JobState(Data):
         return [item for item in self.scope if item.status == "open"]
 
     def add_item(self, text: str) -> ScopeItem:
-        """Take on one more thing.
+        """Add an item to the ledger.
 
         Raises:
-            ValueError: the ledger is full; says so to the model.
+            ValueError: the ledger is full; the message is for the model.
         """
         if len(self.scope) >= MAX_ITEMS:
             raise ValueError(f"The scope has {MAX_ITEMS:,} items, more cannot be added.")
@@ -298,10 +297,10 @@ class JobState(Data):
         return item
 
     def drop_item(self, item_id: str, reason: str) -> ScopeItem:
-        """Leave an open item out, for a reason.
+        """Drop an open item with a reason.
 
         Raises:
-            ValueError: there is no such open item; says to the model which there are.
+            ValueError: there is no such open item; the message lists the open ones for the model.
         """
         for item in self.open_items:
             if item.id == item_id:
@@ -317,22 +316,22 @@ class JobState(Data):
         return scope_bytes(self.scope) >= MAX_SCOPE_BYTES
 
     def take_items(self, changed: Sequence[ScopeItem]) -> None:
-        """Take over what an activity reports that it added to the ledger or changed in it."""
+        """Apply the items that an activity reports as added or changed."""
         news = {item.id: item for item in changed}
         existing = [news.pop(item.id, item) for item in self.scope]
         self.scope = [*existing, *news.values()]
 
     def items_changed_since(self, before: Sequence[ScopeItem]) -> list[ScopeItem]:
-        """The items that differ from the ledger before, for such a report."""
+        """The items that differ from an earlier ledger, to report to the workflow."""
         earlier = {item.id: item for item in before}
         return [item for item in self.scope if earlier.get(item.id) != item]
 
     def deep_copy(self) -> JobState:
-        """A copy that shares nothing with this one. By way of JSON, a fifth of a deep copy's."""
+        """An independent copy. Via JSON it takes a fifth of the time of `copy.deepcopy`."""
         return JobState.model_validate_json(self.model_dump_json(exclude_defaults=True))
 
     def without_notes(self) -> JobState:
-        """A copy for workflow memory, without what only checkpoints keep."""
+        """A copy for workflow memory, without the fields that only checkpoints store."""
         slim = self.model_copy(deep=True)
         for todo in slim.phase.todos:
             todo.notes = ""
@@ -347,19 +346,19 @@ class JobState(Data):
 
 
 def fewest_todos(purpose: Purpose, plan_phases: int, least: int) -> int:
-    """How many todos the next list needs.
+    """The least number of todos in the next list.
 
-    Corrections are not padded: after a rewind, in a fork, before the end and for a plan of one
-    phase a single todo is enough.
+    One todo is enough after a rewind, in a fork, before the end and for a plan of one phase, so
+    that corrections need no padding.
 
     Args:
-        purpose: Of the phase that hands the list over.
-        plan_phases: How many phases `plan.md` has.
-        least: The agent's own figure, for every other list.
+        purpose: Purpose of the phase that hands over the list.
+        plan_phases: Number of phases in `plan.md`.
+        least: The agent's configured minimum, for every other list.
     """
     return 1 if purpose in ("rewind", "fork", "final") or plan_phases <= 1 else least
 
 
 def scope_bytes(items: Sequence[ScopeItem]) -> int:
-    """Size of what a ledger says."""
+    """Bytes of the texts and reasons of a ledger."""
     return sum(len((item.text + item.reason).encode()) for item in items)

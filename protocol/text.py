@@ -1,32 +1,32 @@
-"""Texts within a line: folded, closed, cut and listed."""
+"""Helpers that fold, close, cut and list short texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 SUBJECT = 72
-"""Characters of a commit's first line."""
+"""Most characters of a commit's first line."""
 
 
 def one_line(text: str, limit: int) -> str:
-    """White space folded, whole words of it, and no longer than `limit`."""
+    """The text with white space folded, cut at a word to at most `limit` characters."""
     return start_of(" ".join(text.split()), limit)
 
 
 def as_sentence(text: str) -> str:
-    """Closed by a full stop unless it ends in a mark of its own, so that another can follow."""
+    """The text with a full stop, unless it already ends in punctuation."""
     text = text.rstrip()
     return text if text.endswith((".", "!", "?", "…", ":", ";")) else f"{text}."
 
 
 def first_few(names: Sequence[str], most: int) -> str:
-    """`a, b and 3 more`: no more than `most` of the names."""
+    """`a, b and 3 more`, with at most `most` names."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def start_of(text: str, most: int) -> str:
-    """The beginning of a text, whole words of it, marked where there is more."""
+    """The beginning of a text, cut at a word and marked if truncated."""
     if len(text) <= most:
         return text
     cut = text[: most - 1]
@@ -35,12 +35,12 @@ def start_of(text: str, most: int) -> str:
 
 
 def as_entry(text: str) -> str:
-    """A text as an entry of a list, its lines as they are."""
+    """A text as a list entry; line breaks are kept."""
     return text.strip().replace("\n", "\n  ")
 
 
 def end_of(text: str, most: int) -> str:
-    """The end of a text, whole lines of it where they fit, marked where there is more."""
+    """The end of a text, cut at a line if possible and marked if truncated."""
     if len(text) <= most:
         return text
     cut = text[1 - most :]
@@ -49,7 +49,7 @@ def end_of(text: str, most: int) -> str:
 
 
 def both_ends(text: str, most: int) -> str:
-    """The beginning and the end of a text, marked where its middle is left out."""
+    """The beginning and the end of a text, with a mark where the middle is omitted."""
     if len(text) <= most:
         return text
     half = (most - 2) // 2
@@ -57,7 +57,7 @@ def both_ends(text: str, most: int) -> str:
 
 
 def commit_message(story: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
-    """A commit's message: the first sentence as its subject, all of it, and trailers."""
+    """A commit message: the first sentence as subject, the full text, and trailers."""
     text = story.strip()
     first = text.partition("\n")[0].partition(". ")[0].strip().removesuffix(".")
     subject = first if len(first) <= SUBJECT else start_of(first, SUBJECT)

@@ -1,4 +1,4 @@
-"""Traces: what enforcement saw, and what people said. Kept by the store, beyond the job's end."""
+"""Traces of enforcement and of people's remarks; the store keeps them after the job's end."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from protocol.state import Data
 TraceType = Literal["violation", "correction", "decision", "approval", "outcome"]
 Source = Literal["guard", "gate", "hook", "person", "detector", "agent"]
 MOST_CHARACTERS = 400
-"""Of each text of a trace."""
+"""Most characters of each text of a trace."""
 QUESTION_PREFIX = "The agent asked: "
-"""With which the trace of an answer begins; its question follows."""
+"""Prefix of the trace of an answer; the question follows."""
 MOST_AT_A_TIME = 25
-"""Traces that are handed over together."""
+"""Most traces sent to the store at once."""
 MOST_KEPT = 100
-"""Traces that a job or a project keeps while the store is away; with more it waits."""
+"""Most traces that a job or project keeps while the store is unavailable; with more it waits."""
 
 
 class Trace(Data):
     """One recorded decision, violation, correction, approval or outcome."""
 
     key: str
-    """Run id of the workflow and a number: the store takes each key once."""
+    """Run id of the workflow and a number; the store accepts each key once."""
     type: TraceType
     source: Source
     guard: str = ""
     """Name of the guard, hook, gate or pattern."""
     tool: str = ""
     path: str = ""
-    """The file that was meant, if one was."""
+    """The file concerned; empty without one."""
     stage: Literal["", "experiment"] = ""
-    """`experiment`: nothing was refused, a guard on trial would have."""
+    """`experiment` if a guard on trial would have refused but nothing was refused."""
     what_happened: str
     what_was_correct: str = ""
     why: str = ""
     step: int
     phase: int
     todo: str = ""
-    """The current todo's text."""
+    """Text of the current todo."""
     commit: str
-    """The checkpoint at which it happened."""
+    """The checkpoint at that time."""
     at: int
     """Epoch seconds."""
 
 
 class StoreTracesRequest(Data):
-    """What a job hands to the store at a time."""
+    """Traces that a job sends to the store at once."""
 
     root: str
     remote: str = ""
@@ -60,6 +60,6 @@ class StoreTracesRequest(Data):
 
 
 class StoreTracesReply(Data):
-    """How many were new to the store."""
+    """The number of traces that were new to the store."""
 
     count: int

@@ -1,4 +1,4 @@
-"""How an error of Pydantic's is worded within a line for people."""
+"""Wording of Pydantic's errors within one line, for people."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from pydantic import ValidationError
 
 
 def error_key(loc: tuple[Any, ...]) -> str:
-    """The dotted key that an error is about; a wrong key is named by itself."""
+    """The dotted key of an error's location."""
     return ".".join(str(part) for part in loc if part != "[key]") or "the whole"
 
 
 def lowered_message(message: str) -> str:
-    """What is wrong, as it goes on within a line. Names and patterns in it stay as they are."""
+    """The message with its first letter lowered, unless its first word is an acronym."""
     text = message.removeprefix("Value error, ")
     first = text.partition(" ")[0]
     return text if len(first) > 1 and first.isupper() else text[:1].lower() + text[1:]
 
 
 def error_message(item: Mapping[str, Any]) -> str:
-    """Pydantic's own words, but where they name a class of ours, which no model can know."""
+    """Pydantic's message, reworded where it names one of our classes, unknown to the model."""
     if item["type"] == "model_type":
         return "Input should be an object"
     return str(item["msg"]).removeprefix("Value error, ")
 
 
 def short_repr(value: object) -> str:
-    """A value as it is written in a message, bounded."""
+    """A value's representation for a message, bounded."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def all_errors(error: ValidationError) -> str:
-    """All that is wrong, in one line: for each reason the keys that it is true of."""
+    """All errors in one line: each reason with its keys."""
     keys: dict[str, list[str]] = {}
     for item in error.errors():
         keys.setdefault(lowered_message(error_message(item)), []).append(error_key(item["loc"]))
@@ -42,9 +42,9 @@ def all_errors(error: ValidationError) -> str:
 
 
 def first_errors(error: ValidationError) -> str:
-    """The first of what is wrong, in one line: each key, and why.
+    """The first errors in one line: each key with the reason.
 
-    What is wrong with the whole says by itself what it is about.
+    An error of the value as a whole has no key; its message names the subject.
     """
     return "; ".join(
         f"{error_key(item['loc'])}: {lowered_message(item['msg'])}"
