@@ -1,6 +1,6 @@
-"""JSON Schema of the files that people write, for editors.
+"""JSON Schemas for editors of the files that people write.
 
-It says less than `starter.py config check`, which reads a file together with all it refers to.
+They check less than `starter.py config check`, which also reads the files that a file refers to.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ EXTENDS = {
 
 
 class _UntitledSchema(GenerateJsonSchema):
-    """Keys have descriptions, which say more than their names in capitals."""
+    """Omits titles: Pydantic derives them from names, and the keys have descriptions."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
 
 def file_schema(kind: Kind) -> dict[str, Any]:
-    """The schema of one kind of file, in JSON Schema 2020-12."""
+    """The JSON Schema (2020-12) of one kind of file."""
     generated = TypeAdapter(_KINDS[kind]).json_schema(schema_generator=_UntitledSchema)
     if kind == "agent":
         generated["properties"] = {"extends": EXTENDS, **generated["properties"]}
@@ -91,16 +91,16 @@ def file_schema(kind: Kind) -> dict[str, Any]:
 
 
 def _loosen_required(part: Any, defs: dict[str, Any], visited: set[str]) -> None:
-    """Take out what is only so once a file is merged: keys that are required, and defaults.
+    """Remove required keys and defaults, which apply only to a merged file.
 
-    Mappings are merged key by key, so what one lacks is in the file it extends. A list replaces
-    another whole, so that its entries are left as they are.
+    Mappings are merged key by key, so the extended file may have the missing keys. Lists replace
+    each other, so their entries are left unchanged.
     """
     if name := part.get("$ref", "").removeprefix("#/$defs/"):
         if name not in visited:
             visited.add(name)
             _loosen_required(defs[name], defs, visited)
-        # A default beside the reference.
+        # A default can stand next to a reference.
         part.pop("default", None)
         return
     part.pop("required", None)

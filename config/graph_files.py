@@ -1,4 +1,4 @@
-"""Reads the graph's schema file and lays an agent's own declarations over it."""
+"""Reads the graph's schema file and extends it by an agent's own declarations."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from config.yaml_files import read_model
 
 
 def load_graph_schema(path: Path) -> GraphSchema:
-    """The schema of the file; empty when there is none.
+    """The schema in the file; empty without a file.
 
     Raises:
-        ConfigError: names the file and the key.
+        ConfigError: the file is invalid; the message names file and key.
     """
     if not path.exists():
         return GraphSchema()
@@ -24,11 +24,13 @@ def load_graph_schema(path: Path) -> GraphSchema:
 
 
 def extend_schema(base: GraphSchema, more: GraphSchema, source: Path) -> GraphSchema:
-    """The schema with an agent's own kinds. A kind that is there may get more properties and ends;
-    what it has stays, since other jobs rely on it.
+    """The schema extended by an agent's own kinds.
+
+    An existing kind may get further properties and ends. Its present ones cannot change, since
+    other jobs rely on them.
 
     Raises:
-        ConfigError: names the agent's file and the key.
+        ConfigError: the extension is invalid; the message names the agent's file and the key.
     """
     schema = base.model_copy(deep=True)
     for name, node in more.nodes.items():

@@ -1,4 +1,4 @@
-"""Reads guard files. Every mistake is reported with the file, the line, and what was expected."""
+"""Reads guard files. Each error names the file, the line, and what was expected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOLDS_AT: dict[str, tuple[GuardPoint, ...]] = {
     "reads_lines": CALLS,
     "changes": ("before_tool",),
 }
-"""Keys of a match that need a call, and the points at which there is one that has them."""
+"""Keys of a match that need a call, with the points whose calls have them."""
 KEYS: dict[str, type[BaseModel]] = {"match": Match, "changes": FieldMatch}
 _templates = ImmutableSandboxedEnvironment(
     undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True
@@ -38,16 +38,16 @@ Place = tuple[str | int, ...]
 
 
 def load_guards(names: list[str], folders: list[Path]) -> list[Guard]:
-    """The guards of the named files, each looked for in these folders, the first one counts.
+    """The guards of the named files; each file is read from the first folder that has it.
 
     Raises:
-        ConfigError: with file and line.
+        ConfigError: a file is missing or invalid; the message names file and line.
     """
     return [guard for _, guard in locate_guards(names, folders)]
 
 
 def locate_guards(names: list[str], folders: list[Path]) -> list[tuple[Path, Guard]]:
-    """The same, each with its file. Raises ConfigError."""
+    """Like `load_guards`, with the file of each guard. Raises ConfigError."""
     guards: dict[str, tuple[Path, Guard]] = {}
     for name in names:
         path = next((p for f in folders if (p := f / f"{name}.yaml").is_file()), None)
@@ -74,7 +74,7 @@ def read_guards(path: Path) -> list[tuple[int, Guard]]:
         node = yaml.compose(text, Loader=YAML)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        # What is missing at the end is reported after it.
+        # The parser reports something missing at the end on the line after it.
         line = min(mark.line, text.count("\n")) + 1 if mark else 1
         raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem}") from None
     except (yaml.YAMLError, RecursionError) as error:
@@ -102,14 +102,14 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
     try:
         guard = Guard.model_validate(content)
     except ValidationError as error:
-        # A misspelt key is the cause of the one that is missing.
+        # Unknown keys come first: a misspelt key also causes a missing one.
         wrong = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
         description = "; ".join(read.locate_error(item) for item in wrong[:3])
         raise ConfigError(description) from None
     for key, points in HOLDS_AT.items():
         value = getattr(guard.match, key)
         if value and value != ["*"] and guard.point not in points:
-            # Such a guard would never act, and nobody would know.
+            # The guard would never act, and nobody would notice.
             raise ConfigError(
                 f"{path}:{read.line_at(('match', key))}: match.{key}: holds at no {guard.point}, "
                 f"expected the point {' or '.join(points)}"
@@ -132,10 +132,10 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
 
 
 def render_argument(template: object, names: dict[str, Any]) -> object:
-    """A new argument from its template; what is no text is taken as it is.
+    """Render a new argument from its template; values other than text are returned unchanged.
 
     Raises:
-        ConfigError: the template names what is not there.
+        ConfigError: the template uses an undefined name.
     """
     if not isinstance(template, str):
         return template
@@ -155,7 +155,7 @@ def _template_texts(value: object, place: Place) -> Iterator[tuple[Place, str]]:
 
 @dataclass
 class _GuardReader:
-    """One guard's nodes as values, with the line of each."""
+    """Reads one guard's YAML nodes into values and remembers the line of each."""
 
     path: Path
     lines: dict[Place, int] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class _GuardReader:
             return [self.read_value(item, (*place, n)) for n, item in enumerate(node.value)]
         try:
             return self.scalars.construct_object(node)
-        # The parser promises nothing: a date of month 13 is a ValueError, `!!bool x` a KeyError.
+        # The parser raises any exception: month 13 is a ValueError, `!!bool x` a KeyError.
         except Exception as error:
             reason = " ".join(str(error).split())
             raise ConfigError(
@@ -190,7 +190,7 @@ class _GuardReader:
             ) from None
 
     def line_at(self, place: Place) -> int:
-        """The line of the place, or of the nearest above it."""
+        """The line of the place, or of its nearest parent."""
         while place not in self.lines:
             place = place[:-1]
         return self.lines[place]

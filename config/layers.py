@@ -1,4 +1,4 @@
-"""The folders that a configuration is read from: what ships, and one's own above it."""
+"""The folders of a configuration: the shipped one, and the user's own above it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from config.schema.agent import ConfigError
 SHIPPED = Path(__file__).parent
 VARIABLE = "LONGHAUL_CONFIG"
 KNOWN = ("agents", "prompts", "guards", "phrases", "graph", "requirements")
-"""Folders that are read."""
+"""Subfolders that are read."""
 DEFAULTS = "defaults.yaml"
 
 
 @dataclass(frozen=True)
 class Layers:
-    """Folders of one form, the strongest first; the last one ships and is complete."""
+    """Configuration folders, the strongest first; the last is the shipped, complete one."""
 
     folders: tuple[Path, ...]
 
     def find_file(self, relative: str) -> Path:
-        """The strongest file of this name; the place in what ships where there is none."""
+        """The strongest file of this name; without one, its path in the shipped folder."""
         paths = [folder / relative for folder in self.folders]
         return next((path for path in paths if path.is_file()), paths[-1])
 
     def list_files(self, pattern: str) -> list[Path]:
-        """Every file of the pattern by its name: of several of one name, the strongest."""
+        """Files that match the pattern, sorted by name; of files with one name, the strongest."""
         found = {
             str(path.relative_to(folder)): path
             for folder in reversed(self.folders)
@@ -40,20 +40,20 @@ class Layers:
         return [path for folder in self.folders if (path := folder / relative).is_file()]
 
     def below(self, path: Path) -> Layers:
-        """The folders that are weaker than the one that holds the path."""
+        """The folders weaker than the one that contains the path."""
         holder = next(n for n, folder in enumerate(self.folders) if path.is_relative_to(folder))
         return Layers(self.folders[holder + 1 :])
 
     def is_own(self, path: Path) -> bool:
-        """Whether the file does not ship."""
+        """Whether the file is outside the shipped folder."""
         return not path.is_relative_to(self.folders[-1])
 
 
 def configuration_layers(shipped: Path = SHIPPED) -> Layers:
-    """The folders of LONGHAUL_CONFIG above what ships, of which later ones win.
+    """The folders of LONGHAUL_CONFIG, later ones stronger, above the shipped folder.
 
     Raises:
-        ConfigError: one of them is no folder, or has nothing that is read.
+        ConfigError: an entry is not a folder, or contains no configuration.
     """
     named = [text for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text.strip()]
     own = []

@@ -1,9 +1,9 @@
-"""Guards that were learned: files in the workspaces root, a folder each, every revision kept.
+"""Learned guards: files in the workspaces root, one folder each, with every revision.
 
     <root>/.longhaul/guards/<name>/0001.yaml, 0002.yaml …     the newest counts
 
-A job reads them when it starts and keeps what it read. They lie beside the jobs and not in the
-store, so that a start needs no store, and people can read and edit them.
+A job reads them at its start and pins them. They are files rather than records in the store, so
+that a start needs no store, and people can read and edit them.
 """
 
 from __future__ import annotations
@@ -24,84 +24,84 @@ from protocol.state import Data
 
 
 class ReplayCounts(Data):
-    """What a guard would have done in jobs that were there before it."""
+    """What a guard would have done in earlier jobs."""
 
     hits: int = 0
     wrong: int = 0
     own: int = 0
-    """Right refusals in the jobs that it was made from, which are none of the hits: they say that
-    it fits its own examples, and nothing of other work."""
+    """Correct refusals in the jobs that it was derived from. They are not hits, because they only
+    show that it fits its own examples."""
 
 
 class LearnedRevision(Data):
-    """A revision of a guard that was learned, or of a proposal for a person."""
+    """A revision of a learned guard, or of a proposal for a person."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
     stage: GuardStage
     at: int
-    """When this revision was made, epoch seconds."""
+    """Time of this revision, epoch seconds."""
     since: int
-    """Since when the guard is as it is now: what is counted begins there."""
+    """Time of the last change to the guard itself, epoch seconds; counts begin there."""
     why: str
-    """What made this revision."""
+    """Reason of this revision."""
     agent: str
-    """Whose jobs it is for."""
+    """The agent whose jobs it applies to."""
     project: str = ""
-    """Whose jobs it is for, if they are a project's."""
+    """The project whose jobs it applies to; empty for jobs without a project."""
     evidence: list[str] = Field(default_factory=list)
-    """What it is made from: figures, and traces by number."""
+    """Its evidence: figures, and numbers of traces."""
     replayed: ReplayCounts = Field(default_factory=ReplayCounts)
     guard: Guard | None = None
-    """None: nothing but a change to a prompt helps, which a person makes."""
+    """The guard; None if only a person's change to a prompt can help."""
     prompt: str = ""
-    """What to change in a prompt."""
+    """The proposed change to a prompt."""
     stricter_than: int = 0
-    """The revision of this guard that acts while this one is on trial; 0: none."""
+    """The revision that acts while this one is on trial; 0 for none."""
     replaces: str = ""
-    """The agent's own guard of which this one is a stricter version, once it is active."""
+    """The agent's own guard that this stricter one replaces once it is active."""
 
     def data(self) -> dict[str, Any]:
-        """For programs: the stage is the revision's, and what the guard itself says of it none."""
+        """Machine-readable form, without the guard's own stage: the revision's stage counts."""
         return self.model_dump(exclude={"guard": {"stage"}})
 
 
 class LearnedGuards:
-    """The guards that a workspaces root has learned."""
+    """The learned guards of a workspaces root."""
 
     def __init__(self, root: Path) -> None:
         self._folder = root / ".longhaul" / "guards"
 
     def newest_revisions(self) -> list[LearnedRevision]:
-        """The newest revision of each, by name. Raises ConfigError."""
+        """The newest revision of each guard, sorted by name. Raises ConfigError."""
         by_name = map(self.revisions, self.names())
         return [revisions[-1] for revisions in by_name if revisions]
 
     def names(self) -> list[str]:
-        """Of all that were learned, sorted."""
+        """Sorted names of all learned guards."""
         if not self._folder.is_dir():
             return []
         return sorted(path.name for path in self._folder.iterdir())
 
     def revisions(self, name: str) -> list[LearnedRevision]:
-        """All of a guard that are there, oldest first. Raises ConfigError."""
+        """All existing revisions of a guard, oldest first. Raises ConfigError."""
         return [read_model(path, LearnedRevision) for path in self._revision_files(name)]
 
     def newest_path(self, name: str) -> Path:
-        """The file that counts."""
+        """The file of the newest revision."""
         return self._revision_files(name)[-1]
 
     def _revision_files(self, name: str) -> list[Path]:
-        """Revisions, oldest first; people may have taken some away."""
+        """Files of the revisions, oldest first; people may have deleted some."""
         return sorted((self._folder / name).glob("[0-9][0-9][0-9][0-9].yaml"))
 
     def put_revision(self, learned: LearnedRevision) -> Path:
-        """Write a further revision, whole or not at all; nothing is written over."""
+        """Write the next revision atomically, without overwriting any."""
         while True:
             with suppress(FileExistsError):
                 return self.put_as(learned, self.newest_number(learned.name) + 1)
 
     def put_as(self, learned: LearnedRevision, number: int) -> Path:
-        """Write the revision of that number. Raises FileExistsError: somebody else has."""
+        """Write the revision with this number. Raises FileExistsError if it exists."""
         folder = self._folder / learned.name
         folder.mkdir(parents=True, exist_ok=True)
         content = yaml.safe_dump(
@@ -118,17 +118,17 @@ class LearnedGuards:
         return path
 
     def newest_number(self, name: str) -> int:
-        """Of the newest revision of a guard; 0: there is none."""
+        """Number of a guard's newest revision; 0 without one."""
         files = self._revision_files(name)
         return _revision_number(files[-1]) if files else 0
 
     def rules_for(self, agent: str, project: str, agent_guards: Sequence[Guard]) -> list[Guard]:
-        """All that a job of the agent starts with: its own, and those active or on trial.
+        """The guards of a new job: the agent's own, and learned ones that are active or on trial.
 
         Args:
             agent: The agent's name.
-            project: The project that the job works for, or nothing.
-            agent_guards: The agent's own guards; a learned one of the same name does not count.
+            project: The project that the job works for; empty for none.
+            agent_guards: The agent's own guards; a learned one of the same name is ignored.
         """
         own_names = {guard.name for guard in agent_guards}
         learned: list[Guard] = []
@@ -148,10 +148,10 @@ class LearnedGuards:
         return [*(guard for guard in agent_guards if guard.name not in replaced), *learned]
 
     def acting_revision(self, newest: LearnedRevision) -> LearnedRevision | None:
-        """The revision of a guard that acts: the newest, or the one that it is to replace.
+        """The acting revision: the newest, or the one that the newest is to replace; None if none.
 
         Raises:
-            ConfigError: its file is missing or broken.
+            ConfigError: the revision's file is missing or invalid.
         """
         if newest.stage == "active":
             return newest
@@ -163,7 +163,7 @@ class LearnedGuards:
         )
 
     def number_acting(self, newest: LearnedRevision) -> int:
-        """The number of that revision; 0: none acts."""
+        """Number of the acting revision; 0 when none acts."""
         if newest.stage == "active":
             return _revision_number(self.newest_path(newest.name))
         return newest.stricter_than if newest.stage == "experiment" else 0

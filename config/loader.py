@@ -1,12 +1,13 @@
 """Reads an agent's configuration from YAML and Markdown.
 
 An agent file is merged over the one it `extends` (another agent's name; without the key, the
-defaults): mappings key by key, lists and plain values replaced whole. Instructions of its own take
-the place of that agent's. Every error is a `ConfigError` that names the file and the key.
+defaults). Mappings merge key by key; lists and plain values replace the earlier ones. The agent's
+own instructions replace those of the extended agent. Every error is a `ConfigError` that names the
+file and the key.
 
-What ships is the base. The folders of LONGHAUL_CONFIG lie above it (`config.layers`): a file of the
-same name takes the place of a weaker one; `defaults.yaml` and the graph's schema are merged, and an
-agent that extends its own name is merged over the weaker agent of that name.
+The shipped configuration is the base, with the folders of LONGHAUL_CONFIG above it
+(`config.layers`). A file replaces a weaker one of the same name, but `defaults.yaml` and the
+graph's schema are merged, and an agent that extends its own name is merged over the weaker agent.
 """
 
 from __future__ import annotations
@@ -34,28 +35,28 @@ ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
     "LONGHAUL_MAX_MODEL_CALLS": "limits.phase.model_calls",
 }
-"""Keys that an environment variable of the worker overrides."""
+"""Keys that the worker's environment variables override."""
 
 
 @dataclass(frozen=True)
 class _MergedFile:
-    """An agent's file over all that it extends."""
+    """An agent's file merged over all files that it extends."""
 
     content: dict[str, Any]
     files: list[tuple[Path, dict[str, Any]]]
-    """Each with what it holds itself, the agent's own first, the defaults last."""
+    """The files with their own content, the agent's own first, the defaults last."""
     agents: list[str]
-    """The agent and those that it extends, the nearest first."""
+    """The agent and the agents that it extends, the nearest first."""
 
     def file_with(self, place: tuple[str | int, ...]) -> Path:
-        """The file that a key is to be looked for in; the agent's own for what is in none."""
+        """The file that sets a key; the agent's own file if none does."""
         return next(
             (path for path, content in self.files if _has_key(content, place)), self.files[0][0]
         )
 
 
 def agent_names(folder: Path = SHIPPED) -> list[str]:
-    """Names of the agents that can be started, sorted."""
+    """Sorted names of the agents that can be started."""
     return _layer_agents(configuration_layers(folder))
 
 
@@ -73,10 +74,10 @@ def _agent_path(name: str) -> str:
 
 
 def extended_by(name: str, folder: Path) -> list[str]:
-    """The agents that an agent extends, the nearest first; none extends the defaults alone.
+    """The agents that an agent extends, the nearest first; empty if it extends only the defaults.
 
     Raises:
-        ConfigError: unknown agent, a file that cannot be read, a circle.
+        ConfigError: unknown agent, unreadable file, or a cycle.
     """
     merged = _merge_agent(name, configuration_layers(folder), [])
     return [each for each in dict.fromkeys(merged.agents) if each != name]
@@ -92,10 +93,10 @@ def load_agent(
     """The agent's configuration with everything resolved.
 
     Args:
-        name: The agent.
-        overrides: Dotted keys to values, from `--set`; merged last.
-        folder: Where `defaults.yaml`, `agents/` and `prompts/` are that all others lie above.
-        reviews: Whether it is to review another agent's work; its own is then not reviewed.
+        name: Name of the agent.
+        overrides: Values by dotted key, from `--set`; merged last.
+        folder: The base folder, with `defaults.yaml`, `agents/` and `prompts/`.
+        reviews: Whether it reviews another agent's work; its own work is then not reviewed.
 
     Raises:
         ConfigError: unknown agent, broken YAML, wrong key or value, missing or outdated template.
@@ -157,13 +158,13 @@ def _load_reviewer(agent: AgentFile, folder: Path) -> AgentConfig | None:
 
 
 def _guard_folders(merged: _MergedFile, layers: Layers) -> list[Path]:
-    """Where the guards of an agent are looked for, the nearest folder first."""
+    """The folders to search for an agent's guards, the nearest first."""
     places = [*(f"agents/{agent}/guards" for agent in dict.fromkeys(merged.agents)), "guards"]
     return [layer / place for place in places for layer in layers.folders]
 
 
 def guard_sources(name: str, folder: Path = SHIPPED) -> dict[str, Path]:
-    """The file of each guard that an agent has from its configuration. Raises ConfigError."""
+    """The file of each guard in an agent's configuration, by name. Raises ConfigError."""
     layers = configuration_layers(folder)
     merged = _merge_agent(name, layers, [])
     located = locate_guards(_validate_file(merged, {}).guards, _guard_folders(merged, layers))
@@ -174,24 +175,24 @@ def _load_rules(names: list[str], folders: list[Path], source: Path) -> list[Gua
     try:
         return load_guards(names, folders)
     except ConfigError as problem:
-        # A name that is no file's stands in the agent's own file; all else names its guard file.
+        # A wrong name in `guards` is an error of the agent's file; others name their guard file.
         where = f"{source}: " if str(problem).startswith("guards: ") else ""
         raise ConfigError(f"{where}{problem}") from None
 
 
 def _parse_number(text: str) -> int | str:
-    """A whole number as one; anything else as it is, for the schema to refuse."""
+    """Parse an integer; return other text unchanged, for the schema to refuse."""
     return int(text) if text.isdecimal() and len(text) < 20 else text
 
 
 def amend_config(
     config: AgentConfig, overrides: dict[str, object], folder: Path = SHIPPED
 ) -> AgentConfig:
-    """A pinned configuration with keys overridden; what was not overridden is as it was pinned.
+    """A pinned configuration with some keys overridden; the others stay as pinned.
 
     Raises:
-        ConfigError: wrong key or value, missing or outdated template, guards other than those
-        pinned.
+        ConfigError: wrong key or value, missing or outdated template, or guards that differ from
+            the pinned ones.
     """
     settings = {key: ("set", value) for key, value in overrides.items()}
     pinned = config.model_dump(include=set(AgentFile.model_fields))
@@ -199,7 +200,7 @@ def amend_config(
         _MergedFile(pinned, [(Path(config.name), {})], [config.name]), settings
     )
     if checked.guards != config.guards:
-        # Among those that were pinned are learned ones, which take the place of some.
+        # Learned guards among the pinned ones replace some of the configured ones.
         raise ConfigError(
             f"set: guards: found {short_repr(checked.guards)}, expected "
             f"{short_repr(config.guards)}: a fork "
@@ -217,7 +218,7 @@ def amend_config(
         follows["graph_schema"] = extend_schema(base, checked.graph, Path(config.name))
     if _reviewer_name(checked) != _reviewer_name(config):
         follows["reviewer"] = _load_reviewer(checked, folder)
-    # Nothing of it is shared: the job that it was pinned for goes on with it as it was.
+    # The copy shares nothing with the original, which its job continues to use.
     return config.model_copy(
         update={name: getattr(checked, name) for name in AgentFile.model_fields} | follows,
         deep=True,
@@ -225,7 +226,7 @@ def amend_config(
 
 
 def overridden_value(overrides: dict[str, object], key: str) -> object:
-    """What overrides give a dotted key, whichever of its parts are nested; None if nothing."""
+    """The overriding value of a dotted key, in nested or dotted form; None without one."""
     content: Any = {}
     for name, value in overrides.items():
         _set_key(content, name, value)
@@ -235,7 +236,7 @@ def overridden_value(overrides: dict[str, object], key: str) -> object:
 
 
 def _validate_file(merged: _MergedFile, settings: dict[str, tuple[str, object]]) -> AgentFile:
-    """The agent's file with what was given from outside, as (origin, value) by dotted key."""
+    """Validate the merged file with outside `settings`: (origin, value) by dotted key."""
     for key, (_, value) in settings.items():
         _set_key(merged.content, key, value)
     renamed = settings.get("model.name", ("", None))[0] == "LONGHAUL_MODEL"
@@ -245,7 +246,7 @@ def _validate_file(merged: _MergedFile, settings: dict[str, tuple[str, object]])
     except ValidationError as error:
         location = error.errors()[0]["loc"]
         wrong = error_key(location)
-        # What was given from outside is not to be looked for in the file.
+        # Errors in outside settings name their origin instead of the file.
         origins: list[object] = [
             name
             for key, (name, _) in settings.items()
@@ -269,10 +270,10 @@ def _is_above(key: str, other: str) -> bool:
 
 
 def load_layered_schema(layers: Layers) -> GraphSchema:
-    """The graph's schema that ships, with what each folder above adds to it.
+    """The shipped graph schema with the additions of each folder above.
 
     Raises:
-        ConfigError: names the file and the key.
+        ConfigError: a schema is invalid; the message names file and key.
     """
     shipped, *own = reversed([folder / "graph" / "schema.yaml" for folder in layers.folders])
     schema = load_graph_schema(shipped)
@@ -300,7 +301,7 @@ def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile
     if parent is None:
         above = _merge_defaults(layers)
     elif parent == name and name in _layer_agents(weaker := layers.below(path)):
-        # One's own over the one that ships.
+        # An agent that extends its own name extends the weaker one.
         above = _merge_agent(name, weaker, extending)
     elif parent in known:
         above = _merge_agent(parent, layers, [*extending, name])
@@ -337,11 +338,11 @@ def _merge_mappings(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any
 
 
 def _complete_models(merged: dict[str, Any], renamed: bool) -> None:
-    """Give each other model the keys of `model` that it does not set itself.
+    """Copy to each other model the keys of `model` that it does not set itself.
 
     Args:
-        merged: The agent's file; what is not of the expected form is left for validation.
-        renamed: Whether the environment names the model: it then holds for every one.
+        merged: The agent's file; malformed parts are left for validation.
+        renamed: Whether the environment names the model; that name then applies to all models.
     """
     base = merged.get("model")
 
@@ -363,8 +364,8 @@ def _set_key(merged: dict[str, Any], dotted: str, value: object) -> None:
     section = merged
     for key in parents:
         inner = section.get(key)
-        # A copy, so that what another agent shares with us stays as it is.
+        # A copy, since other agents share the mapping.
         section[key] = dict(inner) if isinstance(inner, dict) else {}
         section = section[key]
-    # As in files: a mapping leaves the keys as they are that it does not name.
+    # As in files, a mapping is merged key by key.
     section[last] = _merge_mappings(section, {last: value})[last]

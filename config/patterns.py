@@ -1,4 +1,4 @@
-"""Patterns that people and models write (RE2): sought in a time that grows with the text alone."""
+"""Regular expressions written by people and models (RE2), which match in linear time."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import re2
 from pydantic import AfterValidator
 
 PASSED_OVER = 4096
-"""Characters of a text that is held against many patterns at once."""
+"""Most characters of a text that is matched against all patterns at once."""
 
 
 def compile_pattern(pattern: str, *, any_case: bool = False, memory: int | None = None) -> Any:
-    """The pattern, ready to be looked for. Raises re2.error.
+    """Compile a pattern. Raises re2.error.
 
     Args:
-        any_case: Whether the case of letters counts for nothing.
-        memory: Bytes that it may take; None: as many as the engine's own limit lets it.
+        pattern: The regular expression.
+        any_case: Whether to ignore case.
+        memory: Most bytes of the compiled pattern; None for the engine's own limit.
     """
     return re2.compile(pattern, options=_pattern_options(any_case=any_case, memory=memory))
 
@@ -33,23 +34,23 @@ def _pattern_options(*, any_case: bool = False, memory: int | None = None) -> re
 
 @lru_cache(maxsize=1024)
 def compile_cached(pattern: str) -> Any:
-    """The same for those that are looked for again and again. Raises re2.error."""
+    """Like `compile_pattern`, cached. Raises re2.error."""
     return compile_pattern(pattern)
 
 
 def why_not(error: re2.error) -> str:
-    """The engine's words on a pattern that is none; it gives them as bytes."""
+    """The engine's message about an invalid pattern, which may come as bytes."""
     said = error.args[0]
     return said.decode() if isinstance(said, bytes) else str(said)
 
 
 def candidate_patterns(patterns: tuple[str, ...], text: str) -> list[str]:
-    """Those of the patterns that may be somewhere in the text, each still to be looked for.
+    """The patterns that may match somewhere in the text; the caller must still match each.
 
-    Short texts are passed over once for all of them.
+    Short texts are searched once for all patterns; for longer texts all patterns are returned.
     """
-    # The engine says "nothing" when a set's states run out of memory. A text has no more states
-    # than characters, so a short one cannot.
+    # The engine reports no match when a set's states run out of memory. There are no more states
+    # than characters, so a short text cannot exhaust it.
     pattern_set = _compile_set(patterns) if len(text) <= PASSED_OVER else None
     return (
         [patterns[place] for place in sorted(pattern_set.Match(text) or ())]
@@ -60,7 +61,7 @@ def candidate_patterns(patterns: tuple[str, ...], text: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _compile_set(patterns: tuple[str, ...]) -> Any:
-    """The patterns as one; None for those that are too large together."""
+    """One matcher for all patterns; None when they are too large together."""
     pattern_set = re2.Set.SearchSet(_pattern_options(memory=64 << 20))
     try:
         for pattern in patterns:

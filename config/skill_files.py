@@ -1,4 +1,4 @@
-"""Reads the front matter of a `SKILL.md`: leniently, with a warning for what breaks the format."""
+"""Reads the front matter of a `SKILL.md` leniently, with warnings for format violations."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _LINE = re.compile(r"^(name|description):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 class ParsedSkill(NamedTuple):
-    """What a `SKILL.md` says."""
+    """The parsed front matter of a `SKILL.md`."""
 
     skill: Skill | None
-    """None for a file that describes nothing: no model could know when to use it."""
+    """None for a file without a description: a model could not know when to use it."""
     warnings: list[str]
 
 
 def parse_skill(text: str, folder: str) -> ParsedSkill:
-    """The skill that a file declares.
+    """Parse the skill that a file declares.
 
     Args:
-        text: The file.
-        folder: Name of the folder that it lies in.
+        text: Content of the file.
+        folder: Name of the folder that contains it.
     """
     fields, warnings = _read_fields(text)
     description = one_line(_as_text(fields.get("description")), MOST_DESCRIPTION)
@@ -60,7 +60,7 @@ def _read_fields(text: str) -> tuple[dict[str, Any], list[str]]:
     try:
         fields = parse_yaml(match[1], "front matter")
     except ConfigError:
-        # Most of all a colon in a description that is not quoted.
+        # The usual cause is a colon in an unquoted description.
         fields = dict(_LINE.findall(match[1]))
         return fields, ["its front matter is not valid YAML, and is read by its lines"]
     return (fields, []) if isinstance(fields, dict) else ({}, ["its front matter has no keys"])

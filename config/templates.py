@@ -1,4 +1,4 @@
-"""Prompt templates: read, checked for what they name, and filled."""
+"""Reads, checks and renders prompt templates."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ORIENTATION = frozenset(
 )
 OFFERED = {"strategic": _SYSTEM, "tactical": _SYSTEM, "orientation": _ORIENTATION}
 """Names that templates may use, by role (`activities.phases.orientation`); other prompts are sent
-as they are."""
+unchanged."""
 _INSTRUCTIONS = frozenset({"instructions"})
 _FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
 _templates = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
 
 
 def render_template(template: str, /, **values: object) -> str:
-    """Fill a template; an undefined name, or an expression that fails, is a Problem."""
+    """Render a template. Raises ConfigError for an undefined name or a failing expression."""
     try:
         return _compile_template(template).render(**values)
     except TemplateError as error:
@@ -51,10 +51,10 @@ def read_prompt(path: Path, role: str = "") -> str:
 
     Args:
         path: The file.
-        role: What an agent names it for; without, any name that some prompt is given may be used.
+        role: The prompt's role in the agent's file; without one, names of all roles are allowed.
 
     Raises:
-        ConfigError: it is missing or outdated, or uses a name that it is not given.
+        ConfigError: it is missing or outdated, or uses an undefined name.
     """
     if not path.is_file():
         key = "judge.prompt" if role == "judge" else f"prompts.{role}"
@@ -74,10 +74,10 @@ def read_prompt(path: Path, role: str = "") -> str:
 
 
 def read_instructions(paths: Sequence[Path]) -> str:
-    """An agent's `instructions.md`: the first that is there; without any the job's stand alone.
+    """The first existing `instructions.md`; without one, a template of the job's instructions.
 
     Args:
-        paths: The agent's own, then those of the agents that it extends, the nearest first.
+        paths: The agent's own file, then those of the agents that it extends, the nearest first.
     """
     for path in paths:
         if path.is_file():
@@ -86,7 +86,7 @@ def read_instructions(paths: Sequence[Path]) -> str:
 
 
 def _check_names(path: Path, template: str, offered: frozenset[str]) -> str:
-    """The template, if it parses and names only what it is given."""
+    """Return the template if it parses and uses only offered names. Raises ConfigError."""
     try:
         unknown = _template_names(template) - offered
     except TemplateError as error:
@@ -99,7 +99,7 @@ def _check_names(path: Path, template: str, offered: frozenset[str]) -> str:
     return template
 
 
-# Every job that starts needs the same few dozen.
+# All starting jobs need the same few dozen templates.
 @lru_cache(256)
 def _compile_template(template: str) -> Template:
     return _templates.from_string(template)

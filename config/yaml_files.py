@@ -1,4 +1,4 @@
-"""Reads the files of a configuration. Every mistake is a `ConfigError` that names the file."""
+"""Reads configuration files. Every error is a `ConfigError` that names the file."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from protocol.validation_errors import error_key, lowered_message, short_repr
 
 M = TypeVar("M", bound=BaseModel)
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The parser in C, where PyYAML was built with it: a job's start reads a dozen files."""
+"""The C parser if PyYAML was built with it, since a job's start reads a dozen files."""
 
 
 class _UniqueKeyLoader(YAML):  # type: ignore[misc, valid-type]
-    """Refuses a key that is given twice, of which YAML would keep the last without a word."""
+    """Refuses duplicate keys, of which PyYAML would silently use the last."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
         self._checked: set[int] = set()
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        # Before the keys of `<<` stand among its own, which go before them.
+        # Checked before `<<` is merged in, since own keys may override merged ones.
         if id(node) not in self._checked:
             self._checked.add(id(node))
             _check_once(node)
@@ -47,7 +47,7 @@ def _check_once(node: yaml.MappingNode) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Raises ConfigError if it cannot be read or is not UTF-8."""
+    """Read a file. Raises ConfigError if it is unreadable or not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -59,16 +59,16 @@ def read_text(path: Path) -> str:
 
 
 def parse_yaml(text: str, wrong: str) -> Any:
-    """What a text in YAML holds. Raises ConfigError, whose message begins with `wrong`."""
+    """Parse YAML. Raises ConfigError with a message that begins with `wrong`."""
     try:
         return yaml.load(text, _UniqueKeyLoader)
-    # A date of month 13 and ten thousand open brackets are no errors of the parser's own.
+    # A date of month 13 and ten thousand open brackets do not raise the parser's own errors.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{wrong}: {' '.join(str(error).split())}") from None
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """A YAML file of keys and values; an empty one has none. Raises ConfigError."""
+    """Read a YAML mapping; an empty file yields an empty one. Raises ConfigError."""
     content = parse_yaml(read_text(path), f"{path}: not valid YAML")
     if content is None:
         return {}
@@ -78,7 +78,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def read_model(path: Path, kind: type[M]) -> M:
-    """A YAML file of keys and values, held against its schema. Raises ConfigError."""
+    """Read a YAML mapping and validate it against its schema. Raises ConfigError."""
     content = read_mapping(path)
     try:
         return kind.model_validate(content)
@@ -87,15 +87,15 @@ def read_model(path: Path, kind: type[M]) -> M:
 
 
 _UNSAID = ("missing", "credential")
-"""Errors that are reported without the value."""
+"""Error types that are reported without the value."""
 
 
 def explain_error(error: ValidationError, kind: type[BaseModel]) -> str:
-    """A validation error in one line: key, what was found, what was expected.
+    """The first errors of a validation in one line: key, expected, found.
 
     Args:
-        error: What is wrong.
-        kind: The schema that it was held against, which knows the keys there are.
+        error: The error.
+        kind: The schema, for the known keys.
     """
     return "; ".join(
         f"{error_key(item['loc'])}: {lowered_message(item['msg'])}"
@@ -106,7 +106,7 @@ def explain_error(error: ValidationError, kind: type[BaseModel]) -> str:
 
 
 def _known_keys(place: tuple[str | int, ...], kind: Any) -> str:
-    """Which keys there are in the place of one that is not known."""
+    """The keys expected in place of an unknown one; a single close match if there is one."""
     for key in place[:-1]:
         kind = _unwrap_type(kind)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -122,7 +122,7 @@ def _known_keys(place: tuple[str | int, ...], kind: Any) -> str:
 
 
 def _unwrap_type(kind: Any) -> Any:
-    """A type without its annotations, and without null."""
+    """A type without its annotations and None."""
     while get_origin(kind) in (Annotated, Union, UnionType):
         parts = [part for part in get_args(kind) if part is not NoneType]
         kind = parts[0]

@@ -3,9 +3,9 @@
     LONGHAUL_CODEC_KEYS=2026b:BASE64,2026a:BASE64     the first encrypts, all of them decrypt
     LONGHAUL_CODEC_KEYS_FILE=/path                    the same in a file, also one a line
 
-A key is 32 random bytes, as base64 or hexadecimal. What is not encrypted is read as it is, so that
-a person may send plain JSON from the Web UI. What cannot be decrypted stays as it is, with the
-reason beside it: the converter turns it into an error, or into a value that is refused visibly.
+A key is 32 random bytes in base64 or hexadecimal. Unencrypted payloads are accepted, so that people
+can send plain JSON from the Web UI. An undecryptable payload is passed on unchanged with the reason
+in its metadata; the converter turns it into an error, or into a value that is refused visibly.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _EXPECTED = "id:key, the key 32 bytes as base64 or hexadecimal, several separate
 
 
 class EncryptionCodec(PayloadCodec):
-    """Encrypts whole payloads, their own metadata included."""
+    """Encrypts whole payloads, including their metadata."""
 
     def __init__(self, keys: Mapping[str, bytes]) -> None:
         """
         Args:
-            keys: 32 bytes each, by id; the first one encrypts.
+            keys: Keys of 32 bytes by id; the first one encrypts.
         """
-        # Late: commands and workers without keys need not load it.
+        # Imported late, since commands and workers without keys do not need it.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
         self._ciphers: dict[str, AESGCM] = {name: AESGCM(key) for name, key in keys.items()}
@@ -78,7 +78,7 @@ class EncryptionCodec(PayloadCodec):
         nonce, sealed = payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:]
         try:
             return Payload.FromString(cipher.decrypt(nonce, sealed, key_id))
-        # Too short a text is a ValueError; what a foreign text decrypts to may be no payload.
+        # A text that is too short raises ValueError; a foreign one may decrypt to no payload.
         except (InvalidTag, ValueError):
             return _leave_encrypted(
                 payload, f"key {name!r} in {VARIABLE} here is not the one it was made with"
@@ -92,10 +92,10 @@ def _leave_encrypted(payload: Payload, reason: str) -> Payload:
 
 
 def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[str, bytes]:
-    """The keys by id, the one that encrypts first; empty when there are none.
+    """The keys by id, the encrypting one first; empty without keys.
 
     Raises:
-        SetupError: the variable or its file cannot be read as keys.
+        SetupError: the variable or its file does not contain valid keys.
     """
     text, where = environment.get(VARIABLE, ""), VARIABLE
     if file := environment.get(FILE_VARIABLE, ""):
@@ -135,7 +135,7 @@ def _decode_base64(text: str) -> bytes:
 
 
 def data_converter(environment: Mapping[str, str] = os.environ) -> DataConverter:
-    """The converter of clients and workers: encrypting where the environment has keys.
+    """The converter of clients and workers; it encrypts if the environment has keys.
 
     Raises:
         SetupError: the environment's keys cannot be used.
@@ -145,7 +145,7 @@ def data_converter(environment: Mapping[str, str] = os.environ) -> DataConverter
 
 
 def encrypting_converter(keys: Mapping[str, bytes]) -> DataConverter:
-    """The converter with these keys; failure messages are encrypted as well."""
+    """A converter that encrypts with these keys, failure messages included."""
     return dataclasses.replace(
         DATA_CONVERTER,
         payload_codec=EncryptionCodec(keys),

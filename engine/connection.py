@@ -1,4 +1,4 @@
-"""Where Temporal, the workspaces and the model are, and how to reach them."""
+"""Addresses of Temporal, the workspaces and the model, and the client for Temporal."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"
 CONNECT_SECONDS = 5.0
 UI_SECONDS = 1.0
-"""How long a Web UI has to answer before its link is printed."""
+"""Seconds that a Web UI has to answer, or else its link is not printed."""
 MAX_ERROR_CHARACTERS = 200
-"""Of an error that the SDK words."""
+"""Most characters of an SDK error in a message."""
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
 
 
 async def connect_client(address: str | None = None, *, runtime: Runtime | None = None) -> Client:
-    """A client made from Temporal's own configuration: profile, TOML file, environment.
+    """Connect a client with Temporal's own configuration: profile, TOML file, environment.
 
     Args:
         address: `host:port`, in place of the configured one.
-        runtime: Where the SDK's metrics go; None takes the one without any.
+        runtime: The SDK's runtime, which exports metrics; None for one without metrics.
 
     Raises:
         SetupError: bad configuration or keys, traces that cannot be exported, no server within 5
-            seconds, or one that refused us.
+            seconds, or a refused connection.
     """
     options = client_options()
     options |= {"data_converter": data_converter(), "plugins": exports.client_plugins()}
@@ -51,7 +51,7 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
     where = options["target_host"]
     if _is_local(where):
         options.setdefault("grpc_compression", GrpcCompression.NONE)
-    if "://" in where:  # the SDK connects to some such, and warns
+    if "://" in where:  # the SDK accepts some of these, with a warning
         raise SetupError(
             f"Temporal's address is {without_credentials(where)}, expected host:port such as "
             f"{DEFAULT_ADDRESS}; correct TEMPORAL_ADDRESS, or the profile that gives it"
@@ -63,7 +63,7 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
         reason = f"no answer within {CONNECT_SECONDS:.0f} s"
     except (RuntimeError, ValueError) as error:
         reason = _connection_reason(str(error))
-    # The SDK does not always say what failed of it.
+    # The SDK's error does not always mention TLS.
     by = ", asked by TLS, as the configuration or an API key demands" if options.get("tls") else ""
     raise SetupError(
         f"no Temporal server at {where} ({reason}{by}); start one with "
@@ -72,23 +72,23 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
 
 
 def _is_local(address: str) -> bool:
-    """Whether `host:port` is this machine, where packing costs more than there is to send."""
+    """Whether `host:port` is this machine, where compression costs more than it saves."""
     return address.rpartition(":")[0].strip("[]") in _LOCAL_HOSTS
 
 
 @cache
 def plain_runtime() -> Runtime:
-    """The runtime without metrics: one for the process, as each has threads of its own."""
+    """The runtime without metrics; one per process, since each runtime starts its own threads."""
     return Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE))
 
 
 def client_options() -> dict[str, Any]:
-    """Arguments for `Client.connect`; `target_host` and `namespace` are always there.
+    """Arguments for `Client.connect`; `target_host` and `namespace` are always present.
 
     Raises:
         SetupError: the configuration cannot be read.
     """
-    # The SDK takes one that is not there for one that says nothing.
+    # The SDK treats a missing file like an empty one.
     if (file := os.environ.get("TEMPORAL_CONFIG_FILE")) and not Path(file).exists():
         raise SetupError(
             f"Temporal's client configuration: TEMPORAL_CONFIG_FILE names {file}, and there is no "
@@ -111,10 +111,10 @@ def task_queue() -> str:
 
 
 def workspaces_root() -> Path:
-    """The folder that holds every job's workspace, absolute.
+    """The absolute path of the folder with all workspaces.
 
     Raises:
-        SetupError: it is in the home of a user that there is none of.
+        SetupError: the path refers to the home of an unknown user.
     """
     configured = os.environ.get("LONGHAUL_WORKSPACES") or "workspaces"
     try:
@@ -124,7 +124,7 @@ def workspaces_root() -> Path:
 
 
 def ui_address() -> str | None:
-    """Base address of Temporal's Web UI; None where it cannot be known."""
+    """Base address of Temporal's Web UI; None when unknown."""
     if configured := os.environ.get("TEMPORAL_UI_ADDRESS"):
         return configured.rstrip("/")
     try:
@@ -135,13 +135,13 @@ def ui_address() -> str | None:
 
 
 def ui_link(job_id: str, namespace: str = "default", *, base: str | None = None) -> str | None:
-    """The job's page in the Web UI; None where the UI's address cannot be known."""
+    """The job's page in the Web UI; None when the UI's address is unknown."""
     base = base or ui_address()
     return f"{base}/namespaces/{namespace}/workflows/{quote(job_id, safe='')}" if base else None
 
 
 async def answering_link(job_id: str, namespace: str = "default") -> str | None:
-    """The job's page in the Web UI, where one answers."""
+    """The job's page in the Web UI; None when no UI answers."""
     base = ui_address()
     if base is None or not await asyncio.to_thread(_answers, base):
         return None
@@ -149,7 +149,7 @@ async def answering_link(job_id: str, namespace: str = "default") -> str | None:
 
 
 def _answers(address: str) -> bool:
-    """Whether something listens there."""
+    """Whether something listens at the address."""
     try:
         parts = urlsplit(address)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -160,9 +160,9 @@ def _answers(address: str) -> bool:
 
 
 def describe_endpoint() -> str:
-    """Which model endpoint a worker of this environment uses, for messages. Never the key."""
+    """The model endpoint of a worker in this environment, for messages; never with the key."""
     if base := os.environ.get("OPENAI_BASE_URL"):
-        # Some endpoints take credentials in the address; those are not for messages.
+        # Some endpoints have credentials in the address, which must not be shown.
         return without_credentials(base)
     if os.environ.get("OPENAI_API_KEY"):
         return "https://api.openai.com/v1"

@@ -1,9 +1,9 @@
-"""The data converter of every client and worker: Pydantic, and never a lost signal.
+"""The data converter of every client and worker: Pydantic, without losing undecodable signals.
 
 The SDK drops a signal, and fails the workflow task of a start, when a payload cannot be decoded.
-A person can send any payload with any encoding, so where the receiver asked for no type, what
-cannot be decoded becomes a value that says so, and the workflow refuses it visibly. Where a type
-is asked for (activity requests and results), a payload that does not fit is an error as usual.
+People can send any payload in any encoding. So if the receiver declares no type, an undecodable
+payload becomes a value with the reason, and the workflow refuses it visibly. If a type is declared
+(activity requests and results), an unsuitable payload is an error as usual.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from protocol.state import Data
 from protocol.text import one_line
 
 VARIABLE = "LONGHAUL_CODEC_KEYS"
-"""Holds the keys of `engine.codec`."""
+"""Environment variable with the keys of `engine.codec`."""
 
 REASON = "unreadable"
-"""Metadata in which the codec says why it left a payload encrypted."""
+"""Metadata key for the codec's reason for leaving a payload encrypted."""
 
 MAX_DEPTH = 50
-"""Levels of lists and dicts in a value nobody asked a type for. JSON is read to 200 levels, so one
-that is read and then wrapped a few times could be sent but never read again."""
+"""Most levels of lists and dicts in an untyped value. JSON is read to 200 levels, so a deeper value
+that is wrapped a few times could be sent but not read again."""
 
 _JSON = (b"json/plain", b"binary/null")
 _ANYTHING: tuple[object, ...] = (None, Any, object)
 
 
-# The SDK makes a converter for every activation; what one has learned of types is kept here.
+# The SDK makes a converter for every activation; sharing these keeps their type adapters.
 _SHARED = tuple(PydanticPayloadConverter(ToJsonOptions(exclude_unset=True)).converters.values())
 _AS_JSON = _SHARED[-1]
 
 
 class TolerantPayloadConverter(CompositePayloadConverter):
-    """Pydantic JSON without unset fields; see the module for what it does with strange input.
+    """Pydantic JSON without unset fields; see the module on undecodable input.
 
     A field that was left at its default and then changed in place (`state.scope.append(…)`)
     counts as unset and is not sent: assign such fields.
@@ -61,7 +61,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
     def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
         payloads: list[Payload] = []
         for value in values:
-            # What nearly all values are goes past the converters that come before.
+            # Nearly all values have these types, so skip the converters before JSON.
             if isinstance(value, str | Data) and (payload := _AS_JSON.to_payload(value)):
                 payloads.append(payload)
             else:
@@ -88,16 +88,16 @@ class TolerantPayloadConverter(CompositePayloadConverter):
     def _decode_anything(self, payload: Payload) -> Any:
         encoding = payload.metadata.get("encoding", b"no encoding")
         try:
-            # Bytes and protocol buffers decode, but cannot be sent on inside other values, which
-            # is what a workflow does with its inbox when it continues as new.
+            # Bytes and protocol buffers decode, but cannot be sent inside other values, as a
+            # workflow does with its inbox when it continues as new.
             if encoding not in (*_JSON, ENCRYPTED.encode()):
                 raise ValueError("only JSON is understood")
             value = self._decode_payload(payload, None)
             if _is_deeper(value, MAX_DEPTH):
                 raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
             return value
-        # Whatever a decoder raises on foreign bytes must not reach the SDK: it would drop the
-        # signal with nothing but a log line on the worker.
+        # No decoder's exception may reach the SDK, which would drop the signal with only a log
+        # line on the worker.
         except Exception as error:
             return {
                 UNDECODABLE: f"{encoding[:60].decode('utf-8', 'replace')}: {_error_reason(error)}"
@@ -105,7 +105,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
 
 
 def why_sealed(payload: Payload) -> str:
-    """Why a payload is still encrypted; empty where it is not."""
+    """Why a payload is still encrypted; empty when it is not."""
     if payload.metadata.get("encoding") != ENCRYPTED.encode():
         return ""
     reason = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]
@@ -124,16 +124,16 @@ def _error_reason(error: Exception) -> str:
 
 
 class RedactingFailureConverter(DefaultFailureConverter):
-    """Failures of activities, without credentials, whatever library raised them."""
+    """Removes credentials from failures of activities, whichever library raised them."""
 
     encrypted = False
 
     def to_failure(
         self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure
     ) -> None:
-        # Comes back here for each cause.
+        # Calls this method again for each cause.
         super().to_failure(exception, payload_converter, failure)
-        # Workflows know only results of activities; and their sandbox could not load the patterns.
+        # Workflows see only redacted results, and their sandbox could not load the patterns.
         if activity.in_activity():
             # By name and late, like all activities (`engine.service`).
             redact = import_module("activities.redaction.secrets").redact
@@ -147,7 +147,7 @@ class RedactingFailureConverter(DefaultFailureConverter):
 
 
 class EncryptedFailureConverter(RedactingFailureConverter):
-    """The same, what they say moved to where a codec sees it."""
+    """Also moves failure messages to where a codec can encrypt them."""
 
     encrypted = True
 

@@ -1,4 +1,4 @@
-"""Which version of the code a worker is, for Temporal's worker versioning."""
+"""A worker's version of the code, for Temporal's worker versioning."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from engine.errors import SetupError
 NAME = "LONGHAUL_DEPLOYMENT"
 BUILD = "LONGHAUL_BUILD_ID"
 INJECTED = ("TEMPORAL_DEPLOYMENT_NAME", "TEMPORAL_WORKER_BUILD_ID")
-"""What Temporal's worker controller for Kubernetes sets; its names have a `/`."""
+"""Variables set by Temporal's worker controller for Kubernetes; its names contain a `/`."""
 _INJECTED_NAME = re.compile(r"[A-Za-z0-9_/-]{1,253}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 def worker_deployment() -> WorkerDeploymentConfig | None:
-    """The version that the environment names; None for a worker without one.
+    """The version named by the environment; None for an unversioned worker.
 
-    Our own variables count, and without them those of Temporal's worker controller.
+    Our own variables take precedence over those of Temporal's worker controller.
 
     Raises:
-        SetupError: one of the two variables is missing, or cannot be a name.
+        SetupError: one of the two variables is missing, or is not a valid name.
     """
     return _read_version((NAME, BUILD), _NAME, "letters, digits, _ and -") or _read_version(
         INJECTED, _INJECTED_NAME, "letters, digits and / _ -"
@@ -46,12 +46,12 @@ def _read_version(
 
 
 def version_label(config: WorkerDeploymentConfig | None) -> str:
-    """For the line of a worker that is ready."""
+    """The version's label in the line that reports a ready worker."""
     return f"version {config.version.to_canonical_string()}, " if config else ""
 
 
 def pinned_version(name: str, build: str) -> WorkerDeploymentConfig:
-    """Jobs stay with the version that they were started on, until somebody moves them."""
+    """A version whose jobs stay with it until somebody moves them."""
     return WorkerDeploymentConfig(
         version=WorkerDeploymentVersion(deployment_name=name, build_id=build),
         use_worker_versioning=True,

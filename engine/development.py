@@ -28,23 +28,22 @@ from protocol.search_attributes import NAMES
 from protocol.text import one_line
 
 FLAGS = (
-    # Out of the box the development server reads its transfer queue 20 times a second, which
-    # more than doubles the time of a step (36 ms becomes 87 ms).
+    # By default the development server reads its transfer queue 20 times a second, which more
+    # than doubles the time of a step (36 ms becomes 87 ms).
     *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=5000"),
     *("--dynamic-config-value", "history.transferProcessorMaxPollHostRPS=5000"),
-    # Its banner would go to our standard output.
+    # The banner would go to our standard output.
     *("--output", "none"),
 )
 DATABASE_FLAGS = (
-    # A transaction then costs one write without waiting for the disk: a kill loses nothing.
+    # A transaction is then one write without a disk sync; a kill still loses nothing.
     *("--sqlite-pragma", "journal_mode=WAL"),
     *("--sqlite-pragma", "synchronous=NORMAL"),
 )
 _PORTS = range(20_000, 32_000)
-"""Below those that systems hand out to connections and to whoever takes any: one of these could be
-gone before the server is up and binds it."""
+"""Below the ephemeral ports, which the system could assign elsewhere before the server binds."""
 _STARTUP = timedelta(seconds=30)
-"""It takes well under a second, but not on a machine that is busy with tests."""
+"""The server starts in well under a second, but not on a machine that is busy with tests."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,12 @@ class DevelopmentServer:
 
 
 def find_binary() -> Path:
-    """The Temporal binary of this Python environment, else of PATH.
+    """The Temporal binary in this Python environment, else in PATH.
 
     Raises:
-        SetupError: there is none.
+        SetupError: there is no binary.
     """
-    # Not resolved: the interpreter of a virtual environment is a link out of it.
+    # Not resolved, since a virtual environment's interpreter is a link to another folder.
     beside = Path(sys.executable).parent / "temporal"
     if beside.is_file():
         return beside
@@ -83,17 +82,17 @@ async def development_server(
     ui: bool = True,
     database: Path | None = None,
 ) -> AsyncIterator[DevelopmentServer]:
-    """An embedded server, with our search attributes and the namespace `default`.
+    """Run an embedded server with our search attributes and the namespace `default`.
 
     Args:
-        port: Wanted port of the server; another one is chosen when it is taken. None: any.
-        ui_port: The same for the Web UI.
+        port: Preferred port of the server; another is chosen when it is in use. None for any.
+        ui_port: Preferred port of the Web UI, likewise.
         ui: Whether to serve the Web UI.
-        database: SQLite file that outlives the server. None: in memory.
+        database: SQLite file that outlives the server; None keeps data in memory.
 
     Raises:
         SetupError: no binary, bad keys, traces that cannot be exported, or the server did not
-            come up.
+            start.
     """
     binary, converter, plugins = find_binary(), data_converter(), exports.client_plugins()
     port = free_port(port)
@@ -119,8 +118,8 @@ async def development_server(
         raise SetupError(f"the embedded Temporal server did not start: {reason}") from None
     address = f"127.0.0.1:{port}"
     async with environment:
-        # The environment's own client turns an AssertionError in workflow code into a failed
-        # workflow; nobody else's client does.
+        # Unlike other clients, the test environment's own client turns an AssertionError in
+        # workflow code into a failed workflow.
         client = await Client.connect(
             address,
             data_converter=converter,
@@ -136,7 +135,7 @@ async def development_server(
 
 
 def free_port(preferred: int | None = None, *, avoid: int | None = None) -> int:
-    """The wanted port, else any that nobody listens on and nobody is given meanwhile."""
+    """The preferred port if it is free, else a free one outside the ephemeral range."""
     if preferred is not None and preferred != avoid and _is_free(preferred):
         return preferred
     while True:
@@ -147,7 +146,7 @@ def free_port(preferred: int | None = None, *, avoid: int | None = None) -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As the server does: a port whose last connections are still closing can be taken.
+        # As the server does: a port can be bound while its last connections are closing.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

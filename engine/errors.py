@@ -1,12 +1,14 @@
-"""What keeps a process of ours from its work."""
+"""Errors that keep a process from its work."""
 
 from protocol.errors import Refusal
 
 
 class SetupError(Refusal):
-    """What the environment gives cannot be used, or is not there: an address, a key, a folder, a
-    program. One line: which, why and what to do; never a key."""
+    """A part of the environment is missing or invalid: an address, a key, a folder, a program.
+
+    The message is one line: which, why and what to do. It never contains a key.
+    """
 
 
 TOO_EARLY = "a query came with events of no workflow task; ask again"
-"""Why a worker answers no query for the moment: the job has news, and its task is on the way."""
+"""Reason of a refused query: the job has new events, and their workflow task is on its way."""

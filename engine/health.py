@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz` of a worker, for whoever watches over its process."""
+"""`/healthz` and `/readyz` of a worker, for process supervisors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from engine.root import check_writable
 
 VARIABLE = "LONGHAUL_HEALTH"
 SECONDS = 3
-"""How long a request may take to arrive, and Temporal to answer."""
+"""Seconds for a request to arrive, and for Temporal to answer."""
 ReadinessCheck = Callable[[], Awaitable[str]]
 
 
 async def readiness_problem(
     worker: Worker, client: Client, folder: Path, stop: asyncio.Event
 ) -> str:
-    """What keeps the worker from serving jobs; empty when nothing does."""
+    """Why the worker cannot serve jobs; empty when it can."""
     if stop.is_set():
         return "draining"
     if not worker.is_running:
@@ -43,13 +43,13 @@ async def readiness_problem(
 
 @asynccontextmanager
 async def serve_health(ready: ReadinessCheck) -> AsyncIterator[str | None]:
-    """Answer at LONGHAUL_HEALTH, `host:port`, while the context lasts; gives the address.
+    """Serve at LONGHAUL_HEALTH (`host:port`) during the context, and yield the address.
 
-    Without the variable nothing is served. `/healthz` is 200 while the process does its work at
-    all; `/readyz` is 200 or, with what is lacking, 503.
+    Without the variable nothing is served, and None is yielded. `/healthz` is 200 while the process
+    is alive; `/readyz` is 200, or 503 with the reason.
 
     Raises:
-        SetupError: the variable is no address, or it is taken.
+        SetupError: the variable is not an address, or the address is in use.
     """
     address = os.environ.get(VARIABLE, "").strip()
     if not address:
@@ -87,7 +87,7 @@ def _health_handler(
             )
             await writer.drain()
         except (TimeoutError, OSError, EOFError, LookupError, asyncio.LimitOverrunError):
-            pass  # no request, or nobody who waits for the answer
+            pass  # no request arrived, or the client has gone
         finally:
             writer.close()
 

@@ -1,4 +1,4 @@
-"""What workers log: lines of text, or of JSON with job, phase and step; without credentials."""
+"""The workers' log: lines of text, or of JSON with job, phase and step; without credentials."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ NATIVE = LoggingConfig(
     filter=LoggingConfig.default.filter,
     forwarding=LogForwardingConfig(logger=logging.getLogger("temporalio")),
 )
-"""The log of the SDK's native part: with ours, as it would else be among results."""
+"""Sends the log of the SDK's native part to ours; it would otherwise mix with results."""
 
 
 def log_level(otherwise: str) -> str:
-    """The least that is logged: what the environment names, or else this.
+    """The log level of the environment, else `otherwise`.
 
     Raises:
-        SetupError: there is no such level.
+        SetupError: the level is unknown.
     """
     configured = os.environ.get(LEVEL, "").strip()
     if configured and configured.upper() not in LEVELS:
@@ -41,10 +41,10 @@ def log_level(otherwise: str) -> str:
 
 
 def log_format() -> str:
-    """`text` or `json`, as the environment says.
+    """The log format of the environment: `text` or `json`.
 
     Raises:
-        SetupError: there is no such form.
+        SetupError: the format is unknown.
     """
     configured = os.environ.get(FORMAT, "").strip().lower() or "text"
     if configured not in ("json", "text"):
@@ -53,25 +53,25 @@ def log_format() -> str:
 
 
 def set_up_logging(otherwise: str = "WARNING", *, force: bool = False) -> None:
-    """Log to standard error as the environment says.
+    """Log to standard error, with level and format from the environment.
 
     Args:
-        otherwise: The level where it names none.
-        force: Whether to take the place of what was set up before.
+        otherwise: The level if the environment names none.
+        force: Whether to replace an earlier set-up.
 
     Raises:
-        SetupError: there is no such level, or no such form.
+        SetupError: the level or the format is unknown.
     """
     handler = logging.StreamHandler()
-    # By name and late, like all activities (`engine.service`).
+    # Imported by name and late, like all activities (`engine.service`).
     redacting = import_module("activities.redaction.secrets").RedactingFormatter
     handler.setFormatter(JsonFormatter() if log_format() == "json" else redacting(TEXT))
     logging.basicConfig(level=log_level(otherwise), handlers=[handler], force=force)
 
 
 def log_line(text: str, level: str = "INFO") -> str:
-    """What a process says of itself whatever the level, in the log's form: its readers read lines
-    of JSON, and no others."""
+    """Format a process's own message like a log line, since readers of a JSON log expect only
+    JSON."""
     try:
         if log_format() == "text":
             return text
@@ -82,7 +82,7 @@ def log_line(text: str, level: str = "INFO") -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON; fields that are not known are left out."""
+    """Formats a record as one line of JSON without unknown fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         redact = import_module("activities.redaction.secrets").redact
@@ -99,7 +99,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _record_place(record: logging.LogRecord) -> dict[str, Any]:
-    """Where in which job the record comes from."""
+    """The job, phase and step of a record, as far as they are known."""
     if activity.in_activity():
         info = activity.info()
         now = import_module("activities.runtime.tracing").PLACE.get() or {}

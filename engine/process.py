@@ -1,4 +1,4 @@
-"""A worker as a process: serves until a signal stops it, then drains."""
+"""The worker process: it serves until a signal stops it, then drains."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ FAILED = 1
 CANNOT_START = 2
 INTERRUPTED = 130
 FILES = 8192
-"""Open files that a worker with all its slots in use has enough of."""
+"""Open files that suffice for a worker with all slots in use."""
 PUSH_SECONDS = 5.0
-"""How long a worker that stops pushes on what the remotes of its jobs lack."""
+"""Seconds that a stopping worker spends on outstanding pushes to remotes."""
 
 
 def exit_process(code: int) -> NoReturn:
@@ -54,22 +54,22 @@ def exit_process(code: int) -> NoReturn:
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:
-            if stream:  # None where it was closed before we began
+            if stream:  # None if it was closed before the start
                 stream.flush()
-        except (OSError, ValueError):  # the reader of a pipe has gone
+        except (OSError, ValueError):  # the pipe's reader has gone
             continue
     os._exit(code)
 
 
 def main() -> NoReturn:
-    """Run a worker until SIGINT or SIGTERM. Never returns: leaves with the exit code."""
+    """Run a worker until SIGINT or SIGTERM, then exit the process."""
     try:
         logs.set_up_logging()
         asyncio.run(serve_jobs())
     except (SetupError, ConfigError) as error:
         print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
         exit_process(CANNOT_START)
-    except KeyboardInterrupt:  # before there was anything to drain
+    except KeyboardInterrupt:  # there was nothing to drain yet
         exit_process(INTERRUPTED)
     except Exception:
         logging.exception("the worker failed")
@@ -78,13 +78,13 @@ def main() -> NoReturn:
 
 
 async def serve_jobs() -> None:
-    """Serve jobs until a signal stops it, then let running steps end and the rest go elsewhere.
+    """Serve jobs until a signal, then let running steps end; other workers take over the rest.
 
     Raises:
         SetupError: the workspaces root, the worker's version, Temporal's server or namespace, or an
-            address to serve at.
-        ConfigError: a folder of LONGHAUL_CONFIG, the address of a store or graph that is none, a
-            tool that cannot be registered.
+            address to serve at is unusable.
+        ConfigError: a folder of LONGHAUL_CONFIG, the address of a store or graph, or a tool is
+            invalid.
     """
     version = worker_deployment()
     _allow_files()
@@ -97,10 +97,10 @@ async def serve_jobs() -> None:
 
 
 def _check_addresses() -> None:
-    """What is wrong with an address itself no waiting mends, while a server that is away may come.
+    """Check addresses only: waiting cannot fix a wrong address, but a server may come up later.
 
     Raises:
-        ConfigError: that of the store or of the graph, or its driver is not installed.
+        ConfigError: the address of the store or the graph is invalid, or its driver is missing.
     """
     if os.environ.get("LONGHAUL_STORE_URL"):
         from activities.stores import engine, errors  # noqa: PLC0415 - loads the database library
@@ -119,7 +119,7 @@ def _check_addresses() -> None:
 
 
 async def _check_namespace(client: Client) -> None:
-    """The SDK looks at it too, but once the worker runs, and fails it with a stack trace."""
+    """Check the namespace early: the SDK does so in the running worker, with a stack trace."""
     try:
         await client.workflow_service.describe_namespace(
             DescribeNamespaceRequest(namespace=client.namespace), retry=True
@@ -137,11 +137,11 @@ async def _run_worker(
     client: Client, version: WorkerDeploymentConfig | None, meter: MetricMeter | None
 ) -> None:
     await _check_namespace(client)
-    # Late: it loads all activities, which takes seconds that a missing server need not cost.
+    # Late, since loading all activities takes seconds that a missing server should not cost.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)
-    # What is loaded by now stays: looked through anew at each full collection it would hold up
-    # every job for a good part of a second.
+    # Loaded modules stay for good. Scanning them at every full collection would pause all jobs
+    # for a good part of a second.
     gc.freeze()
     stop = asyncio.Event()
     _handle_stop_signals(stop)
@@ -155,14 +155,14 @@ async def _run_worker(
         print(logs.log_line(ready_line), flush=True)
         await stop.wait()
         print(logs.log_line("worker draining: running steps end, then it stops"), flush=True)
-    # By name and late, like all activities (`engine.service`).
+    # Imported by name and late, like all activities (`engine.service`).
     pushes = importlib.import_module("activities.job.push").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
 
 
 def _allow_files() -> None:
-    """A connection for each of a thousand model calls needs more than the 1,024 open files that
-    most systems begin with."""
+    """Raise the limit of open files: a thousand connections for model calls need more than the
+    usual 1,024."""
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
     if allowed != resource.RLIM_INFINITY and allowed < enough:
@@ -170,7 +170,7 @@ def _allow_files() -> None:
 
 
 def _handle_stop_signals(stop: asyncio.Event) -> None:
-    """The first signal asks to drain, a second one leaves at once."""
+    """Handle stop signals: the first one drains, a second one exits at once."""
 
     def on_signal() -> None:
         if stop.is_set():

@@ -1,4 +1,4 @@
-"""Opening the workspaces root, with a message a person can act on."""
+"""Opens the workspaces root, with actionable error messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def open_root(folder: Path) -> Root:
-    """The root at this folder, made when it is missing.
+    """Open the root at this folder, and create it if it is missing.
 
     Raises:
-        SetupError: it cannot be made or written to.
+        SetupError: the folder cannot be created or written to.
     """
-    # Late: it loads libgit2, which only workers need.
+    # Imported late, since it loads libgit2, which only workers need.
     from activities.checkpoints import Root, RootError  # noqa: PLC0415
 
     check_writable(folder)
@@ -29,10 +29,10 @@ def open_root(folder: Path) -> Root:
 
 
 def check_writable(folder: Path) -> None:
-    """Make the folder if it is missing, and write to it.
+    """Create the folder if it is missing, and check that it is writable.
 
     Raises:
-        SetupError: that failed.
+        SetupError: the folder cannot be created or written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -16,42 +16,42 @@ from temporalio.worker.workflow_sandbox._runner import _Instance
 from engine.errors import TOO_EARLY
 
 PASSTHROUGH = ("protocol",)
-"""Modules that every workflow shares instead of importing them again for itself: data types only.
+"""Modules that all workflows share instead of importing them anew: data types only.
 
-`workflows` is not among them: its code is what the sandbox checks.
+`workflows` is not included, because the sandbox must check its code.
 """
 
 
 class _ImportedModules(NamedTuple):
-    """Modules as the sandbox imported them, and which of them it has looked through."""
+    """Modules as the sandbox imported them, and which of them it has checked."""
 
     modules: dict[str, ModuleType]
     checked: set[str]
 
 
 _imported_modules: dict[str, _ImportedModules] = {}
-"""By the workflow's module."""
+"""Imported modules by the workflow's module."""
 
 
 class CachingSandboxRunner(SandboxedWorkflowRunner):
-    """The sandbox of the SDK, at less cost in two places, and with one refusal more.
+    """The SDK's sandbox with two optimizations and one more refusal.
 
-    The SDK imports a workflow's modules anew for each run, so that what runs change in them stays
-    apart: 14 ms, in which nothing else of the worker moves, when a job begins, continues as new or
-    comes back after a kill. Ours hold nothing that changes (a test looks), so they are imported
-    once, and what the sandbox forbids stays forbidden in them.
+    The SDK imports a workflow's modules anew for each run, to isolate changes of module state. That
+    blocks the worker for 14 ms whenever a job begins, continues as new or returns after a kill. Our
+    modules have no mutable state (a test checks that), so they are imported once. The sandbox's
+    restrictions still apply to them.
 
-    The SDK enters the sandbox also to ask for what each payload is to be converted, some seven
-    times in an activation, and each time has a piece of source text compiled. Our converter makes
-    no difference between payloads and stores none elsewhere, so the answer is known.
+    The SDK also enters the sandbox to get each payload's serialization context, about seven times
+    per activation, and compiles a piece of source text each time. Our converter ignores the context
+    and stores no payload elsewhere, so the answer is known.
     """
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         module = det.defn.cls.__module__
         if module not in _imported_modules:
             first = _SandboxInstance(det, self.runner_class, self.restrictions)
-            # Restrictions ask whether the workflow runs in which the modules were imported. That
-            # one never does: from here on it stands for all of them.
+            # Restrictions check whether the workflow that imported the modules is running. This
+            # first one never runs itself, so it is marked as running for all of them.
             first.importer.restriction_context.is_runtime = True
             _imported_modules[module] = _ImportedModules(
                 dict(first.importer.new_modules),
@@ -62,10 +62,10 @@ class CachingSandboxRunner(SandboxedWorkflowRunner):
 
 class _SandboxInstance(_Instance):
     _task: tuple[int, int, int] | None = None
-    """The newest workflow task: when it began, in s and ns, and the history's size then, in bytes.
-    The size distinguishes tasks where the clock of a server went back and time stands."""
+    """The newest workflow task: its start in s and ns, and the history's size in bytes. The size
+    distinguishes tasks when a server's clock went back and workflow time stands still."""
     _length = 0
-    """The events of the history that the newest activation was made from."""
+    """Number of history events behind the newest activation."""
 
     def _create_instance(self) -> None:
         if imported := _imported_modules.get(self._workflow_module_name()):
@@ -74,12 +74,12 @@ class _SandboxInstance(_Instance):
         super()._create_instance()
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        """Refuse events that no workflow task has begun with: the query fails, the run is let go.
+        """Refuse events without a started workflow task: the query fails and the run is evicted.
 
-        A query that waited for a dead worker brings the next one the whole history, and the SDK
-        runs the workflow on with its last events before there is a task for them, and keeps it. A
-        signal that comes before the task is then seen after those events; in a replay, before
-        them. The run would never be replayed again.
+        A query that waited for a dead worker brings the next worker the whole history. The SDK then
+        runs the workflow with the last events before they have a task, and caches the run. A signal
+        that arrives before the task comes after those events in this run, but before them in a
+        replay, so that the run could never be replayed.
         """
         task = (act.timestamp.seconds, act.timestamp.nanos, act.history_size_bytes)
         early = task == self._task and not act.is_replaying and act.history_length > self._length
@@ -100,7 +100,7 @@ class _SandboxInstance(_Instance):
 
 
 def sandbox_runner() -> SandboxedWorkflowRunner:
-    """The sandbox, with the modules that need no second import."""
+    """The sandbox runner with the shared modules."""
     return CachingSandboxRunner(
         restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSTHROUGH)
     )

@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from activities.checkpoints import Root
 
 GRACE = timedelta(seconds=10)
-"""How long running steps may take to end once a shutdown began."""
+"""Time for running steps to end after a shutdown has begun."""
 
 SLOTS = 1000
-"""Regular activities of one worker at a time: nearly all of them wait for a model. One that does
-not wait holds a thread, of which there are no more than are needed."""
+"""Concurrent regular activities of one worker; nearly all of them wait for a model. Others hold a
+thread, and threads are created on demand only."""
 
 TASKS = 8
-"""Workflow tasks at a time. They share one interpreter: more of them would only each take longer,
-and those of many jobs that start at once longer than the server waits."""
+"""Concurrent workflow tasks. They share one interpreter: with more, each would take longer, and
+those of many jobs that start at once would exceed the server's time-out."""
 
 LOCAL_SLOTS = 8
-"""File tools at a time. They are over in milliseconds and want the same interpreter: more of them
-would keep the event loop, and with it the heartbeats of all jobs, waiting for its turn."""
+"""Concurrent local activities (file tools). They take milliseconds of the same interpreter; more of
+them would delay the event loop, and with it the heartbeats of all jobs."""
 
 
 def build_worker(
@@ -54,14 +54,14 @@ def build_worker(
 
     Args:
         client: With the data converter of `engine.converter`.
-        root: The workspaces root; needed unless `activities` are given.
-        task_queue: None takes LONGHAUL_TASK_QUEUE.
-        workflows: None takes all of ours.
-        activities: None takes all of ours.
+        root: The workspaces root; required without `activities`.
+        task_queue: None for LONGHAUL_TASK_QUEUE.
+        workflows: None for all of ours.
+        activities: None for all of ours.
         max_cached_workflows: Should exceed the jobs in flight on this worker: an evicted job is
             replayed at its next step, which costs 7 to 9 times as much.
-        grace: How long running steps may take to end once a shutdown began.
-        deployment: Which version of the code this is, for worker versioning; None: none.
+        grace: Time for running steps to end after a shutdown has begun.
+        deployment: The version of the code, for worker versioning; None for no versioning.
     """
     if activities is None:
         if root is None:
@@ -83,8 +83,8 @@ def build_worker(
         max_cached_workflows=max_cached_workflows,
         # After a kill, a job's next workflow task waits this long for the dead worker.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=3),
-        # A cancellation reaches an activity with the answer to a heartbeat, so none is held back
-        # longer than this.
+        # A cancellation reaches an activity with the answer to a heartbeat, so heartbeats must
+        # not be delayed longer than this.
         max_heartbeat_throttle_interval=timedelta(seconds=1),
         default_heartbeat_throttle_interval=timedelta(seconds=1),
         graceful_shutdown_timeout=grace,
@@ -94,7 +94,7 @@ def build_worker(
 
 def job_workflows() -> list[type]:
     """The workflow types of this worker."""
-    # Imported by name and late: what only talks to Temporal does not load the workflows.
+    # Imported by name and late, so that mere clients of Temporal do not load the workflows.
     return [
         importlib.import_module("workflows.job").Job,
         importlib.import_module("workflows.project").Project,

@@ -1,8 +1,8 @@
-"""When a worker takes another activity: while its loop has time for it.
+"""A slot supplier that accepts another activity only while the event loop is responsive.
 
-What is taken must be heard of within seconds. Nearly all activities of a worker wait for a model
-and cost nothing meanwhile, so it takes many; but when those of hundreds of jobs begin or end at
-once, the loop gets to them late, the server gives them up, and their second attempts come on top.
+An accepted activity must send a heartbeat within seconds. Nearly all activities wait for a model,
+which costs nothing, so a worker accepts many. But when those of hundreds of jobs begin or end at
+once, the loop is late, the server times them out, and their second attempts add to the load.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from temporalio.worker import (
 )
 
 AT_ONCE = 16
-"""So many are taken without looking: their own work cannot make the loop late for long."""
+"""Activities accepted without a check: so few cannot delay the loop for long."""
 PAUSE_SECONDS = 0.01
 LATE_SECONDS = 0.1
 
 
 class ResponsiveSlotSupplier(CustomSlotSupplier):
-    """Up to `slots` activities; beyond a few, only while the loop wakes when it is meant to."""
+    """Up to `slots` activities; beyond `AT_ONCE`, only while the loop wakes on time."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
         self._used_slots = 0
-        self._lock = threading.Lock()  # the SDK gives back slots from threads of its own
+        self._lock = threading.Lock()  # the SDK releases slots from its own threads
 
     async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
         while (permit := self._take_slot(AT_ONCE)) is None:
@@ -46,7 +46,7 @@ class ResponsiveSlotSupplier(CustomSlotSupplier):
         return self._take_slot(AT_ONCE)
 
     def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
-        """Taken is taken."""
+        """Nothing to do: a reserved slot already counts."""
 
     def release_slot(self, ctx: SlotReleaseContext) -> None:
         with self._lock:

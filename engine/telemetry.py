@@ -1,4 +1,4 @@
-"""Where the metrics of Temporal's SDK go, our counters among them: Prometheus, OpenTelemetry."""
+"""Export of the SDK's metrics and our counters to Prometheus or OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ VARIABLE = "LONGHAUL_METRICS"
 
 @asynccontextmanager
 async def metrics_runtime() -> AsyncIterator[Runtime | None]:
-    """The runtime of a worker; None without any metrics. The SDK has one place for them.
+    """The worker's runtime with its one metrics exporter; None without metrics.
 
     Raises:
-        SetupError: LONGHAUL_METRICS cannot be used, or OpenTelemetry is not there.
+        SetupError: LONGHAUL_METRICS is invalid, or OpenTelemetry is not installed.
     """
     prometheus = _prometheus_runtime()
     if prometheus or not exports.exports_metrics():
@@ -32,10 +32,10 @@ async def metrics_runtime() -> AsyncIterator[Runtime | None]:
 
 
 def _prometheus_runtime() -> Runtime | None:
-    """The runtime that serves `/metrics` at LONGHAUL_METRICS, `host:port`; None without it.
+    """The runtime that serves `/metrics` at LONGHAUL_METRICS (`host:port`); None if unset.
 
     Raises:
-        SetupError: the variable is no address, or it is taken.
+        SetupError: the variable is not an address, or the address is in use.
     """
     address = os.environ.get(VARIABLE, "").strip()
     if not address:

@@ -1,7 +1,7 @@
-"""How many jobs and projects wait for a person, by reason: a gauge, as the server knows them.
+"""A gauge of the jobs and projects that wait for a person, by reason.
 
-Counted by asking the server, since jobs wander from worker to worker: every worker shows the same
-figures, which are not to be added up.
+The figures come from the server, since jobs move between workers. Every worker reports the same
+figures, so they must not be summed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger("longhaul.waiting")
 
 @asynccontextmanager
 async def counted(client: Client, meter: MetricMeter | None) -> AsyncIterator[None]:
-    """Keep the gauge up to date while the context lasts; without a meter nothing is asked."""
+    """Keep the gauge up to date during the context; without a meter, do nothing."""
     if meter is None:
         yield
         return
@@ -50,9 +50,9 @@ async def counted(client: Client, meter: MetricMeter | None) -> AsyncIterator[No
 
 
 async def count_waiting(client: Client) -> Counter[tuple[str, str]]:
-    """How many wait, by type of workflow and reason. Raises RPCError.
+    """Count waiting workflows by type and reason. Raises RPCError.
 
-    A project that shows as waiting since a job of it waits is not counted beside that job.
+    A project that waits only because one of its jobs waits is not counted in addition to the job.
     """
     waiting = [each async for each in client.list_workflows(QUERY, limit=MOST)]
     parents = {each.parent_id for each in waiting}

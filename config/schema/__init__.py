@@ -1,1 +1,1 @@
-"""The schemas of the files that people write: agents, guards, the graph."""
+"""Schemas of the files that people write: agents, guards, the graph."""

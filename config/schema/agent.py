@@ -1,4 +1,4 @@
-"""What an agent's file may hold, and what a job is given of it.
+"""The schema of an agent's file, and the configuration that a job pins.
 
 `docs/configuration.md` is generated from this file and from `config.schema.agent_sections`.
 """
@@ -162,55 +162,55 @@ class AgentFile(Data):
 
     @property
     def prompt_files(self) -> dict[str, str]:
-        """Template files by role."""
+        """Names of template files, by role."""
         judge = {"judge": self.judge.prompt} if self.judge else {}
         return {**self.prompts.model_dump(), **judge}
 
     @property
     def tool_names(self) -> list[str]:
-        """Tool groups and tools, also those that the settings add."""
+        """Tool groups and tools, including those that settings add."""
         sees = any(model.vision for model in (self.model, *self.phase_models.values()))
         added = {"web": self.settings.research_web, "images": sees}
         return [*self.tools, *(name for name, is_added in added.items() if is_added)]
 
 
 class AgentConfig(AgentFile):
-    """An agent as a job pins it: everything resolved, templates included."""
+    """An agent as a job pins it, with everything resolved, templates included."""
 
     name: str
     templates: dict[str, str]
     """Prompt texts by role (`strategic`, …), front matter removed."""
     instructions_template: str
     wording: Wording
-    """Phrases that classify replies without a tool call."""
+    """Phrases that classify replies without tool calls."""
     reviewer: AgentConfig | None = None
     """The agent named under `review`."""
     rules: list[Guard] = Field(default_factory=list)
     """The guards of the files named in `guards`."""
     graph_schema: GraphSchema = Field(default_factory=GraphSchema)
-    """The shipped schema with what `graph` adds."""
+    """The shipped schema with the additions of `graph`."""
     server_tools: list[DeclaredTool] = Field(default_factory=list)
-    """What the MCP servers declared when the job began."""
+    """Tools that the MCP servers declared when the job began."""
     unavailable_servers: dict[str, str] = Field(default_factory=dict)
-    """MCP servers that the job does without, and why."""
+    """Unavailable MCP servers, each with the reason."""
     skill_entries: list[Skill] = Field(default_factory=list)
-    """The skills that were there when the job began."""
+    """The skills that existed when the job began."""
 
     @property
     def toolset(self) -> list[str]:
-        """With the tool that loads a skill, where there is one."""
+        """`tool_names`, plus the tool that loads skills if there are any."""
         return [*super().tool_names, *(["skills"] if self.skill_entries else [])]
 
     @property
     def models(self) -> list[ModelConfig]:
-        """Every model that may be asked."""
+        """Every model that the agent may use."""
         others = [self.judge.model] if self.judge else []
         others += self.reviewer.models if self.reviewer else []
         return [self.model, *self.phase_models.values(), *self.fallbacks, *others]
 
     @property
     def credential_variables(self) -> set[str]:
-        """The worker's variables that are named here as holding one."""
+        """Names of the worker's variables that hold credentials."""
         keyed = [*self.models, self.embeddings, self.web.search]
         variables = {each.api_key_variable for each in keyed if each and each.api_key_variable}
         for server in self.mcp.values():
@@ -224,9 +224,9 @@ class AgentConfig(AgentFile):
         return self.phase_models.get(kind, self.model)
 
     def model_chain(self, kind: PhaseKind) -> list[ModelConfig]:
-        """That model and its fallbacks."""
+        """The model of this kind of phase, then its fallbacks."""
         return [self.model_for(kind), *self.fallbacks]
 
 
 class ConfigError(Invalid):
-    """A configuration that cannot be used: one line with file, key, found and expected."""
+    """An invalid configuration; the message is one line with file, key, found and expected."""

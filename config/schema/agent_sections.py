@@ -93,7 +93,7 @@ class Context(Data):
     )
 
     def compaction_limit(self, model: ModelConfig) -> int:
-        """Tokens at which requests to this model are compacted."""
+        """Tokens of a request at which the conversation with this model is compacted."""
         if model.window is None:
             return self.tokens
         return max(1, min(self.tokens, int(self.share * model.window) - model.max_output_tokens))

@@ -1,4 +1,4 @@
-"""The schema of the graph as data: what nodes and relations there are, and what they hold."""
+"""The graph's schema as data: kinds of nodes and relations, and their properties."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocol.validation_errors import short_repr
 
 PropertyType = Literal["text", "number", "integer", "truth", "list"]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
-"""Safe between backticks of a query, which is why it is so narrow."""
+"""Narrow enough to be safe between the backticks of a query."""
 EXPECTED: dict[PropertyType, str] = {
     "text": "text",
     "number": "a number",
@@ -21,7 +21,7 @@ EXPECTED: dict[PropertyType, str] = {
     "list": "a list of texts",
 }
 JOB = "job"
-"""Property that the system fills in, where a kind has it."""
+"""Property that the system fills in for kinds that have it."""
 MAX_CHARACTERS = 20_000
 
 
@@ -43,7 +43,7 @@ class Property(Data):
         return self
 
     def find_problem(self, value: object) -> str:
-        """What is wrong with this value, for a message; empty when nothing is."""
+        """Why this value is invalid, for a message; empty when it is valid."""
         if not _has_type(self.type, value):
             return f"found {short_repr(value)}, expected {EXPECTED[self.type]}"
         if self.values and value not in self.values:
@@ -62,7 +62,7 @@ class _SchemaKind(Data):
     properties: dict[Name, Property] = Field(default_factory=dict, description="By name.")
 
     def find_problems(self, values: dict[str, Any], *, partial: bool = False) -> list[str]:
-        """What is wrong with these properties, one line each."""
+        """The problems of these properties, one line each."""
         problems = []
         for name, value in values.items():
             if name not in self.properties:
@@ -101,7 +101,7 @@ class GraphSchema(Data):
     relations: dict[Name, RelationKind] = Field(default_factory=dict, description="By name.")
 
     def find_undeclared(self) -> str:
-        """Which relation ends at a kind that is not declared; empty when none does."""
+        """Names a relation with an undeclared end; empty when there is none."""
         for name, relation in self.relations.items():
             for index, pair in enumerate(relation.ends):
                 for end in pair:
@@ -127,7 +127,7 @@ def _has_type(kind: PropertyType, value: object) -> bool:
         return False
     if kind == "text":
         return isinstance(value, str)
-    # Infinity and NaN are JSON to Python and to nobody else.
+    # Python writes Infinity and NaN as JSON, but other parsers refuse them.
     if isinstance(value, float) and not re.fullmatch(r"[-+.0-9e]+", repr(value)):
         return False
     if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -1,4 +1,4 @@
-"""What guards and hooks are declared with: the schema of `config/guards/*.yaml` and `hooks`."""
+"""The schema of guards (`config/guards/*.yaml`) and hooks (`hooks`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALLOWED_DECISIONS: dict[str, tuple[str, ...]] = {
     "before_tool": ("allow", "deny", "ask", "rewrite"),
     "after_tool": ("allow", "feedback"),
 }
-"""Decisions at each point; at the others a guard allows or denies."""
+"""Decisions by point; at all other points a guard allows or denies."""
 
 
 class FieldMatch(Data):
@@ -43,7 +43,7 @@ class FieldMatch(Data):
 
 
 class Match(Data):
-    """All that is given must hold; with nothing given the guard applies to everything."""
+    """Conditions that must all hold; without any, the guard applies to everything."""
 
     tool: list[str] = Field(default_factory=list, description="Shell patterns of the tool's name.")
     path: list[str] = Field(
@@ -93,7 +93,7 @@ class Match(Data):
 
 
 class Guard(Data):
-    """One rule: where it stands, what it concerns, what it decides."""
+    """A rule: its point, its conditions and its decision."""
 
     name: str = Field(
         pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$", description="By which people and reports name it."
@@ -128,7 +128,7 @@ class Guard(Data):
 
 
 class Hook(Data):
-    """An executable that is asked."""
+    """An executable that decides."""
 
     name: str = Field("", description="By which people name it; empty: the command's first word.")
     matcher: Pattern = Field(
@@ -158,12 +158,12 @@ class Hook(Data):
 
     @property
     def title(self) -> str:
-        """Its name as a guard's, such as in the signal bypass."""
+        """Its name among guards, such as in the signal `bypass`."""
         return self.name or self.command.split()[0].rpartition("/")[2]
 
     @property
     def occasions(self) -> list[Occasion]:
-        """What a hook of Notification is for."""
+        """The occasions of a hook of Notification."""
         if not self.matcher:
             return list(OCCASIONS)
         return [each for each in OCCASIONS if compile_cached(self.matcher).fullmatch(each)]

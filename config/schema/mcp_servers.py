@@ -1,4 +1,4 @@
-"""The schema of MCP servers: how one is reached, and what it declared when a job began."""
+"""The schema of MCP servers: how to reach one, and what it declared when a job began."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 from protocol.state import Data
 
 Effect = Literal["reads", "repeatable", "once"]
-"""What a repeated call does: nothing at all, nothing more than the first, or something again."""
+"""Effect of a repeated call: none at all, none beyond the first call's, or a further one."""
 ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 WORKSPACE = "{workspace}"
@@ -93,10 +93,10 @@ class Server(Data):
 
 
 class DeclaredTool(BaseModel):
-    """A tool as its server declared it when the job began; it stays so for the job's life."""
+    """A tool as its server declared it when the job began; pinned for the job's life."""
 
     name: str
-    """By which the model calls it: `<server>__<tool>`, made to fit."""
+    """The model's name for it: `<server>__<tool>`, adapted to the allowed characters and length."""
     server: str
     tool: str
     """Its name at the server."""

@@ -1,4 +1,4 @@
-"""The schema of `notify`: who is called, and which addresses notifications can go to."""
+"""The schema of `notify`: recipients, and the addresses that notifications can go to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocol.state import Data
 HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$")]
 MOST_ADDRESS = 2000
 RESERVED = ("content-length", "content-type", "host", "idempotency-key", "transfer-encoding")
-"""Headers that are ours to set."""
+"""Headers that Longhaul sets itself."""
 
 
 def check_address(url: str) -> str:
@@ -74,7 +74,7 @@ class Notify(Data):
     @classmethod
     def _can_be_sent_to(cls, url: str | None) -> str | None:
         if url is not None and (why := check_address(url)):
-            # Of a type of its own, for which it is not said what was found.
+            # Errors of this type are reported without the value, which may be a credential.
             raise PydanticCustomError("credential", "{why}", {"why": why})
         return url
 

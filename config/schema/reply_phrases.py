@@ -1,4 +1,4 @@
-"""The form of `phrases/*.yaml`: wording that classifies replies that call no tool."""
+"""The schema of `phrases/*.yaml`: wording that classifies replies without tool calls."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from protocol.state import Data
 
 
 def compile_phrase(pattern: str, *, at_start: bool = False) -> re2._Regexp:
-    """A phrase, ready to be sought in a sentence: whole words, in any case, in linear time.
+    """Compile a phrase that matches whole words in a sentence, ignoring case.
 
     Raises:
-        re2.error: it is no regular expression.
+        re2.error: the phrase is not a valid regular expression.
     """
-    # The engine's \b knows ASCII letters only.
+    # The engine's \b covers ASCII letters only.
     return _compile_within(r"[^\pL\pN_]", pattern, at_start=at_start)
 
 
@@ -29,7 +29,7 @@ def _compile_within(edge: str, pattern: str, *, at_start: bool = False) -> re2._
 
 def _check_phrase(pattern: str) -> str:
     try:
-        # All letters there are cost a millisecond a phrase; whether it is one, a space shows.
+        # The Unicode classes cost a millisecond per phrase; a space suffices to validate it.
         _compile_within(" ", pattern)
     except re2.error as error:
         raise ValueError(f"not a regular expression of RE2: {why_not(error)}") from None
@@ -44,19 +44,19 @@ class _FrozenData(Data):
 
 
 class PhraseClass(_FrozenData):
-    """Phrases of one kind, and what takes a sentence out."""
+    """Phrases of one kind, and exceptions that exclude a sentence."""
 
     phrases: tuple[Pattern, ...]
     exceptions: tuple[Pattern, ...] = ()
 
 
 class Wording(_FrozenData):
-    """The phrases of all languages together, as a job pins them."""
+    """The phrases of all languages, as a job pins them."""
 
     asking: tuple[PhraseClass, ...]
     claiming: tuple[PhraseClass, ...]
     answers: tuple[Pattern, ...]
-    """How a sentence begins that answers the question before it."""
+    """Beginnings of sentences that answer the preceding question."""
 
 
 class WordingFile(_FrozenData):
@@ -69,7 +69,7 @@ class WordingFile(_FrozenData):
 
 
 def merge_wordings(files: list[WordingFile]) -> Wording:
-    """All languages as one: nobody says which one a model answers in."""
+    """Merge all languages, since the language of a model's reply is unknown."""
     return Wording(
         asking=tuple(file.asking for file in files),
         claiming=tuple(file.claiming for file in files),

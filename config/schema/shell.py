@@ -1,4 +1,4 @@
-"""How commands are run: the sandbox and its limits."""
+"""The schema of `shell`: the sandbox of commands and its limits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ShellConfig(Data):
     @field_validator("readable", "path")
     @classmethod
     def _folders_absolute(cls, folders: list[str]) -> list[str]:
-        # Any other would be left out without a word.
+        # The sandbox would silently ignore a relative folder.
         if wrong := next((folder for folder in folders if not folder.startswith("/")), None):
             raise ValueError(f"expected absolute paths, such as /opt/tools; {wrong} is none")
         return folders

@@ -10,7 +10,7 @@ MOST_DESCRIPTION = 1024
 
 
 class Skill(Data):
-    """What the system prompt has of a skill; its files lie below `skills/<name>/`."""
+    """A skill as listed in the system prompt; its files are below `skills/<name>/`."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""What agents may reach on the web: the schema of `web`."""
+"""The schema of `web`: what agents may reach on the web."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from protocol.state import Data
 
 SearchKind = Literal["searxng", "brave"]
 KEYED: dict[SearchKind, str] = {"brave": "https://api.search.brave.com"}
-"""Providers that want a key, with the address they are at."""
+"""Providers that require a key, with their addresses."""
 
 
 class Search(Data):
@@ -44,7 +44,7 @@ class Search(Data):
 
     @property
     def address(self) -> str:
-        """Where it is, without a slash at the end."""
+        """Its base address, without a trailing slash."""
         return self.url or KEYED[self.kind]
 
 

@@ -1,4 +1,4 @@
-"""Where a job's checkpoints go beside the workspaces root: the schema of `workspace`."""
+"""The schema of `workspace`: where checkpoints go besides the workspaces root."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ class Workspace(Data):
         if url is None:
             return None
         if address_fault(url) == "password":
-            # Of a type of its own, for which it is not said what was found.
+            # Errors of this type are reported without the value, which may be a credential.
             raise PydanticCustomError("credential", NO_PASSWORD)
         return check_git_address(url)
