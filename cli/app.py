@@ -41,7 +41,7 @@ from cli.output import (
 from config.schema.agent import ConfigError
 from engine import logs
 from engine.errors import SetupError
-from engine.process import INTERRUPTED
+from engine.exit_codes import INTERRUPTED
 from protocol.payloads import EncryptedPayloadError
 from protocol.text import one_line
 

@@ -18,7 +18,7 @@ from cli.watch import follow_on_console
 from engine import logs
 from engine.connection import DEFAULT_UI, describe_endpoint, ui_link, workspaces_root
 from engine.development import DevelopmentServer, development_server
-from engine.process import INTERRUPTED
+from engine.exit_codes import INTERRUPTED
 from engine.root import open_root
 from engine.service import build_worker
 

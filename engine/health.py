@@ -15,12 +15,12 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from engine.errors import SetupError
+from engine.http_answers import SECONDS, serve_http
 from engine.root import check_writable
 
 VARIABLE = "LONGHAUL_HEALTH"
-SECONDS = 3
-"""Seconds for a request to arrive, and for Temporal to answer."""
-ReadinessCheck = Callable[[], Awaitable[str]]
+Check = Callable[[], Awaitable[str]]
+"""Returns a problem, or an empty text."""
 
 
 async def readiness_problem(
@@ -42,11 +42,11 @@ async def readiness_problem(
 
 
 @asynccontextmanager
-async def serve_health(ready: ReadinessCheck) -> AsyncIterator[str | None]:
+async def serve_health(ready: Check, alive: Check | None = None) -> AsyncIterator[str | None]:
     """Serve at LONGHAUL_HEALTH (`host:port`) during the context, and yield the address.
 
     Without the variable nothing is served, and None is yielded. `/healthz` is 200 while the process
-    is alive; `/readyz` is 200, or 503 with the reason.
+    is alive; `/readyz` is 200. Either is 503 with the reason if its check finds a problem.
 
     Raises:
         SetupError: the variable is not an address, or the address is in use.
@@ -55,40 +55,19 @@ async def serve_health(ready: ReadinessCheck) -> AsyncIterator[str | None]:
     if not address:
         yield None
         return
-    host, _, port = address.rpartition(":")
-    try:
-        server = await asyncio.start_server(_health_handler(ready), host.strip("[]"), int(port))
-    except (OSError, ValueError, OverflowError) as error:
-        raise SetupError(
-            f"{VARIABLE}={address}: {error}; expected an address that is free, as 127.0.0.1:8235"
-        ) from None
-    async with server:
-        where, number = server.sockets[0].getsockname()[:2]
-        yield f"{where}:{number}"
+    alive = alive or _no_problem
+
+    async def respond(path: str) -> tuple[str, str, str]:
+        check = {"/healthz": alive, "/readyz": ready}.get(path)
+        problem = await check() if check else ""
+        status = "200 OK" if check else "404 Not Found"
+        if problem:
+            status = "503 Service Unavailable"
+        return status, "application/json", json.dumps({"status": problem or status[4:].lower()})
+
+    async with serve_http(VARIABLE, address, respond) as where:
+        yield where
 
 
-def _health_handler(
-    ready: ReadinessCheck,
-) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-    async def answer_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(SECONDS):
-                head = await reader.readuntil(b"\r\n\r\n")
-            path = head.split(b" ", 2)[1].partition(b"?")[0]
-            lacks = await ready() if path == b"/readyz" else ""
-            status = "404 Not Found" if path not in (b"/healthz", b"/readyz") else "200 OK"
-            if lacks:
-                status = "503 Service Unavailable"
-            body = json.dumps({"status": lacks or status[4:].lower()}).encode()
-            writer.write(
-                f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
-                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
-                + body
-            )
-            await writer.drain()
-        except (TimeoutError, OSError, EOFError, LookupError, asyncio.LimitOverrunError):
-            pass  # no request arrived, or the client has gone
-        finally:
-            writer.close()
-
-    return answer_request
+async def _no_problem() -> str:
+    return ""

@@ -30,14 +30,13 @@ from engine.connection import (
 )
 from engine.deployment import version_label, worker_deployment
 from engine.errors import SetupError
+from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.otel import exports
 from engine.root import check_writable, open_root
 from engine.service import build_worker
+from engine.supervisor import SUPERVISED
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-FAILED = 1
-CANNOT_START = 2
-INTERRUPTED = 130
 FILES = 8192
 """Open files that suffice for a worker with all slots in use."""
 PUSH_SECONDS = 5.0
@@ -181,3 +180,11 @@ def _handle_stop_signals(stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, on_signal)
+    if os.environ.get(SUPERVISED):
+        # Nothing is ever written there: it becomes readable when the supervisor ends.
+        loop.add_reader(sys.stdin.fileno(), _stop_with_supervisor, loop, stop)
+
+
+def _stop_with_supervisor(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    loop.remove_reader(sys.stdin.fileno())
+    stop.set()

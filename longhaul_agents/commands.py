@@ -3,12 +3,15 @@
 import os
 from typing import NoReturn
 
+MAX_PROCESSES = 256
+
 
 def run_command() -> NoReturn:
     """As `starter.py`."""
     try:
         from cli.app import main  # noqa: PLC0415 - a Ctrl-C while it loads needs its answer
-        from engine.process import INTERRUPTED, exit_process  # noqa: PLC0415
+        from engine.exit_codes import INTERRUPTED  # noqa: PLC0415
+        from engine.process import exit_process  # noqa: PLC0415
     except KeyboardInterrupt:
         os._exit(130)
     try:
@@ -21,14 +24,33 @@ def run_worker() -> NoReturn:
     """As `worker.py`."""
     import argparse  # noqa: PLC0415
 
-    argparse.ArgumentParser(
+    options = argparse.ArgumentParser(
         description="Runs jobs until SIGINT or SIGTERM. As many workers as you like, on any "
         "machine.",
         epilog="Settings are environment variables (docs/operations.md), TEMPORAL_ADDRESS, "
         "LONGHAUL_CONFIG, LONGHAUL_WORKSPACES, LONGHAUL_TASK_QUEUE and OPENAI_BASE_URL among them.",
-    ).parse_args()
+    )
+    options.add_argument(
+        "--processes",
+        type=_process_count,
+        default=1,
+        metavar="N",
+        help="worker processes under one supervisor, such as one for each core; default 1",
+    )
+    count = options.parse_args().processes
     try:
-        from engine.process import main  # noqa: PLC0415
+        from engine.process import exit_process, main  # noqa: PLC0415
+        from engine.supervisor import main as supervise  # noqa: PLC0415
     except KeyboardInterrupt:  # loading takes a moment
         os._exit(130)
+    if count > 1:
+        supervise(count, exit_process)
     main()
+
+
+def _process_count(text: str) -> int:
+    import argparse  # noqa: PLC0415
+
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_PROCESSES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {MAX_PROCESSES}")
+    return int(text)

@@ -1,0 +1,108 @@
+"""The little HTTP that health checks and metrics need: serve a text, fetch a text."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from engine.errors import SetupError
+
+SECONDS = 3
+"""How long a request may take to arrive, and a process to answer."""
+MAX_BYTES = 50_000_000
+Respond = Callable[[str], Awaitable[tuple[str, str, str]]]
+"""From a path to status line, content type and body."""
+
+
+@asynccontextmanager
+async def serve_http(variable: str, address: str, respond: Respond) -> AsyncIterator[str]:
+    """Answer requests at `host:port` while the context lasts; gives the address.
+
+    Raises:
+        SetupError: it is no address, or is taken; names the variable that holds it.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        server = await asyncio.start_server(_handler(respond), host.strip("[]"), int(port))
+    except (OSError, ValueError, OverflowError) as error:
+        raise SetupError(
+            f"{variable}={address}: {error}; expected an address that is free, as 127.0.0.1:8235"
+        ) from None
+    async with server:
+        where, number = server.sockets[0].getsockname()[:2]
+        yield f"{where}:{number}"
+
+
+@asynccontextmanager
+async def serve_text(
+    variable: str, address: str, text: Callable[[], Awaitable[str]]
+) -> AsyncIterator[str]:
+    """Serve a text at `/metrics`, as Prometheus reads it."""
+
+    async def respond(path: str) -> tuple[str, str, str]:
+        if path != "/metrics":
+            return "404 Not Found", "text/plain", "not found\n"
+        return "200 OK", "text/plain; version=0.0.4", await text()
+
+    async with serve_http(variable, address, respond) as where:
+        yield where
+
+
+async def fetch_text(address: str, path: str) -> tuple[int, str]:
+    """Return status and body; 0 and an empty text if nobody answers in time."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(SECONDS):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            try:
+                writer.write(
+                    f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()
+                )
+                head = await reader.readuntil(b"\r\n\r\n")
+                body = await reader.read(MAX_BYTES)
+                while more := await reader.read(MAX_BYTES):
+                    body += more
+            finally:
+                writer.close()
+        if b"transfer-encoding: chunked" in head.lower():
+            body = _join_chunks(body)
+        return int(head.split(b" ", 2)[1]), body.decode(errors="replace")
+    except (TimeoutError, OSError, EOFError, LookupError, ValueError, asyncio.LimitOverrunError):
+        return 0, ""
+
+
+def _join_chunks(body: bytes) -> bytes:
+    parts: list[bytes] = []
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        length = int(size.split(b";")[0] or b"0", 16)
+        if not length:
+            break
+        parts.append(rest[:length])
+        body = rest[length + 2 :]
+    return b"".join(parts)
+
+
+def _handler(
+    respond: Respond,
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+    async def answer_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            path = head.split(b" ", 2)[1].partition(b"?")[0].decode(errors="replace")
+            status, kind, text = await respond(path)
+            body = text.encode()
+            writer.write(
+                f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+                + body
+            )
+            await writer.drain()
+        except (TimeoutError, OSError, EOFError, LookupError, asyncio.LimitOverrunError):
+            pass  # no request, or nobody who waits for the answer
+        finally:
+            writer.close()
+
+    return answer_request

@@ -1,0 +1,231 @@
+"""`worker.py --processes N`: a supervisor of worker processes.
+
+A worker process uses one core. The supervisor starts N of them, restarts one that dies, and drains
+all on SIGINT or SIGTERM. It serves their health and the sum of their metrics at the addresses that
+a single worker would use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from engine import health, logs
+from engine.errors import SetupError
+from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
+from engine.http_answers import fetch_text, serve_text
+from engine.metrics_sum import MetricsSum
+
+SUPERVISED = "LONGHAUL_SUPERVISED"
+"""Set for worker processes: their standard input ends with the supervisor, and they drain then."""
+METRICS = "LONGHAUL_METRICS"
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STEADY_SECONDS = 30.0
+"""A process that lived this long may die again without counting as one that cannot run."""
+MAX_QUICK_DEATHS = 5
+"""Deaths in a row, each before `STEADY_SECONDS`, after which the supervisor gives up."""
+LONGEST_DELAY = 15.0
+
+
+@dataclass
+class WorkerProcess:
+    """One of the worker processes, over its restarts."""
+
+    number: int
+    """From 1, for people."""
+    health_address: str = ""
+    metrics_address: str = ""
+    process: asyncio.subprocess.Process | None = None
+    quick_deaths: int = 0
+    has_served: bool = False
+    """Whether it has lived for `STEADY_SECONDS` once, so that its environment is right."""
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.returncode is None
+
+
+@dataclass
+class Supervisor:
+    """Runs the worker processes until they have drained, or until one of them cannot run.
+
+    Args:
+        command: Starts one worker process.
+        count: Number of processes.
+    """
+
+    command: list[str]
+    count: int
+    workers: list[WorkerProcess] = field(init=False)
+    metrics: MetricsSum = field(default_factory=MetricsSum)
+    exit_code: int = 0
+
+    def __post_init__(self) -> None:
+        self.workers = [WorkerProcess(number) for number in range(1, self.count + 1)]
+        self._stop = asyncio.Event()
+
+    async def run(self) -> int:
+        """Run until all processes have ended; return the exit code.
+
+        Raises:
+            SetupError: an address for health or metrics cannot be used.
+        """
+        loop = asyncio.get_running_loop()
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, self.stop_workers)
+        async with AsyncExitStack() as stack:
+            if os.environ.get(health.VARIABLE, "").strip():
+                await stack.enter_async_context(
+                    health.serve_health(self.readiness_problem, self.health_problem)
+                )
+            if address := os.environ.get(METRICS, "").strip():
+                await stack.enter_async_context(serve_text(METRICS, address, self.sum_metrics))
+            print(logs.log_line(f"supervisor: {self.count} worker processes"), flush=True)
+            await asyncio.gather(*(self._keep_running(worker) for worker in self.workers))
+        return self.exit_code
+
+    def stop_workers(self) -> None:
+        """Have every process drain; the second time, have them leave at once."""
+        if self._stop.is_set():
+            self.exit_code = INTERRUPTED
+        self._stop.set()
+        for worker in self.workers:
+            if worker.is_running and worker.process:
+                worker.process.send_signal(signal.SIGTERM)
+
+    async def readiness_problem(self) -> str:
+        """Return why not every process takes steps; empty if all do."""
+        return await self._first_problem("/readyz", "not running")
+
+    async def health_problem(self) -> str:
+        """Return which running process does not answer; empty if all do."""
+        return await self._first_problem("/healthz", "")
+
+    async def sum_metrics(self) -> str:
+        """Return the sum of all processes' metrics as Prometheus text."""
+        running = [worker for worker in self.workers if worker.is_running]
+        pages = await asyncio.gather(
+            *(fetch_text(worker.metrics_address, "/metrics") for worker in running)
+        )
+        for worker, (_, page) in zip(running, pages, strict=True):
+            self.metrics.update(worker.number, page)
+        return self.metrics.render()
+
+    async def _first_problem(self, path: str, if_not_running: str) -> str:
+        async def problem_of(worker: WorkerProcess) -> str:
+            if not worker.is_running:
+                return if_not_running
+            status, page = await fetch_text(worker.health_address, path)
+            return "" if status == 200 else page or "does not answer"
+
+        problems = await asyncio.gather(*map(problem_of, self.workers))
+        return next(
+            (
+                f"process {worker.number}: {problem}"
+                for worker, problem in zip(self.workers, problems, strict=True)
+                if problem
+            ),
+            "",
+        )
+
+    async def _keep_running(self, worker: WorkerProcess) -> None:
+        while not self._stop.is_set():
+            began = time.monotonic()
+            code = await self._run_once(worker)
+            self.metrics.retire(worker.number)
+            if self._stop.is_set():
+                break
+            lived = time.monotonic() - began
+            worker.has_served = worker.has_served or lived >= STEADY_SECONDS
+            worker.quick_deaths = 0 if lived >= STEADY_SECONDS else worker.quick_deaths + 1
+            cannot_start = code == CANNOT_START and not worker.has_served
+            if cannot_start or worker.quick_deaths >= MAX_QUICK_DEATHS:
+                self._give_up(worker, code)
+                break
+            delay = (
+                min(LONGEST_DELAY, 2.0 ** (worker.quick_deaths - 1)) if worker.quick_deaths else 0
+            )
+            _warn(
+                f"process {worker.number} ended with {describe_exit(code)}; another one begins in "
+                f"{delay:g} s"
+            )
+            await self._wait_or_stop(delay)
+
+    async def _run_once(self, worker: WorkerProcess) -> int:
+        worker.health_address, worker.metrics_address = _free_address(), _free_address()
+        environment = {**os.environ, SUPERVISED: str(worker.number)}
+        for variable, address in (
+            (health.VARIABLE, worker.health_address),
+            (METRICS, worker.metrics_address),
+        ):
+            if environment.get(variable, "").strip():
+                environment[variable] = address
+        worker.process = await asyncio.create_subprocess_exec(
+            *self.command,
+            env=environment,
+            # The pipe closes when this process ends, however it ends.
+            stdin=asyncio.subprocess.PIPE,
+            # A Ctrl-C at a terminal reaches every process of the group: one of the two signals that
+            # a worker would then get means to leave without draining.
+            start_new_session=True,
+        )
+        if self._stop.is_set():  # it came while the process began
+            worker.process.send_signal(signal.SIGTERM)
+        return await worker.process.wait()
+
+    def _give_up(self, worker: WorkerProcess, code: int) -> None:
+        self.exit_code = CANNOT_START if code == CANNOT_START else FAILED
+        _warn(
+            f"process {worker.number} ended with {describe_exit(code)} "
+            + ("at its start" if code == CANNOT_START else f"{worker.quick_deaths} times in a row")
+            + "; its own last lines say why. The others drain"
+        )
+        if not self._stop.is_set():
+            self.stop_workers()
+
+    async def _wait_or_stop(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
+
+
+def describe_exit(code: int) -> str:
+    """Return `code 1` or `SIGKILL`."""
+    if code >= 0:
+        return f"code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def main(count: int, leave: Callable[[int], NoReturn]) -> NoReturn:
+    """Run the supervisor and leave with its exit code."""
+    logs.set_up_logging()
+    try:
+        code = asyncio.run(_supervise(count))
+    except SetupError as error:
+        print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
+        leave(CANNOT_START)
+    leave(code)
+
+
+async def _supervise(count: int) -> int:
+    return await Supervisor([sys.executable, sys.argv[0]], count).run()
+
+
+def _free_address() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def _warn(text: str) -> None:
+    print(logs.log_line(f"supervisor: {text}", "WARNING"), file=sys.stderr, flush=True)
