@@ -183,7 +183,7 @@ async def change_recurring(name: str, change: Change) -> None:
     """Pause, resume, trigger or delete a schedule of jobs.
 
     Raises:
-        UserError: there is none of this name.
+        UserError: there is no schedule of this name.
     """
     client = await connect_client()
     handle = client.get_schedule_handle(name)

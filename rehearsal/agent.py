@@ -1,4 +1,4 @@
-"""The rehearsal model: works through a whole job by rules, knowing only what it is sent."""
+"""The rehearsal model: it works through a whole job by rules, from the requests alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rehearse(request: Request) -> Reply:
 
 
 def _review_reply(messages: list[dict[str, Any]]) -> Reply:
-    """As a reviewer: look at what is there, and accept it."""
+    """The reviewer's reply: read the deliverables, then accept them."""
     if messages[-1].get("role") != "tool":
         return Reply(calls=[("list_files", {"path": "output"})])
     count = len(message_text(messages[-1]).splitlines())
@@ -41,9 +41,9 @@ def _review_reply(messages: list[dict[str, Any]]) -> Reply:
 
 
 def summarise_phase(request: Request) -> str:
-    """What a conversation shows of a phase: the files it changed and the notes on its todos.
+    """Summarise a phase by the files changed and the notes on todos in its conversation.
 
-    The conversation comes as messages or as a transcript in the text of one.
+    The conversation is a list of messages, or a transcript in the text of one message.
     """
     transcript = "\n".join(map(_render_message, request["messages"][1:]))
     calls = len(_CALL.findall(transcript))
@@ -67,7 +67,7 @@ def _render_message(message: dict[str, Any]) -> str:
 
 
 def _unescape_json(text: str) -> str:
-    """The inside of a JSON string, which may be cut off in the middle of an escape."""
+    """Decode the inside of a JSON string, which may end in the middle of an escape."""
     try:
         return str(json.loads(f'"{text}"'))
     except ValueError:

@@ -30,11 +30,11 @@ class CandidateLine:
     confidence: float
     text: str
     document: str = ""
-    """Where the list names it with each."""
+    """The document, if the list names it per candidate."""
 
     @property
     def type(self) -> str:
-        """The type of requirement it would be."""
+        """The type of requirement that it would become."""
         words = f"{self.force} {self.text}".lower()
         for name, signs in _RULES:
             if any(sign in words for sign in signs):
@@ -43,7 +43,7 @@ class CandidateLine:
 
     @property
     def quotes(self) -> list[tuple[int, str]]:
-        """Page and words of what to cite: of a sentence that goes on both parts."""
+        """Page and words to cite; both parts of a sentence that continues on the next page."""
         rest = _REST.search(self.text)
         parts = [(self.page, _REST.sub("", self.text).strip())]
         # A word or two on the next page prove nothing.
@@ -55,17 +55,17 @@ class CandidateLine:
 
     @property
     def statement(self) -> str:
-        """The whole sentence."""
+        """The complete sentence."""
         return _REST.sub(r" \1", self.text)
 
     @property
     def short_part(self) -> str:
-        """A part of it that is more likely to be found."""
+        """A shorter part, which a search is more likely to match."""
         return " ".join(self.text.split()[:8])
 
 
 def parse_lines(lines: Iterable[str]) -> list[CandidateLine]:
-    """The candidates among lines of the list."""
+    """Parse the candidates in lines of the list."""
     return [
         CandidateLine(
             match[2], int(match[3]), match[4].strip(), float(match[5]), match[6], match[1] or ""

@@ -1,4 +1,4 @@
-"""How the rehearsal model lets tools list what it made, and reads what they say of it."""
+"""Procedures in which tools list the rehearsal model's results, and the model reads reports."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ REVIEW = "notes/review.md"
 
 
 def collect_results(tool: str) -> Steps:
-    """The result file, written by the tool."""
+    """Let the tool write the result file."""
     report = yield from call_with_retry(tool)
     return " ".join(report.splitlines()[:2])
 
 
 def check_results(tool: str) -> Steps:
-    """What the tool says of the result, kept for people."""
+    """Let the tool check the result, and store its report for people."""
     report = yield from call_with_retry(tool)
     note = f"What is cited and what is missing is in {REVIEW}."
     return (yield from close_todo(note, "append_file", path=REVIEW, content=f"{report}\n\n"))

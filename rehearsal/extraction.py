@@ -11,7 +11,7 @@ from rehearsal.tool_answers import documents_of, list_paths, read_all, read_page
 
 LIST = "candidates/candidates.md"
 LEFT_OUT = "notes/left_out.md"
-"""A line for each candidate that became no requirement: id, document, why."""
+"""One line per candidate that became no requirement: id, document, reason."""
 UNCOVERED = "candidates/uncovered.md"
 RESULT = "output/requirements.json"
 COLLECT = "collect_requirements"
@@ -21,7 +21,7 @@ PLACES = [
     f"- `requirements/`: the requirements; `{LEFT_OUT}`: candidates that became none, and why",
 ]
 AGAIN = " (again: what was decided stays)"
-"""Ends the todos of a phase that is done again."""
+"""Suffix of the todos of a repeated phase."""
 NOT_RELEVANT = "not relevant"
 LATER = "The batches of candidates follow when they have been counted"
 BATCH = 24
@@ -158,7 +158,7 @@ def _parse_number(text: str) -> int:
 
 
 def read_sections() -> Generator[list[Call], list[str], list[Section]]:
-    """Where the list has the candidates of each document, but for the weak ones."""
+    """Sections of the list with each document's candidates, without weak ones."""
     page, search_result = yield from run_together(
         read_page(LIST, 1, 1), call_once("search_files", query="^###? ", path=LIST, mode="regex")
     )

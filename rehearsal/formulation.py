@@ -104,7 +104,7 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
 
 
 def settle_uncovered() -> Steps:
-    """Set aside what is cited by no requirement, by rules with reasons; check what is left."""
+    """Set aside sentences that no requirement cites, by rules with reasons; then check the rest."""
     collected = yield from call_with_retry(COLLECT)
     if not collected.startswith("Error") and "Not covered: " in collected:
         listed = yield from read_all(UNCOVERED, LINES)
@@ -135,9 +135,9 @@ def write_open_questions() -> Steps:
 def _add_requirements(
     document: str, candidates: list[CandidateLine]
 ) -> Generator[list[Call], list[str], list[str]]:
-    """Add with the quote; one that is refused is tried once more, shorter.
+    """Add requirements with their quotes; retry a refused one once with a shorter quote.
 
-    Returns a line on each that is left out.
+    Returns one line per omitted candidate.
     """
     results = yield [_addition_call(document, item, item.quotes) for item in candidates]
     again = [item for item, said in zip(candidates, results, strict=True) if is_error(said)]
@@ -172,7 +172,7 @@ def _addition_call(document: str, item: CandidateLine, quotes: list[tuple[int, s
 def _drop_decided(
     document: str, candidates: list[CandidateLine]
 ) -> Generator[list[Call], list[str], list[CandidateLine]]:
-    """Those that are neither a requirement nor left out."""
+    """The candidates that are neither a requirement nor left out."""
     left_out = yield from read_all(LEFT_OUT, LINES)
     rest = [item for item in candidates if not any(
         line.startswith(f"{item.id} · {document} · ") for line in left_out

@@ -18,7 +18,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-ZÄÖÜ0-9`\"])")
 _FILE = re.compile(r"\b((?:output|notes)/[\w./-]*\w\.\w+)")
 _SOURCE = re.compile(r"`(documents/[^`]+)`")
 _SAME = re.compile(r"(?:then )?(?:put|save|write|store|place) (?:it|this|them|that)\b", re.I)
-"""How a sentence begins that only says where the result of the one before goes."""
+"""Beginning of a sentence that only says where the previous sentence's result goes."""
 _NAMED = re.compile(r"`([^`]+)`")
 _ORDER = re.compile(r"^(?:Note in|Write) `[^`]+`:? *(?:what is known about: )?")
 _COMMON_WORDS = {"write", "notes", "check", "should", "which", "about", "their", "there", "these"}
@@ -28,8 +28,8 @@ def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
     """What the instructions ask for: their list items if there are any, else their sentences.
 
     Args:
-        instructions: Of the job.
-        others: What is asked for beside them.
+        instructions: The job's instructions.
+        others: Further requests besides them.
     """
     lines = [line for line in instructions.splitlines() if not line.startswith("#")]
     items = [match.group(1) for line in lines if (match := _ITEM.match(line))]
@@ -44,7 +44,7 @@ def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
     items += others
     steps = [" ".join(item.replace("`", "").split())[:MAX_STEP] for item in items]
     while len(steps) > MAX_STEPS:
-        # Neighbours belong together more than what stands far apart.
+        # Adjacent steps are more likely to belong together than distant ones.
         shortest = min(range(len(steps) - 1), key=lambda n: len(steps[n]) + len(steps[n + 1]))
         steps[shortest : shortest + 2] = [
             f"{steps[shortest]} {steps[shortest + 1]}"[: 2 * MAX_STEP]

@@ -1,4 +1,4 @@
-"""How rules that read like a procedure run without memory.
+"""Runs rules that are written as procedures, without memory between requests.
 
 A procedure is a generator: it yields tool calls and is sent their results. At every request it
 runs from its beginning; calls that the conversation already answers are answered from there,
@@ -18,10 +18,10 @@ from rehearsal.wire import Reply
 
 Call = tuple[str, dict[str, Any]]
 Steps = Generator[list[Call], list[str], str]
-"""A procedure for one todo; what it returns is the note on completing it."""
+"""A procedure for one todo; it returns the note for its completion."""
 
 MAX_REPLIES = 100
-"""After so many replies for one todo it is completed as it is: never stuck."""
+"""Most replies for one todo; it is then completed regardless, so that no job gets stuck."""
 MAX_AGAIN = 3
 CLEARED = "[result "
 READING = ("read_file", "list_files", "search_files", "extract_document_text")
@@ -101,8 +101,8 @@ def call_once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], s
 
 
 def close_todo(note: str, tool: str, /, *before: Call, **arguments: Any) -> Steps:
-    """Make the last calls of a todo and complete it in the same reply: of a write nothing has to be
-    seen. If the completion is refused, the procedure runs once more."""
+    """Make the last calls of a todo and complete it in the same reply: no write's result is
+    needed. If the completion is refused, the procedure runs once more."""
     yield [*before, (tool, arguments), _completion_call(note)]
     return note
 

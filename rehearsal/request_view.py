@@ -1,4 +1,4 @@
-"""What the rehearsal model can see: a request taken apart. It knows nothing else."""
+"""A parsed request: the only input of the rehearsal model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
 _ENDED = re.compile(r"^# Phase \d+: (.*) \(tactical, completed\)$", re.MULTILINE)
 _SAME = re.compile(r"The same result as that of (.*) above, to the letter")
 SHOWN_CALL = 200
-"""Characters of a call by which a result names another one."""
+"""Characters of a call in a result that refers to another call."""
 _BOX = re.compile(r"^- \[([ xX])\] (.*)$", re.MULTILINE)
 _OF_PLAN = re.compile(r"^Scope: .*; open: .*\bP\d", re.MULTILINE)
 _WORKSPACE = "## workspace.md as this phase began"
@@ -34,17 +34,17 @@ class Todo:
 
 @dataclass(frozen=True)
 class AnsweredCall:
-    """A tool call that was made, with its answer."""
+    """A tool call with its result."""
 
     tool: str
     arguments: str
-    """Canonical JSON, to compare with."""
+    """Canonical JSON, for comparison."""
     result: str
 
 
 @dataclass
 class RequestView:
-    """One request, as far as rules need it."""
+    """One request, as far as the rules need it."""
 
     kind: str
     number: int
@@ -55,13 +55,13 @@ class RequestView:
     """The phase's first message."""
     tools: frozenset[str]
     last_message: str = ""
-    """The last message: the todo list and what is said below it."""
+    """The last message: the todo list and the text below it."""
     calls: list[AnsweredCall] = field(default_factory=list)
     """Calls since the last `todo_complete`, oldest first."""
     replies: int = 0
-    """How many replies those calls came in."""
+    """Number of replies that contained those calls."""
     refusal: str = ""
-    """Why the last `todo_complete` was refused, when it was."""
+    """Why the last `todo_complete` was refused; empty when it was not."""
 
     @property
     def current_todo(self) -> Todo | None:
@@ -82,7 +82,7 @@ class RequestView:
 
     @property
     def deferred(self) -> frozenset[str]:
-        """Tools that have to be found before they can be called."""
+        """Tools that need a search before they can be called."""
         listed = self.system.partition(_WORKSPACE)[0].partition(_DEFERRED)[2]
         return frozenset(re.findall(r"^- `(\S+)`: ", listed, re.MULTILINE)) - self.tools
 
@@ -104,7 +104,7 @@ class RequestView:
 
     @property
     def issue(self) -> str:
-        """Why the phase before was taken back, if it was."""
+        """Why the previous phase was rewound; empty when it was not."""
         match = re.search(r"The issue: (.*)", self.opening)
         return match.group(1) if match else ""
 

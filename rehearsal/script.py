@@ -1,4 +1,4 @@
-"""A scripted model: plays what a test wrote down and remembers whatever did not go as written."""
+"""A scripted model: it plays a test's script and remembers deviations from it."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Script:
 
     @property
     def unused(self) -> int:
-        """How many replies were not played."""
+        """Number of replies that were not played."""
         return 0 if self._forever else max(0, len(self._replies) - self._played)
 
     def verify(self) -> None:
-        """Raise AssertionError when the script and what was asked of it differ."""
+        """Raise AssertionError when the requests differed from the script."""
         problems = list(self.unexpected)
         if self.unused:
             rest = ", ".join(map(str, self._replies[self._played :][:3]))

@@ -24,10 +24,10 @@ class ModelServer:
     """A model behind a port of this machine, as a context manager.
 
     Args:
-        model: What answers; called from one thread a connection.
+        model: Answers the requests; called from one thread per connection.
         delay: Seconds before each answer.
-        port: 0 takes a free one.
-        key: Gives the key that is accepted now; None takes any.
+        port: Port to listen on; 0 for a free one.
+        key: Returns the currently accepted key; None accepts any.
     """
 
     model: wire.Model
@@ -55,7 +55,7 @@ class ModelServer:
         self._http.server_close()
 
     def on_request(self, incoming: wire.IncomingRequest) -> None:
-        """Told of each call before it is answered: of one that is killed as well."""
+        """Called with each request before its answer, also for clients that are then killed."""
 
     def __enter__(self) -> ModelServer:
         self._thread = threading.Thread(target=self.serve, daemon=True)
@@ -73,7 +73,7 @@ class _HttpServer(ThreadingHTTPServer):
     owner: ModelServer
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that was killed, or gave its call up, is no error of ours."""
+        """Ignore clients that were killed or abandoned their call."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -138,7 +138,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         content = b"".join(pieces)
         middle = len(content) // 2
         self._send_chunks([content[:middle]])
-        # Closed without the last chunk the body counts as incomplete.
+        # Closing without the last chunk marks the body as incomplete.
         self.close_connection = True
         if isinstance(answer, wire.Stall) and not closing.wait(answer.seconds):
             self._send_chunks([content[middle:]], end=True)

@@ -1,4 +1,4 @@
-"""The rehearsal model as one of a project's agents: plans, writes its part, answers in the file."""
+"""The rehearsal model as a project's agent: it plans, works, and writes the typed answer file."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def role_procedure(view: RequestView, text: str) -> Steps | None:
     if view.agent not in ROLES:
         return None
     lowered = text.lower()
-    # What is asked now: of a job that goes on from another the amended part.
+    # The current task; for a job that continues another one, the amended part.
     task = view.opening.partition("## Amended")[2] or view.opening
     if "verdict.json" in lowered:
         return _write_verdict(task)

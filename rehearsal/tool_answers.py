@@ -1,4 +1,4 @@
-"""Reads what file tools answer: numbered lines, page by page, and listings."""
+"""Parses results of file tools: pages of numbered lines, and listings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = 200
 MAX_PAGES = 30
 _ORIGINAL = (".pdf", ".docx", ".html", ".htm")
 READING = ".reading.json"
-"""Ending of what is said of how a document was read."""
+"""Suffix of the files with the report on how a document was read."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class FilePage:
     lines: list[tuple[int, str]]
     more: bool
     total: int = 0
-    """Lines of the whole file, where the answer says so."""
+    """Number of lines of the file; 0 when the result does not say it."""
 
     @property
     def text(self) -> str:
@@ -47,7 +47,7 @@ def parse_page(result: str, limit: int) -> FilePage:
         (int(match.group(1)), match.group(2)) for line in shown if (match := _NUMBERED.match(line))
     ]
     total = _TOTAL.search(head.partition("\n")[0])
-    # Without a total in the header a full page is taken to have another after it.
+    # Without a total in the header, a full page is assumed to have a successor.
     rest = lines[-1][0] < int(total.group(1)) if lines and total else len(lines) >= limit
     more = bool(lines) and (bool(cut) or rest)
     return FilePage(lines, more, int(total[1]) if total else 0)

@@ -25,7 +25,7 @@ class RehearsalTransport(httpx2.AsyncBaseTransport):
     """Answers `POST …/chat/completions` and `GET …/models` from a function of the request.
 
     Args:
-        model: What answers; called on the event loop, so it must be quick.
+        model: Answers the requests; called on the event loop, so it must be quick.
         delay: Seconds to wait before each answer.
     """
 
@@ -57,7 +57,7 @@ class RehearsalTransport(httpx2.AsyncBaseTransport):
 
 
 class _BrokenStream(httpx2.AsyncByteStream):
-    """A body that does not come as it should."""
+    """A body that stalls or breaks off."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""How the rehearsal model validates requirements: by rules, whatever it is given."""
+"""How the rehearsal model validates requirements by rules."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ RESULT = "output/decisions.json"
 COLLECT = "collect_decisions"
 """The tool that writes it."""
 REPORT = "output/decisions.md"
-"""Not summary.md: in a pipeline that is the creator's, in the same folder."""
+"""Not summary.md, which in a pipeline is the creator's file in the same folder."""
 PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
 ROUNDS = 8
-"""Todos of one phase."""
+"""Most todos of one phase."""
 REQUIREMENTS_PER_ROUND = 8
-"""Requirements of one todo."""
+"""Most requirements of one todo."""
 _UNDECIDED = "Taken and not decided: "
 _NONE_LEFT = "Drafts left to take: 0."
 _TAKEN = re.compile(r"^(\S+/REQ-\d+) \((\w+), confidence ([\d.]+), from (.*)\)$", re.MULTILINE)
@@ -104,7 +104,7 @@ def add_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
     if not done or not done[-1].name.startswith("Validate"):
         return False
     collected = yield from call_with_retry(COLLECT)
-    # One that it could not decide on it would be given again and again.
+    # The store would return an undecidable requirement again and again.
     if is_error(collected) or _UNDECIDED in collected or _NONE_LEFT in collected:
         return False
     plan.phases.insert(len(done), _rounds_phase(len(done) + 1))
@@ -133,7 +133,7 @@ def choose_procedure(text: str) -> Steps | None:
 
 
 def validate_drafts() -> Steps:
-    """Take and decide a few."""
+    """Take and decide a few drafts."""
     documents = yield from list_paths("documents")
     count = 0
     result = yield from call_once("take_requirement")

@@ -1,8 +1,8 @@
 """The content of a report. The page shows this and nothing else; `--json` prints it.
 
-Bounded whatever the job's length. Every text that an agent or a document wrote is redacted, on
-one line where it has to be, and without characters that steer a terminal or turn text around.
-Times are UTC; money is in the price table's currency.
+Its size is bounded. Text from agents and documents is redacted, on one line where required, and
+without characters that control a terminal or reverse text. Times are UTC; money is in the price
+table's currency.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from protocol.state import Data
 MOST_PHASES = 500
 MOST_LISTED = 200
 MOST_JOBS = 50
-"""Of a project, those that began last."""
+"""Most jobs of a project in a report; the newest."""
 MOST_HABITS = 8
-"""Patterns of mistakes, the most frequent."""
+"""Most patterns of mistakes in a report; the most frequent."""
 MOST_COMPARED = 60
-"""Jobs that a pattern is counted over, the newest."""
+"""Most jobs over which a pattern is counted; the newest."""
 BARS = 160
 """Most bars of a chart over steps; a longer job has several steps to a bar."""
 
 Kind = Literal["gate", "guard", "person", "phase rule", "reply", "signal", "tool error"]
-"""What refused: a gate on a transition, a guard or hook, a person, a rule of the phase or an
-unknown tool, the check of replies, of signals; or a tool itself, which failed."""
+"""Source of a refusal: a transition's gate, a guard or hook, a person, a phase rule or an unknown
+tool, the check of replies, the check of signals, or a failed tool."""
 
 
 class Head(Data):
@@ -39,9 +39,9 @@ class Head(Data):
     model: str = ""
     status: str
     error: str = ""
-    """Why it failed, if it did."""
+    """Why it failed; empty if it did not."""
     waiting: str = ""
-    """The reason, while it waits."""
+    """Why it waits; empty when it does not."""
     message: str = ""
     remedy: str = ""
     summary: str = ""
@@ -56,18 +56,18 @@ class Head(Data):
 
 
 class Figures(Data):
-    """None is what could not be read; `remarks` of the report say why."""
+    """Figures of a job. None means unreadable; the report's `remarks` say why."""
 
     phases: int
     steps: int
     model_calls: int
     sent_calls: int = 0
-    """Tool calls as the endpoint sent them, those of a reviewer among them."""
+    """Tool calls as the endpoint sent them, including a reviewer's."""
     tool_calls: int
-    """Of these, those that were run."""
+    """Tool calls that were run."""
     refused_calls: int = 0
     failed_calls: int = 0
-    """Run, and ended in an error."""
+    """Tool calls that were run and ended in an error."""
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
@@ -76,28 +76,28 @@ class Figures(Data):
     rewinds: int
     refusals: int
     text_replies: int | None = None
-    """Of the refusals, replies of the model that called no tool."""
+    """Refusals of replies without tool calls."""
     tool_errors: int | None = None
     nudges: int | None = None
     clarifications: int | None = None
     completions_refused: int | None = None
     completions_accepted: int = 0
     completions_let_through: int = 0
-    """Accepted although something was open, or missing, and not explained. The goal is none."""
+    """Completions accepted despite something open or missing without a reason. The goal is 0."""
     retries: int | None = None
     """Attempts of activities after the first."""
     wall_seconds: float | None = None
     waiting_seconds: float | None = None
-    """Of these, in which the job showed as waiting."""
+    """Seconds in which the job showed as waiting."""
 
     @property
     def cached_share(self) -> float | None:
-        """Of the prompt tokens, from 0 to 1."""
+        """Share of prompt tokens read from the cache, from 0 to 1."""
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
 
 
 class PhaseLine(Data):
-    """A phase, and what was spent on it."""
+    """A phase and what it used."""
 
     number: int
     kind: Literal["strategic", "tactical"]
@@ -108,12 +108,12 @@ class PhaseLine(Data):
     undone: bool = False
     issue: str = ""
     by: str = ""
-    """The person who took it back."""
+    """The person who rewound it; empty without one."""
     todos: int = 0
-    """Without those that were not needed."""
+    """Number of todos, without those that were not needed."""
     todos_done: int = 0
     todos_not_needed: int = 0
-    """Closed by the end of the job, and done by nobody."""
+    """Number of open todos closed by the end of the job."""
     started: datetime
     ended: datetime | None = None
     model_calls: int = 0
@@ -128,7 +128,7 @@ class PhaseLine(Data):
 
 
 class Wait(Data):
-    """A time in which the job showed as waiting."""
+    """A period in which the job showed as waiting."""
 
     reason: str
     started: datetime
@@ -136,7 +136,7 @@ class Wait(Data):
 
 
 class Bar(Data):
-    """One step, or several in a row: sums, but for the largest prompt."""
+    """One step or several consecutive ones: sums, except for the largest prompt."""
 
     first: int
     last: int
@@ -150,14 +150,14 @@ class Bar(Data):
 
 
 class RefusalLine(Data):
-    """What one gate, guard or rule refused of one tool for one reason."""
+    """Refusals of one tool by one gate, guard or rule for one reason."""
 
     kind: Kind
     by: str
     tool: str = ""
     count: int
     reason: str = ""
-    """In the words of the newest."""
+    """Reason of the newest refusal."""
     first_step: int | None = None
     last_step: int | None = None
 
@@ -173,7 +173,7 @@ class Item(Data):
 
 
 class Decision(Data):
-    """A call that a person was asked about."""
+    """A call that needed a person's decision."""
 
     tool: str
     guard: str
@@ -188,15 +188,15 @@ class Act(Data):
     """What a person did by a signal."""
 
     at: datetime | None = None
-    """When the signal came in."""
+    """Time of receipt of the signal."""
     by: str = ""
     """Empty where nobody said who it was."""
     phase: int = 0
     did: str
-    """As the rest of a sentence: `paused the job`."""
+    """The act as a predicate: `paused the job`."""
     detail: str = ""
     refused: str = ""
-    """Why the job did not take it."""
+    """Why the job refused it; empty when accepted."""
 
 
 class Scope(Data):
@@ -208,32 +208,32 @@ class Scope(Data):
     dropped: int = 0
     open: int = 0
     items: list[Item] = Field(default_factory=list)
-    """The first; those that are open or dropped go before."""
+    """The first items; open and dropped ones come first."""
 
 
 class Proof(Data):
-    """Something that the system looked up before it counted."""
+    """A claim that the system verified before it counted."""
 
     phase: int
     claim: str
-    """What was said to be done: a todo, the end of a phase or of the job."""
+    """The claim: completion of a todo, a phase or the job."""
     held: str
-    """What was found to hold."""
+    """The verified condition."""
     by: Literal["done_when", "verifier", "judge", "review"]
 
 
 class Deliverable(Data):
-    """A file, or a folder with what is in it."""
+    """A delivered file, or a folder with its content."""
 
     path: str
     bytes: int = 0
     files: int = 1
     problem: str = ""
-    """Why it is none: it does not exist, it is empty."""
+    """Why it does not count: it does not exist or is empty."""
 
 
 class Pattern(Data):
-    """Something watched for, and whether this job shows it."""
+    """A pattern to watch for, and whether this job shows it."""
 
     name: str
     title: str
@@ -244,39 +244,39 @@ class Pattern(Data):
 
 
 class Repeats(Data):
-    """How often a job met with a pattern of mistakes."""
+    """How often a pattern of mistakes occurred in a job."""
 
     job: str
     refused: int = 0
-    """Refused or corrected."""
+    """Number of refusals and corrections."""
     tried: int = 0
-    """Seen by a guard on trial, which lets pass."""
+    """Number of hits by a guard on trial, which refuses nothing."""
     here: bool = False
-    """Whether this is the job of the report."""
+    """Whether the report is on this job."""
 
 
 class Habit(Data):
-    """A pattern of mistakes, over the jobs of its agent in the order of time."""
+    """A pattern of mistakes over the jobs of its agent, in chronological order."""
 
     agent: str
     tool: str = ""
     by: str
-    """Who refused: a guard, a hook, a gate, a person."""
+    """The guard, hook, gate or person that refused."""
     lesson: str = ""
-    """What was said of what is right."""
+    """The correct behaviour, as learned."""
     trend: Literal["growing", "steady", "falling"]
     guards: list[str] = Field(default_factory=list)
-    """Learned guards that it led to, each with its stage."""
+    """Guards learned from it, each with its stage."""
     jobs: list[Repeats] = Field(default_factory=list)
 
     @property
     def times(self) -> int:
-        """How often it was refused or seen."""
+        """Number of occurrences, refused or not."""
         return sum(job.refused + job.tried for job in self.jobs)
 
     @property
     def met(self) -> int:
-        """In how many jobs."""
+        """Number of jobs with an occurrence."""
         return sum(bool(job.refused + job.tried) for job in self.jobs)
 
 
@@ -292,32 +292,32 @@ class Report(Data):
     refusals: list[RefusalLine] = Field(default_factory=list)
     scope: Scope = Field(default_factory=Scope)
     evidence: list[Proof] = Field(default_factory=list)
-    """What `done_when` of todos, verifiers, a judge or a review found to hold; the newest."""
+    """Newest verified claims, by `done_when`, verifiers, a judge or a review."""
     deliverables: list[Deliverable] = Field(default_factory=list)
     unresolved: list[str] = Field(default_factory=list)
     people: list[Act] = Field(default_factory=list)
-    """What people did, the newest, as the job itself keeps it."""
+    """Newest acts of people, as the job stores them."""
     decisions: list[Decision] = Field(default_factory=list)
-    """The newest, as the job itself keeps them."""
+    """Newest decisions, as the job stores them."""
     remarks_of_people: list[str] = Field(default_factory=list)
-    """What was said to the agent, with who said it."""
+    """People's remarks to the agent, with their authors."""
     notices: list[str] = Field(default_factory=list)
     traces: list[dict[str, Any]] = Field(default_factory=list)
     patterns: list[Pattern] = Field(default_factory=list)
     habits: list[Habit] = Field(default_factory=list)
-    """Of its agent, over all jobs; a project's report has them once, for all its jobs."""
+    """Patterns of its agent over all jobs; a project's report has them once, for all its jobs."""
     remarks: list[str] = Field(default_factory=list)
-    """What could not be read, and what is left out."""
+    """What could not be read or was omitted."""
 
 
 class Output(Data):
     """A run of a check."""
 
     told: str
-    """Command, exit code, counts; who asked for it, when, and on which commit."""
+    """Command, exit code and counts; requester, time and commit."""
     end: str = ""
     cut: bool = False
-    """Whether there was more before that."""
+    """Whether the beginning of the output was cut."""
 
 
 class UnitLine(Data):
@@ -328,9 +328,9 @@ class UnitLine(Data):
     status: str
     attempts: int
     story: list[str] = Field(default_factory=list)
-    """The jobs that worked on it and why each failed, its commit, what would unblock it."""
+    """Its jobs and why each failed, its commit, and what would unblock it."""
     runs: list[Output] = Field(default_factory=list)
-    """What proves it, or shows that it fails."""
+    """Runs that prove it or show that it fails."""
 
 
 class ProjectReport(Data):
@@ -346,4 +346,4 @@ class ProjectReport(Data):
     jobs: list[Report]
     habits: list[Habit] = Field(default_factory=list)
     remarks: list[str] = Field(default_factory=list)
-    """As of a report; whose jobs are not here."""
+    """As in a report, plus jobs that are missing here."""

@@ -1,4 +1,4 @@
-"""What was proved of a job's claims: looked up by the system, not said by the agent. Pure."""
+"""Proofs of a job's claims, as verified by the system. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ REVIEW = "the review accepted it"
 
 
 def list_proofs(facts: CheckpointFacts, tally: Tally | None, status: str) -> list[Proof]:
-    """What held, phase by phase; nothing of phases that a rewind undid.
+    """Verified claims by phase, without phases that a rewind undid.
 
     Args:
-        tally: Over the whole history; None where that is not known, and with it who let a phase or
-            the job end.
-        status: The job's.
+        facts: Facts from the job's checkpoints.
+        tally: Tally of the whole history; None when unknown, and then nobody is named who let a
+            phase or the job end.
+        status: The job's status.
     """
     proofs: list[Proof] = []
     for began in facts.phase_starts:
@@ -51,7 +52,7 @@ def _todo_proofs(phase: Phase, done: frozenset[int]) -> Iterator[Proof]:
 def _ending_proofs(
     phase: Phase, facts: CheckpointFacts, passed: list[Passed], *, ends_job: bool
 ) -> Iterator[Proof]:
-    """Who looked at the end of a phase and let it pass, the last time they were asked."""
+    """Proofs by those who accepted the end of a phase at their last check."""
     claim = "the job is complete" if ends_job else f"phase {phase.number} is done"
     last = {each.by: each for each in passed if each.phase == phase.number}
     if guards := last.get("guards"):

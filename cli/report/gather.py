@@ -36,7 +36,7 @@ MOST_ENDED = 200
 
 
 class StoreReader:
-    """The store of this environment; not asked again after a failure, since each try takes time."""
+    """Reads this environment's store; not retried after a failure, since each try takes time."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []

@@ -16,19 +16,19 @@ MOST_REASONS = 2000
 """Distinct refusals kept; further ones are counted without their reasons."""
 MOST_WAITS = 1000
 ENDINGS = {"judge_ending": "guards", "judge_phase": "judge", "review_job": "review"}
-"""Activities that ask whether something may end, and who answers there."""
+"""Activities that decide whether something may end, with the deciding part."""
 _STORY = re.compile(r"phase (\d+)\b")
 
 
 @dataclass(frozen=True)
 class Passed:
-    """An end that was let pass."""
+    """An accepted end of a phase or job."""
 
     by: str
     """`guards`, `judge` or `review`."""
     phase: int
     bypassed: str = ""
-    """The guard or verifier whose no a person passed over."""
+    """The guard or verifier whose refusal a person bypassed."""
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Tally:
         return sorted(self.refused.values(), key=lambda row: (-row.count, row.by, row.tool))
 
     def _add_ending(self, event: ActivityResult) -> None:
-        """Note whom an end has passed; what a person let through is none."""
+        """Record who accepted an end; ends that a person forced do not count."""
         result, match = event.result, _STORY.match(event.summary)
         said_no = result.get("refusal") or result.get("asks") or result.get("guard")
         if event.activity == "review_job":
