@@ -179,7 +179,7 @@ class Decision(Data):
     guard: str
     approved: bool
     by: str = ""
-    """Empty where nobody said who it was."""
+    """The person; empty when unknown."""
     at: datetime | None = None
     reason: str = ""
 
@@ -190,7 +190,7 @@ class Act(Data):
     at: datetime | None = None
     """Time of receipt of the signal."""
     by: str = ""
-    """Empty where nobody said who it was."""
+    """The person; empty when unknown."""
     phase: int = 0
     did: str
     """The act as a predicate: `paused the job`."""
