@@ -41,7 +41,7 @@ def collector_addresses() -> list[str]:
 
 
 def client_plugins() -> list[Plugin]:
-    """What a client, and the workers made with it, export by: nothing without an endpoint.
+    """Plugins with which a client and its workers export; empty without an endpoint.
 
     Raises:
         SetupError: the extra is not installed, or another protocol is asked for.
@@ -82,7 +82,7 @@ def load_pipeline() -> Any:
 
 @contextmanager
 def trace_start(kind: str, job: str) -> Iterator[None]:
-    """Around the start of a job, whose trace begins here."""
+    """Wrap the start of a job in the first span of its trace."""
     if not exports_traces():
         yield
         return
@@ -91,7 +91,7 @@ def trace_start(kind: str, job: str) -> Iterator[None]:
 
 
 def flush_exports() -> None:
-    """Send what is left to send, before the process ends; for a few seconds at most."""
+    """Send outstanding data before the process ends, for a few seconds at most."""
     if loaded := sys.modules.get(_PIPELINE):
         loaded.flush_exports()
 

@@ -38,7 +38,7 @@ from engine.otel.failure_kinds import failure_kind
 from engine.otel.pipeline import SCOPE, span_export
 
 HEADER = "longhaul-trace"
-"""Of a run that goes on from another: nanoseconds since 1970, and the id of the span above."""
+"""Header of a continued run: start in nanoseconds since 1970, and the id of the parent span."""
 OPERATIONS = {"Job": "invoke_agent", "Project": "invoke_workflow"}
 _LOW = 2**64 - 1
 

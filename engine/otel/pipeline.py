@@ -1,4 +1,4 @@
-"""Where spans and figures go: OTLP over HTTP, in the background. A step never waits for it."""
+"""Exports spans and metrics by OTLP over HTTP in the background; no step waits for it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCOPE = "longhaul"
 UPDATES = 100_000
 """Figures of Temporal's SDK that are held for the second until they are taken over."""
 LAST_SECONDS = 3.0
-"""How long a process that ends tries to send what is left."""
+"""Seconds that an ending process tries to send outstanding data."""
 
 
 class OwnTracerProvider(ReplaySafeTracerProvider):
