@@ -86,7 +86,7 @@ async def serve_jobs() -> None:
             invalid.
     """
     version = worker_deployment()
-    _allow_files()
+    _raise_file_limit()
     configuration_layers()
     check_writable(workspaces_root())
     _check_addresses()
@@ -145,7 +145,7 @@ async def _run_worker(
     stop = asyncio.Event()
     _handle_stop_signals(stop)
     ready = partial(health.readiness_problem, worker, client, workspaces_root(), stop)
-    async with health.serve_health(ready), worker, waiting_jobs.counted(client, meter):
+    async with health.serve_health(ready), worker, waiting_jobs.waiting_gauge(client, meter):
         ready_line = (
             f"worker ready: task queue {task_queue()}, {version_label(version)}"
             f"workspaces {workspaces_root()}, "
@@ -159,7 +159,7 @@ async def _run_worker(
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
 
 
-def _allow_files() -> None:
+def _raise_file_limit() -> None:
     """Raise the limit of open files: a thousand connections for model calls need more than the
     usual 1,024."""
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -35,7 +35,7 @@ log = logging.getLogger("longhaul.waiting")
 
 
 @asynccontextmanager
-async def counted(client: Client, meter: MetricMeter | None) -> AsyncIterator[None]:
+async def waiting_gauge(client: Client, meter: MetricMeter | None) -> AsyncIterator[None]:
     """Keep the gauge up to date during the context; without a meter, do nothing."""
     if meter is None:
         yield

@@ -285,7 +285,7 @@ class ProjectRecord(Data):
         """Whether a new run can take the record, with unread signals and notes."""
         return self.size <= MOST_BYTES
 
-    def unit(self, unit_id: str) -> Unit | None:
+    def find_unit(self, unit_id: str) -> Unit | None:
         return next((unit for unit in self.units if unit.id == unit_id), None)
 
     def count_time(self, now: float, *, still: bool) -> None:

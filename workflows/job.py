@@ -11,12 +11,28 @@ Each arrow between two phases is a gate: the phase ends only where its gate pass
     fork         strategic   the first phase of a job that begins at a phase of another job
     final        strategic   every item is covered: verifies the result and calls `job_complete`
 
-`Job` owns a job's life: it handles signals, takes one step, shows how the job stands, and begins a
-new run when the history is long. `PhaseLoop` owns the rhythm: a step either runs the next tool
-call of the reply at hand, or requests a reply from the model. The calls that end something go
-through a gate first: the last `todo_complete` of a phase, `todo_rewind`, `job_complete`. A step's
-effects count only once its checkpoint is known: the record changes after the activity, never
-before, so that a step given up half way leaves nothing behind.
+`Job` owns a job's life: it handles signals, takes one step, publishes the status, and continues as
+new when the history is long. `PhaseLoop` owns the rhythm: a step runs the next tool call of the
+current reply, or requests a reply from the model (`job.step` counts replies). A step counts only
+once its checkpoint is known: the record changes after the activity, never before, so a step that is
+given up half way leaves nothing behind.
+
+A call passes these, in this order; each can refuse it, and the answer tells the model why:
+
+    stuck rule   the phase goes in circles: in this turn only going back is accepted
+    tool rule    the tool does not exist, or not in this kind of phase
+    hold-back    an earlier call of the same reply failed, which the model had not read yet
+    limits       no room for the call: it is not refused, the job waits for a person
+    guards       rules and programs of the agent's configuration; people can bypass a refusal once
+    gate         code that looks at the workspace, only for calls that end a phase or the job
+    judge        a second model, if configured, only for the end of a phase
+    review       a second agent, if configured, only for the end of the job
+
+A phase ends by its last `todo_complete`. A strategic phase also ends by itself, after a reply that
+handed over the next list (`todo_write`) and left no other todo open.
+
+`job.waiting` says why the job does not go on. With `trying` it retries by itself, as while an
+endpoint is away; otherwise it stands still until a person sends a signal.
 """
 
 from __future__ import annotations
@@ -85,7 +101,7 @@ class Job(SignalReceiver):
 
     def __init__(self) -> None:
         super().__init__()
-        self._job: JobRecord | None = None
+        self._record: JobRecord | None = None
         self._steps = JobSteps()
         self._start = StartProcedure(self._steps, self.inbox)
         self._continuation = Continuation(self.inbox)
@@ -93,7 +109,7 @@ class Job(SignalReceiver):
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
         """Run from start to result; see the module."""
-        job = self._job = await self._begin_job(start)
+        job = self._record = await self._begin_job(start)
         job.run_id = workflow.info().run_id
         self._display = JobDisplay(job, self._steps, self.inbox, self._continuation)
         self._display.last_report = self._start.last_report
@@ -108,6 +124,7 @@ class Job(SignalReceiver):
             while job.result is None:
                 await self._advance(job)
         except BaseException as error:
+            # Raises again what is no cancellation.
             await self._close_cancelled(job, read_cancellation(error))
             raise asyncio.CancelledError from None
         if self.inbox.refuse_late_signals():
@@ -117,9 +134,9 @@ class Job(SignalReceiver):
     @workflow.query(description="What `starter.py show --json` prints.")
     def status(self) -> dict[str, Any]:
         """Return the job's status."""
-        if self._job is None:
+        if self._record is None:
             return status.preparing_status(self.inbox, self._start.waiting)
-        return status.status_answer(self._job, self.inbox)
+        return status.status_answer(self._record, self.inbox)
 
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
         """Restore the record of the previous run, or prepare a new job."""
@@ -155,7 +172,7 @@ class Job(SignalReceiver):
         try:
             await self._steps.run_interruptible(self._loop.step(), self._has_urgent_signal)
             if job.waiting and job.waiting.trying:
-                job.waiting = None
+                job.waiting = None  # the retry went through
         except StepInterrupted:
             pass
         except StepFailed as failed:
@@ -178,7 +195,7 @@ class Job(SignalReceiver):
         self._continue_as_new_if_due(job)
 
     def _has_urgent_signal(self) -> bool:
-        return self._job is not None and self.inbox.has_urgent(self._job.phases)
+        return self._record is not None and self.inbox.has_urgent(self._record.phases)
 
     async def _attend_signals(self, job: JobRecord) -> None:
         """Handle all signals; wait while the job needs a person."""
@@ -223,7 +240,11 @@ class Job(SignalReceiver):
         self._steps.may_continue_as_new = True
 
     def _continue_as_new_if_due(self, job: JobRecord) -> None:
-        """Continue as new with the same state once the history is long."""
+        """Continue as new with the same state once the history is long.
+
+        Not in a workflow task that has run a local activity, which would run a second time if the
+        server discards the task.
+        """
         due = self._steps.may_continue_as_new and job.result is None
         if due and self._continuation.is_due(job, job.limits.history_events):
             self._continuation.begin_run(job)
@@ -231,7 +252,7 @@ class Job(SignalReceiver):
     async def _close_cancelled(self, job: JobRecord, cancellation: Cancellation) -> None:
         """Write the result of a cancelled job; only the server can close it as cancelled."""
         await run_shielded(store_pending_traces(job, self._steps, self.inbox.notice))
-        await run_shielded(self._steps.give_up_task(job))
+        await run_shielded(self._steps.give_up_task(job))  # of an MCP server, if one is running
 
         async def close() -> None:
             closing = self._steps.close_job(
@@ -272,7 +293,7 @@ class PhaseLoop:
         elif job.calls and job.handed_over and job.end_tried_step != job.step:
             await self._end_handed_over_phase()
         elif issue := stuck.overdue_rewind(job.course, job.step):
-            await self._force_rewind(issue)
+            await self._rewind_stuck_phase(issue)
         elif budget.compaction_is_due(job):
             if not self._calls.park_without_room(budget.compaction_calls(job)):
                 await self._compact_context()
@@ -291,6 +312,7 @@ class PhaseLoop:
             reply = await self._steps.model_call(job)
         except StepFailed as failed:
             if failed.kind == "ModelRefused" and replies.must_call(job):
+                # Perhaps it refuses only the demand for a call: ask once more without.
                 job.can_require_call = False
                 return
             if failed.kind != "ContextTooLong" or replies.is_compaction_exhausted(job):
@@ -346,7 +368,7 @@ class PhaseLoop:
         route = job.route(call.tool)
         offered = [entry.name for entry in job.tools if kind in entry.phases]
         is_last_todo = call.tool == "todo_complete" and job.state.phase.open_count == 1
-        if route and job.pending:
+        if route and job.pending:  # begun in an earlier step: a server asked, or works on it
             await calls.resume_call(call, route)
         elif why := stuck.narrowed_refusal(job.course, call.tool, calls.todo_number):
             await calls.deny_call(call, "stuck", why)
@@ -471,7 +493,7 @@ class PhaseLoop:
             await reflect_on_failure(job, self._steps, self._inbox.notice, "", job.next_call)
             await self.change_phase("rewind", outcome="rewound", call=job.next_call)
 
-    async def _force_rewind(self, issue: str) -> None:
+    async def _rewind_stuck_phase(self, issue: str) -> None:
         """Rewind the phase because the job is stuck and its last turn to recover has passed."""
         job = self._job
         if remedies.has_never_called(job):

@@ -183,7 +183,7 @@ def note_attempt(
     why: Sequence[str],
 ) -> None:
     """Record a job's outcome on its unit, to show why it took several."""
-    unit = project.unit(run.unit)
+    unit = project.find_unit(run.unit)
     if unit is None:
         return
     outcome = "accepted"
@@ -212,7 +212,7 @@ def job_report(work: ChildWork) -> str:
 
 def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> str:
     """Return the commit message of accepted work: what was done, by whom, how proved."""
-    unit = project.unit(run.unit)
+    unit = project.find_unit(run.unit)
     trailers: dict[str, str | Sequence[str]] = {"Job": run.job}
     story = job_report(work)
     if isinstance(unit, Feature):

@@ -232,7 +232,7 @@ def progress_line(project: ProjectRecord) -> str:
 
 def outcome_line(project: ProjectRecord, run: RunningJob, over: EndedJob) -> str:
     """Return a job's outcome for the log: `brew-tester-1: completed; brew is blocked`."""
-    unit = project.unit(run.unit)
+    unit = project.find_unit(run.unit)
     return f"{run.handoff.id}: {over.status}" + (f"; {unit.id} is {unit.status}" if unit else "")
 
 

@@ -70,7 +70,7 @@ def read_document(name: str, data: bytes) -> ReadingResult:
             f"{name}: its parts lie too deep in one another; save it as text"
         ) from error
     except Exception as error:  # A parser may raise anything on foreign bytes.
-        if _lacks_memory(error):
+        if _is_lxml_out_of_memory(error):
             raise MemoryError from error
         raise DocumentError(
             f"{name}: the file is broken ({_one_line(error)}); get an intact copy"
@@ -178,7 +178,7 @@ def _clean_text(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
 
-def _lacks_memory(error: Exception) -> bool:
+def _is_lxml_out_of_memory(error: Exception) -> bool:
     """Whether this is lxml's error for failed memory allocation."""
     from lxml import etree  # noqa: PLC0415
 

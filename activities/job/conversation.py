@@ -88,7 +88,7 @@ class MessageForm(Protocol):
     def marks(self) -> str:
         """How cache marks are written at the end of a message; `none` for no marks."""
 
-    def with_mark(self, message: bytes) -> bytes:
+    def render_marked(self, message: bytes) -> bytes:
         """Render a message that is not the model's, with such a mark."""
 
 
@@ -212,7 +212,7 @@ class Conversation:
                         self._part_bytes(part, form) for part in self._range_parts(start, number)
                     ]
                 [single] = self._range_parts(number, number + 1)
-                pieces.append(form.with_mark(self._part_bytes(single, form)))
+                pieces.append(form.render_marked(self._part_bytes(single, form)))
                 start = number + 1
         if start < end:
             pieces += [self._part_bytes(part, form) for part in self._range_parts(start, end)]

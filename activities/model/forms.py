@@ -67,7 +67,7 @@ class ChatForm:
                 call["extra_content"] = extra
         return to_wire({**stored, **fields})
 
-    def with_mark(self, message: bytes) -> bytes:
+    def render_marked(self, message: bytes) -> bytes:
         return _marked_text(message, "content", "text", self.marks)
 
 
@@ -99,7 +99,7 @@ class ResponsesForm:
         stored: dict[str, Any] = json.loads(message)
         return b",".join(map(to_wire, _message_items(stored, data.get("call_id"))))
 
-    def with_mark(self, message: bytes) -> bytes:
+    def render_marked(self, message: bytes) -> bytes:
         text = "output" if message.startswith(b'{"type":"function_call_output"') else "content"
         return _marked_text(message, text, "input_text", self.marks)
 
