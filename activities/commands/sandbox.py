@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 
 from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
+from activities.commands.variables import missing_variable, read_variables, variable_arguments
+from activities.redaction.credentials import hide_credentials
 from activities.runtime.child_process import OutputReader
 from config.schema.shell import ShellConfig
 from protocol.errors import Unavailable
@@ -95,6 +97,8 @@ def sandbox_problem(program: str | None) -> str | None:
 def check_sandbox(config: ShellConfig) -> None:
     """Raises SandboxUnavailable if the configuration wants of a sandbox what this machine does
     not offer."""
+    if missing := missing_variable(config):
+        raise SandboxUnavailable(f"Commands lack a variable: {missing}.")
     if config.sandbox != "bubblewrap":
         return
     if why := sandbox_problem(find_bwrap()):
@@ -133,29 +137,28 @@ def run_shell_command(
     check_sandbox(config)
     program = find_bwrap()
     confined = config.sandbox == "bubblewrap" and program is not None
-    prefix = _bwrap_command(program, folder, config, extra_folders) if confined and program else []
     most = config.processes
     limits = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
     # Of the sandbox's own user, by either of the names that shells have for it. The kernel does not
     # hold root to it: there only the count below does.
     limits += f"; ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null"
     mark = secrets.token_hex(16)
-    process = subprocess.Popen(
-        [*prefix, "/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd="/" if confined else folder,
-        env={}
-        if confined
-        else {
-            "PATH": _path_variable(config),
-            "HOME": str(folder),
-            "LANG": "C.UTF-8",
-            MARK_VARIABLE: mark,
-        },
-        start_new_session=True,
-    )
+    with variable_arguments(config) as arguments:
+        prefix = (
+            _bwrap_command(program, folder, config, extra_folders, arguments)
+            if confined and program
+            else []
+        )
+        process = subprocess.Popen(
+            [*prefix, "/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/" if confined else folder,
+            env={} if confined else _unconfined_environment(folder, config, mark),
+            start_new_session=True,
+            pass_fds=[arguments] if confined and arguments is not None else [],
+        )
     assert process.stdout
     _put_last(process.pid)
     output = OutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
@@ -173,7 +176,13 @@ def run_shell_command(
         process.wait()
         output.join()
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    return CommandResult(None if trouble else code, output.text, output.size, trouble)
+    text = hide_credentials(output.text)
+    return CommandResult(None if trouble else code, text, output.size, trouble)
+
+
+def _unconfined_environment(folder: Path, config: ShellConfig, mark: str) -> dict[str, str]:
+    own = {"PATH": _path_variable(config), "HOME": str(folder), "LANG": "C.UTF-8"}
+    return {**read_variables(config), **own, MARK_VARIABLE: mark}
 
 
 def _put_last(pid: int) -> None:
@@ -190,9 +199,13 @@ def _path_variable(config: ShellConfig) -> str:
 
 
 def _bwrap_command(
-    program: str, folder: Path, config: ShellConfig, extra_folders: Mapping[str, Path] | None = None
+    program: str,
+    folder: Path,
+    config: ShellConfig,
+    extra_folders: Mapping[str, Path] | None = None,
+    argument_fd: int | None = None,
 ) -> list[str]:
-    """Bubblewrap's command line, up to the command."""
+    """Bubblewrap's command line, up to the command; `argument_fd` holds further arguments."""
     arguments = [
         program,
         "--unshare-all",
@@ -205,6 +218,8 @@ def _bwrap_command(
     variables = {"PATH": _path_variable(config), "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
     for name, value in variables.items():
         arguments += ["--setenv", name, value]
+    if argument_fd is not None:
+        arguments += ["--args", str(argument_fd)]
     for path in SYSTEM:
         if Path(path).is_symlink():
             arguments += ["--symlink", str(Path(path).readlink()), path]

@@ -70,6 +70,13 @@ def hide_credentials(text: str) -> str:
     return text
 
 
+def hide_in_bytes(data: bytes) -> bytes:
+    """Replace the values of this worker's credentials in the content of a file."""
+    for value in _credential_values(len(_named)):
+        data = data.replace(os.fsencode(value), HIDDEN.encode())
+    return data
+
+
 def hide_in_json(written: bytes) -> bytes:
     """Replace credentials in JSON, including JSON nested in its strings."""
     for value in _json_values(len(_named)):

@@ -11,6 +11,7 @@ from pydantic import Field
 from activities.checkpoints import Files
 from activities.commands import sandbox
 from activities.commands.private_folder import private_folder
+from activities.commands.variables import hide_in_changes
 from activities.job.result_cache import ResultCache
 from activities.projects.working_copy import GitPlace, readable_git
 from activities.text.plain import cut_middle
@@ -83,6 +84,9 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
             after, notes = private.read_back(), private.notes
     except sandbox.SandboxUnavailable as error:
         raise DependencyUnavailable(str(error)) from error
+    after, hidden = hide_in_changes(context.config.shell, before, after)
+    if hidden:
+        notes = [*notes, f"Credentials became [redacted] in: {first_few(hidden, MAX_NAMED)}"]
     after, put_back = without_owned(context.state.phase.kind, before, after)
     if put_back:
         back = first_few(put_back, MAX_NAMED)

@@ -213,6 +213,7 @@ class AgentConfig(AgentFile):
         """Names of the worker's variables that hold credentials."""
         keyed = [*self.models, self.embeddings, self.web.search]
         variables = {each.api_key_variable for each in keyed if each and each.api_key_variable}
+        variables |= set(self.shell.environment.values())
         for server in self.mcp.values():
             variables |= {*server.env.values(), *server.headers.values()}
         if self.notify:

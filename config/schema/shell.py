@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from protocol.state import Data
+
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+SYSTEM_VARIABLES = frozenset({"PATH", "HOME", "USER", "PWD", "LANG", "RUN_COMMAND_MARK"})
+"""Variables that the sandbox sets itself."""
 
 
 class ShellConfig(Data):
@@ -28,6 +32,11 @@ class ShellConfig(Data):
         default_factory=list,
         description="Folders with programs that come before the system's, such as the bin of a "
         "virtual environment. They lie below what is readable.",
+    )
+    environment: dict[Variable, Variable] = Field(
+        default_factory=dict,
+        description="Variables of commands, each with the name of the worker's variable that holds "
+        "the value. Values are hidden in what commands print and in files that they change.",
     )
     seconds: int = Field(600, ge=1, le=3600, description="Most seconds of one command.")
     volatile: list[str] = Field(
@@ -66,3 +75,11 @@ class ShellConfig(Data):
         if wrong := next((folder for folder in folders if not folder.startswith("/")), None):
             raise ValueError(f"expected absolute paths, such as /opt/tools; {wrong} is none")
         return folders
+
+    @field_validator("environment")
+    @classmethod
+    def _leaves_system_variables(cls, environment: dict[str, str]) -> dict[str, str]:
+        if wrong := next((name for name in environment if name in SYSTEM_VARIABLES), None):
+            how = "shell.path names folders with programs" if wrong == "PATH" else "choose another"
+            raise ValueError(f"{wrong} is set by the sandbox itself; {how}")
+        return environment

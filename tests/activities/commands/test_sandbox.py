@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from activities.commands import sandbox
+from activities.redaction.credentials import refresh_values
 from config.schema.shell import ShellConfig
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
@@ -51,6 +53,59 @@ def test_nothing_of_the_worker_is_in_its_environment(
     script = "env; cat /proc/1/environ /proc/$PPID/environ; cat /proc/*/cmdline"
     assert "sesame" not in run(folder, script).output
     assert "sesame" not in run(folder, "env", sandbox="none").output
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "none"])
+def test_a_variable_of_the_worker_is_seen_and_hidden_in_output(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("INDEX_LOGIN", "sesame-open-42")
+    refresh_values()
+    ended = run(
+        folder,
+        'echo "$LOGIN"; echo "$LOGIN" | wc -c; printf %s "$LOGIN" > seen; ls /proc/self/fd',
+        sandbox=kind,
+        environment={"LOGIN": "INDEX_LOGIN"},
+    )
+    assert ended.output.splitlines()[:2] == ["[redacted]", "15"]
+    assert "sesame" not in ended.output
+    assert (folder / "seen").read_text() == "sesame-open-42"
+    # Standard streams and the listing's own descriptor.
+    assert ended.output.splitlines()[2:] == ["0", "1", "2", "3"]
+
+
+def test_a_variables_value_is_on_no_command_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INDEX_LOGIN", "sesame-open-42")
+    refresh_values()
+    shell = ShellConfig(environment={"LOGIN": "INDEX_LOGIN"})
+    command = "touch begun; while [ ! -e done ]; do sleep 0.05; done"
+    with ThreadPoolExecutor() as pool:
+        ended = pool.submit(sandbox.run_shell_command, command, folder, shell, 60)
+        until(folder / "begun")
+        lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
+        (folder / "done").touch()
+    assert ended.result().exit_code == 0
+    assert any(b"touch begun" in line for line in lines)
+    assert not any(b"sesame" in line for line in lines)
+
+
+def test_a_variable_that_the_worker_lacks_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("INDEX_LOGIN", raising=False)
+    for kind in ("bubblewrap", "none"):
+        with pytest.raises(
+            sandbox.SandboxUnavailable, match=r"LOGIN from the worker's variable INDEX_LOGIN, which"
+        ):
+            run(folder, ":", sandbox=kind, environment={"LOGIN": "INDEX_LOGIN"})
+
+
+@pytest.mark.parametrize("name", ["PATH", "HOME", "not a name"])
+def test_a_variable_that_cannot_be_set_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"set by the sandbox itself|pattern"):
+        ShellConfig.model_validate({"environment": {name: "X"}})
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from activities.commands import sandbox
 from activities.guards.hooks.tool_names import hook_tool_name
+from activities.redaction.credentials import refresh_values
 from tests.activities.standing import Standing
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
@@ -131,3 +133,30 @@ def test_a_repository_made_by_a_command_is_kept_whole(job: Standing) -> None:
     made = "git init -q r && cd r && git config user.email a@b.c && git config user.name n"
     job.call("run_command", command=f"{made} && echo 1 > a && git add a && git commit -qm one")
     assert "one" in job.call("run_command", command="cd r && git log --format=%s && git status")
+
+
+def test_a_variables_value_is_in_no_file_of_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INDEX_LOGIN", "sesame-open-42")
+    refresh_values()
+    job = Standing.begin(
+        tmp_path,
+        kind="tactical",
+        set={
+            "tools": ["files", "todos", "job", "shell"],
+            "shell.environment": {"LOGIN": "INDEX_LOGIN"},
+        },
+    )
+    answer = job.call(
+        "run_command", command='printf "a%sb" "$LOGIN" > login; chmod +x login; echo 1 > other'
+    )
+    assert answer.startswith("Exit code 0.")
+    assert "Credentials became [redacted] in: login" in answer
+    assert job.text("login") == "a[redacted]b"
+    assert job.text("other") == "1\n"
+    monkeypatch.delenv("INDEX_LOGIN")
+    refresh_values()
+    # The job waits for a person: the model cannot set it.
+    with pytest.raises(ApplicationError, match="Set INDEX_LOGIN where workers start"):
+        job.call("run_command", command=":")

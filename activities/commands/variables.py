@@ -1,0 +1,67 @@
+"""Variables of commands whose values the worker's environment holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from activities.checkpoints import Files, diff_files
+from activities.redaction.credentials import credential_value, hide_in_bytes
+from config.schema.shell import ShellConfig
+
+
+def missing_variable(config: ShellConfig) -> str | None:
+    """Return which worker variable is missing and what to do, or None."""
+    for name, source in config.environment.items():
+        if not credential_value(source):
+            return (
+                f"shell.environment takes {name} from the worker's variable {source}, which is not "
+                f"set or empty. Set {source} where workers start, or take {name} out of "
+                "shell.environment"
+            )
+    return None
+
+
+def read_variables(config: ShellConfig) -> dict[str, str]:
+    """Return the variables of commands; their values are hidden from now on."""
+    return {name: credential_value(source) or "" for name, source in config.environment.items()}
+
+
+@contextmanager
+def variable_arguments(config: ShellConfig) -> Iterator[int | None]:
+    """Yield a descriptor from which bubblewrap reads `--setenv` arguments; None without any.
+
+    Command lines and environments of processes are visible to other users of the machine.
+    """
+    variables = read_variables(config)
+    if not variables:
+        yield None
+        return
+    descriptor = os.memfd_create("arguments")
+    try:
+        for name, value in variables.items():
+            os.write(descriptor, b"--setenv\0" + name.encode() + b"\0" + os.fsencode(value) + b"\0")
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def hide_in_changes(config: ShellConfig, before: Files, after: Files) -> tuple[Files, list[str]]:
+    """Replace credentials in the files that a command changed; return the paths of those.
+
+    Git's own folders are left as they are: their files are compressed or have a checksum.
+    """
+    paths: list[str] = []
+    if not config.environment:
+        return after, paths
+    for change in list(diff_files(before, after)):
+        if not change.new or change.new.kind != "file" or ".git" in change.path.split("/"):
+            continue
+        data = after.read_entry(change.new)
+        hidden = hide_in_bytes(data)
+        if hidden != data:
+            after = after.write(change.path, hidden, executable=change.new.executable)
+            paths.append(change.path)
+    return after, paths
