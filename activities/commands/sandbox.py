@@ -14,13 +14,15 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from activities.commands.host_proxy import PASS_LISTENER, HostProxy, proxy_variables
 from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
 from activities.commands.variables import missing_variable, read_variables, variable_arguments
 from activities.redaction.credentials import hide_credentials
@@ -55,6 +57,8 @@ class CommandResult:
     """Bytes of the whole output."""
     trouble: str = ""
     """Such as `it did not end within 10 s`."""
+    refused: tuple[str, ...] = ()
+    """Hosts with ports that `shell.network` did not let it reach."""
 
 
 class SandboxUnavailable(Unavailable):
@@ -143,22 +147,42 @@ def run_shell_command(
     # hold root to it: there only the count below does.
     limits += f"; ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null"
     mark = secrets.token_hex(16)
-    with variable_arguments(config) as arguments:
-        prefix = (
-            _bwrap_command(program, folder, config, extra_folders, arguments)
-            if confined and program
-            else []
-        )
+    shell = ["/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command]
+    with ExitStack() as stack:
+        proxy = stack.enter_context(HostProxy(config.hosts)) if confined and config.hosts else None
+        arguments = stack.enter_context(variable_arguments(config))
+        prefix, passed = [], []
+        if confined and program:
+            prefix = _bwrap_command(program, folder, config, extra_folders, arguments)
+            passed = [arguments] if arguments is not None else []
+        if proxy:
+            descriptor = proxy.child_end.fileno()
+            passed.append(descriptor)
+            prefix += [_bootstrap_python(), "-I", "-S", "-c", PASS_LISTENER, str(descriptor)]
         process = subprocess.Popen(
-            [*prefix, "/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command],
+            [*prefix, *shell],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd="/" if confined else folder,
             env={} if confined else _unconfined_environment(folder, config, mark),
             start_new_session=True,
-            pass_fds=[arguments] if confined and arguments is not None else [],
+            pass_fds=passed,
         )
+        if proxy:
+            proxy.start_serving()
+        ended = _await_end(process, folder, config, seconds, None if confined else mark)
+    return replace(ended, refused=tuple(proxy.refused) if proxy else ())
+
+
+def _await_end(
+    process: subprocess.Popen[bytes],
+    folder: Path,
+    config: ShellConfig,
+    seconds: float,
+    mark: str | None,
+) -> CommandResult:
+    """Watch the process to its end; nothing is left running. `mark`: of one that is unconfined."""
     assert process.stdout
     _put_last(process.pid)
     output = OutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
@@ -167,10 +191,10 @@ def run_shell_command(
         watched = _watch_limits(process, folder, config, time.monotonic() + seconds, seconds)
         trouble = next(watched, "")
     finally:
-        members = [] if confined else list(_descendant_pids(process.pid, 10_000))
+        members = list(_descendant_pids(process.pid, 10_000)) if mark else []
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        if not confined:
+        if mark:
             kill_processes(members)
             kill_marked_processes(mark)
         process.wait()
@@ -192,6 +216,13 @@ def _put_last(pid: int) -> None:
         # Where sessions share the processors among each other, a process's own priority counts
         # only within its session.
         Path(f"/proc/{pid}/autogroup").write_text("10")
+
+
+def _bootstrap_python() -> str:
+    """The Python that opens the proxy's socket in the sandbox: the system's, or the worker's."""
+    own = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
+    system = Path("/usr/bin/python3")
+    return str(system if system.exists() and not own.is_relative_to("/usr") else own)
 
 
 def _path_variable(config: ShellConfig) -> str:
@@ -216,6 +247,8 @@ def _bwrap_command(
     arguments += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
     arguments += ["--hostname", "sandbox", "--clearenv"]
     variables = {"PATH": _path_variable(config), "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
+    if config.hosts:
+        variables |= proxy_variables(config.hosts)
     for name, value in variables.items():
         arguments += ["--setenv", name, value]
     if argument_fd is not None:
@@ -225,15 +258,17 @@ def _bwrap_command(
             arguments += ["--symlink", str(Path(path).readlink()), path]
         elif Path(path).is_dir():
             arguments += ["--ro-bind", path, path]
-    names = [*ETC, *(NETWORK_ETC if config.network else ())]
+    names = [*ETC, *(NETWORK_ETC if config.network is True else ())]
     for name in names:
         arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    if config.network:
+    if config.network is True:
         arguments.append("--share-net")
     arguments += ["--proc", "/proc", "--dev", "/dev"]
     arguments += ["--size", str(config.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]
     arguments += ["--size", "67108864", "--perms", "1777", "--tmpfs", "/dev/shm"]
     # After /tmp, which would hide what lies below the host's.
+    if config.hosts and not Path(_bootstrap_python()).is_relative_to("/usr"):
+        arguments += ["--ro-bind", sys.base_prefix, sys.base_prefix]
     for path in config.readable:
         arguments += ["--ro-bind", path, path]
     for inside, host_path in (extra_folders or {}).items():

@@ -87,6 +87,8 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
     after, hidden = hide_in_changes(context.config.shell, before, after)
     if hidden:
         notes = [*notes, f"Credentials became [redacted] in: {first_few(hidden, MAX_NAMED)}"]
+    if ended.refused:
+        notes = [*notes, f"shell.network refused: {first_few(ended.refused, MAX_NAMED)}"]
     after, put_back = without_owned(context.state.phase.kind, before, after)
     if put_back:
         back = first_few(put_back, MAX_NAMED)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from config.schema.hosts import parse_entry
 from protocol.state import Data
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -19,10 +20,11 @@ class ShellConfig(Data):
         description="What confines commands. none runs them unconfined, with all rights of the "
         "worker: only where the machine itself is the sandbox.",
     )
-    network: bool = Field(
-        False,
-        description="Whether commands reach the network. A command that was interrupted is then "
-        "not run again but reported as one that may have happened.",
+    network: bool | list[str] = Field(
+        default=False,
+        description="Whether commands reach the network: all that the worker reaches, or a list of "
+        "hosts, such as pypi.org, *.example.com (ports 80 and 443) or localhost:4873. A command "
+        "that was interrupted is then not run again but reported as one that may have happened.",
     )
     readable: list[str] = Field(
         default_factory=list,
@@ -83,3 +85,24 @@ class ShellConfig(Data):
             how = "shell.path names folders with programs" if wrong == "PATH" else "choose another"
             raise ValueError(f"{wrong} is set by the sandbox itself; {how}")
         return environment
+
+    @field_validator("network")
+    @classmethod
+    def _hosts_readable(cls, network: bool | list[str]) -> bool | list[str]:
+        for text in network if isinstance(network, list) else ():
+            parse_entry(text)
+        return network
+
+    @model_validator(mode="after")
+    def _hosts_confined(self) -> ShellConfig:
+        if self.hosts and self.sandbox == "none":
+            raise ValueError(
+                "network lists hosts, which only a sandbox can hold commands to; set network to "
+                "true or false, or sandbox to bubblewrap"
+            )
+        return self
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts to which commands are confined; none where `network` is true or false."""
+        return self.network if isinstance(self.network, list) else []

@@ -117,11 +117,14 @@ def test_a_hook_sees_a_command_as_bash(tmp_path: Path) -> None:
     assert job.call("run_command", command="cat a.txt") == "Exit code 0.\none"
 
 
-def test_with_the_network_an_interrupted_command_is_not_run_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("network", [True, ["pypi.org"]])
+def test_with_the_network_an_interrupted_command_is_not_run_again(
+    tmp_path: Path, network: object
+) -> None:
     job = Standing.begin(
         tmp_path,
         kind="tactical",
-        set={"tools": ["files", "todos", "job", "shell"], "shell.network": True},
+        set={"tools": ["files", "todos", "job", "shell"], "shell.network": network},
     )
     job.reply(("run_command", '{"command": "date +%N > now; cat now"}'))
     first = job.run("run_command", job.request(), local=False)
@@ -160,3 +163,13 @@ def test_a_variables_value_is_in_no_file_of_the_checkpoint(
     # The job waits for a person: the model cannot set it.
     with pytest.raises(ApplicationError, match="Set INDEX_LOGIN where workers start"):
         job.call("run_command", command=":")
+
+
+def test_hosts_that_were_refused_are_named_in_the_result(tmp_path: Path) -> None:
+    job = Standing.begin(
+        tmp_path,
+        kind="tactical",
+        set={"tools": ["files", "todos", "job", "shell"], "shell.network": ["pypi.org"]},
+    )
+    answer = job.call("run_command", command="curl -s https://refused.example/")
+    assert answer.endswith("[shell.network refused: refused.example:443]")
