@@ -221,8 +221,11 @@ def _check_git() -> Check:
     if program := shutil.which("git"):
         return Check("git", True, program)
     # Only some jobs need git, and the repair of a damaged checkpoint index.
-    off = "no workspace.remote, and no index of checkpoints that was damaged is made anew"
-    return Check("git", True, f"none, so {off}")
+    off = (
+        "no job or project begins from a repository or pushes a branch, no workspace.remote, and "
+        "no index of checkpoints that was damaged is made anew"
+    )
+    return Check("git", True, f"none, so {off}; install git, for example: apt install git")
 
 
 def _check_log() -> Check:

@@ -63,7 +63,10 @@ def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
 
 def test_what_a_machine_without_git_does_without_is_said(offline, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "no workspace.remote" in checks(offline("doctor", "--json"))["git"]["found"]
+    shown = checks(offline("doctor", "--json"))["git"]["found"]
+    assert "no workspace.remote" in shown
+    assert "no job or project begins from a repository or pushes a branch" in shown
+    assert "install git" in shown
 
 
 def test_it_makes_no_root_whatever_it_looks_at(offline, monkeypatch, workspaces):
