@@ -82,6 +82,16 @@ def commit_work(
     return result.model_copy(update={"commit": tip})
 
 
+def changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink) -> bool:
+    """Whether the repository's files equal those at the start, so that there is no branch.
+
+    Raises:
+        CheckpointMissing, Problem, ApplicationError: as for `open_repository`.
+    """
+    repository = open_repository(root, snapshot, link)
+    return product_tree(repository, snapshot, link) == repository.tree_id(link.commit)
+
+
 def open_repository(root: Root, snapshot: Snapshot, link: RepositoryLink) -> ProjectRepository:
     """The git repository of a job; fetched again where a lost host has taken it along."""
     try:

@@ -18,6 +18,7 @@ from activities.job.activity_context import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff import proof_problems
 from activities.redaction.secrets import redact
+from activities.repository.branch import changes_nothing
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.steps.gate_facts import is_explained
@@ -76,7 +77,7 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
         ending.stopped = bool(outcome.denied)
     if not outcome.guard:
         proof = _proof_voters(root, snapshot, request, values)
-        publishing = _publishing(snapshot, request)
+        publishing = _publishing(root, snapshot, request)
         outcome = guards.judge_voters(
             [*_verifier_voters(root, snapshot, request), *publishing, *proof]
         )
@@ -87,10 +88,13 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
     return ending
 
 
-def _publishing(snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
-    """A person's approval of the branch that the end of the job pushes."""
-    publish = snapshot.repository.publish if snapshot.repository else None
-    if publish is None or not publish.approve or "job_complete" not in request.points:
+def _publishing(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
+    """A person's approval of the branch that the end of the job pushes, if there is one."""
+    link = snapshot.repository
+    if link is None or link.publish is None or "job_complete" not in request.points:
+        return []
+    publish = link.publish
+    if not publish.approve or changes_nothing(root, snapshot, link):
         return []
     question = PUBLISH.format(
         branch=publish.branch, remote=address_shown(publish.remote), job=job_id()

@@ -145,6 +145,18 @@ async def test_with_approval_nothing_is_pushed_before_it(
     assert tip(remote) == result["branch"]["commit"]
 
 
+async def test_nobody_is_asked_to_approve_where_nothing_was_changed(
+    temporal: Client, root: Root, remote: Path
+) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(publishing(remote, approve=True))
+        result = await jobs.result(handle)
+        status = await handle.query("status")
+    assert status["approvals"] == []
+    assert (result["branch"]["commit"], result["branch"]["published"]) == ("", "")
+    assert tip(remote) == ""
+
+
 async def test_a_person_who_denies_sends_the_work_back(
     temporal: Client, root: Root, remote: Path
 ) -> None:
