@@ -10,13 +10,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import os
 import sys
 import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -36,22 +37,54 @@ from engine.service import SLOTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
+MOST_JOBS = 100_000
 SETTLED = 10
 """Calls after which a job is in its tactical phase, where a file tool follows each call."""
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    options.add_argument("--jobs", type=int, default=500, help="jobs in flight")
-    options.add_argument("--latency", type=float, default=15.0, help="seconds a model call takes")
-    options.add_argument("--window", type=float, default=60.0, help="seconds that are measured")
-    options.add_argument("--busy", type=int, default=50, help="jobs side by side without latency")
+    options = argparse.ArgumentParser(
+        prog="python -m benchmarks.scale", description=__doc__, allow_abbrev=False
+    )
+    for name, type_, default, text in (
+        ("--jobs", _positive_count, 500, "jobs in flight"),
+        ("--latency", _positive_seconds, 15.0, "seconds a model call takes"),
+        ("--window", _positive_seconds, 60.0, "seconds that are measured"),
+        ("--busy", _positive_count, 50, "jobs side by side without latency"),
+    ):
+        options.add_argument(name, type=type_, default=default, help=text)
     options.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = options.parse_args()
     figures = asyncio.run(measure(arguments))
     show(figures)
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def _positive_count(text: str) -> int:
+    """Read a whole number above zero.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if text.isascii() and text.isdigit() and 0 < int(text) <= MOST_JOBS:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        f"found {text!r}, expected a whole number from 1 to {MOST_JOBS:,}"
+    )
+
+
+def _positive_seconds(text: str) -> float:
+    """Read a finite number of seconds above zero.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    with suppress(ValueError):
+        seconds = float(text)
+        if seconds > 0 and math.isfinite(seconds):
+            return seconds
+    raise argparse.ArgumentTypeError(f"found {text!r}, expected seconds above 0, as 15 or 0.5")
 
 
 async def measure(asked: argparse.Namespace) -> dict[str, Any]:
