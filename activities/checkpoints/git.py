@@ -42,6 +42,7 @@ def run_git(
     seconds: float = COMMAND_SECONDS,
     variables: Mapping[str, str] | None = None,
     watch: Callable[[], None] | None = None,
+    stdin: bytes | None = None,
 ) -> str:
     """Run one git command and return its output.
 
@@ -49,8 +50,9 @@ def run_git(
         repository: The repository to run in, if any.
         objects: An additional object folder that git may read.
         seconds: Time limit.
-        variables: Additional environment variables.
-        watch: Called while the command runs; an exception from it ends the command.
+        variables: Further variables of its environment.
+        watch: Called while it runs; what it raises ends the command. Not together with `stdin`.
+        stdin: What it reads.
 
     Raises:
         GitNotInstalled: the program is not installed.
@@ -61,7 +63,7 @@ def run_git(
         process = subprocess.Popen(
             ["git", *_OPTIONS, *about, *arguments],
             cwd="/",
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=_git_environment(objects) | _ssh_environment(arguments) | dict(variables or {}),
@@ -75,7 +77,7 @@ def run_git(
         ) from None
     with process:
         try:
-            stdout, stderr = _output_of(process, seconds, watch)
+            stdout, stderr = _output_of(process, seconds, watch, stdin)
         except BaseException as problem:
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(problem, subprocess.TimeoutExpired):
@@ -89,7 +91,10 @@ def run_git(
 
 
 def _output_of(
-    process: subprocess.Popen[bytes], seconds: float, watch: Callable[[], None] | None
+    process: subprocess.Popen[bytes],
+    seconds: float,
+    watch: Callable[[], None] | None,
+    stdin: bytes | None,
 ) -> tuple[bytes, bytes]:
     """Return a command's output, calling `watch` while it runs."""
     ends = time.monotonic() + seconds
@@ -100,7 +105,7 @@ def _output_of(
         except subprocess.TimeoutExpired:
             if time.monotonic() >= ends:
                 raise
-    return process.communicate(timeout=seconds)
+    return process.communicate(stdin, timeout=seconds)
 
 
 def _git_environment(objects: Path | None) -> dict[str, str]:

@@ -1,13 +1,15 @@
-"""Checkpoints in a remote git repository, shared by hosts that have no common disk.
+"""Checkpoints elsewhere: what hosts that share no disk have in common.
 
-A job's refs there, below `refs/longhaul/jobs/<job>/`:
+A job's refs there, below `jobs/<job>/`:
 
     runs/<run id>/<root id>   newest checkpoint of a run of the workflow, by the root that made it
     tags/<tag>                phase starts and the end, as in the job's own repository
     owner/<run id>            first run of the workflow: distinguishes it from another of its id
 
-Each root moves only its own refs, and each run has new ones. So nobody overwrites another's push,
-and commits that a reset of the workflow leaves behind stay reachable.
+Each root moves refs of its own and each run has new ones. So nobody undoes what another one has
+pushed, and what a reset of the workflow leaves behind stays reachable.
+
+A remote is a git repository, or, with an address that begins with `s3://`, a bucket.
 """
 
 from __future__ import annotations
@@ -15,31 +17,79 @@ from __future__ import annotations
 import hashlib
 import shutil
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 import pygit2
 
-from activities.checkpoints.errors import RemoteUnavailable
-from activities.checkpoints.git import run_git
+from activities.checkpoints.git_remote import REFS, GitRemote
 from activities.checkpoints.locks import file_lock, fsync_path
 from activities.checkpoints.owner import OwnerMark, record_owner
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import folder_name
+from activities.checkpoints.s3_remote import S3Remote
+from protocol.s3_address import S3Address, is_s3_address
 
 LOCK_SECONDS = 60
-OWNER_SECONDS = 20
 MAX_PACKS = 60
-"""Each fetch adds a pack; at most this many wait for the next phase end."""
-_LOCAL_REFS = "refs/longhaul/"
-"""Local refs that record the remote's state, so that git fetches only new commits."""
+"""Each fetch brings one; so many wait for the next phase end at most."""
 
 
-def ref_prefix(job: str) -> str:
-    """Return the common prefix of a job's refs."""
+class Remote(Protocol):
+    """What a place for checkpoints can do. An area is a job's, such as `jobs/guide`.
+
+    All methods raise RemoteUnavailable, and GitNotInstalled.
+    """
+
+    def push_refs(
+        self,
+        area: str,
+        repository: Path,
+        objects: Path | None,
+        moved_refs: dict[str, str],
+        new_refs: dict[str, str],
+    ) -> None:
+        """Store commits with all that they were made from, then the refs that point at them.
+
+        Args:
+            objects: Where git finds what the repository's own packs lack.
+            moved_refs: Commits by name of the ref, which is made, or moved from wherever it was.
+            new_refs: The same, but a ref that points elsewhere is left as it is.
+        """
+
+    def list_refs(self, area: str, folder: str) -> list[str]:
+        """Names of the refs of an area below a folder, such as `owner`."""
+
+    def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
+        """Bring what a draft of a repository lacks into it.
+
+        Returns:
+            The refs, and the packs in an order in which each needs only those before it.
+        """
+
+
+@lru_cache(maxsize=64)
+def _bucket_remote(url: str) -> S3Remote:
+    return S3Remote(S3Address.parse(url))
+
+
+def open_remote(url: str) -> Remote:
+    """The remote at an address. Raises RemoteUnavailable."""
+    return _bucket_remote(url) if is_s3_address(url) else GitRemote(url)
+
+
+def job_area(job: str) -> str:
+    """The area of a job's refs."""
     name = folder_name(job).replace(".", "%2E")
     if len(name.encode()) > 200:
         name = f"%h{hashlib.sha1(job.encode('utf-8', 'surrogatepass')).hexdigest()}"
-    return f"refs/longhaul/jobs/{name}/"
+    return f"jobs/{name}"
+
+
+def ref_prefix(job: str) -> str:
+    """What the names of a job's refs in a git repository begin with."""
+    return f"{REFS}{job_area(job)}/"
 
 
 def push_refs(
@@ -50,37 +100,12 @@ def push_refs(
     moved_refs: dict[str, str],
     new_refs: dict[str, str],
 ) -> None:
-    """Push commits, with everything reachable from them, to the job's refs.
-
-    Args:
-        objects: Folder with objects that the repository's own packs lack.
-        moved_refs: Commits by ref name. Each ref is created or moved from wherever it was.
-        new_refs: The same, but a ref that points elsewhere stays.
+    """Push commits to the job's refs: `Remote.push_refs`.
 
     Raises:
         GitNotInstalled, RemoteUnavailable.
     """
-    prefix = ref_prefix(job)
-    specs = [f"+{commit}:{prefix}{name}" for name, commit in moved_refs.items()]
-    specs += [
-        f"{commit}:{prefix}{name}" for name, commit in new_refs.items() if name not in moved_refs
-    ]
-    try:
-        run_git(repository, "push", "--porcelain", "--no-verify", url, *specs, objects=objects)
-    except RemoteUnavailable as away:
-        rejected = [line.split("\t") for line in away.output.splitlines() if line.startswith("!\t")]
-        new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
-        # A new ref that points elsewhere is not sent. Refs that the remote refused are pushed
-        # again.
-        reasons = [
-            why
-            for _, spec, why in rejected
-            if why.startswith("[remote") or not spec.endswith(tuple(new_specs))
-        ]
-        if reasons:
-            raise RemoteUnavailable(f"{reasons[0]} {away}", away.output) from None
-        if not rejected:
-            raise
+    open_remote(url).push_refs(job_area(job), repository, objects, moved_refs, new_refs)
 
 
 def remote_owner(url: str, job: str) -> str | None:
@@ -89,10 +114,8 @@ def remote_owner(url: str, job: str) -> str | None:
     Raises:
         GitNotInstalled, RemoteUnavailable.
     """
-    prefix = f"{ref_prefix(job)}owner/"
-    output = run_git(None, "ls-remote", url, f"{prefix}*", seconds=OWNER_SECONDS)
-    owners = [line.partition("\t")[2] for line in output.splitlines()]
-    return next((ref.removeprefix(prefix) for ref in owners if ref.startswith(prefix)), None)
+    owners = open_remote(url).list_refs(job_area(job), "owner")
+    return owners[0].removeprefix("owner/") if owners else None
 
 
 def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = False) -> None:
@@ -108,6 +131,15 @@ def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = 
         GitNotInstalled, RemoteUnavailable, OSError.
     """
     path = checkpoints.path
+    refs = bring_packs(open_remote(url), job_area(job), path, refetch=refetch)
+    _take_refs(refs, checkpoints, job)
+    if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MAX_PACKS:
+        with suppress(TimeoutError):
+            checkpoints.pack(wait=0)
+
+
+def bring_packs(remote: Remote, area: str, path: Path, *, refetch: bool = False) -> dict[str, str]:
+    """Bring what a repository lacks of an area into it; gives the area's refs."""
     with file_lock(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
         draft = path / "incoming"
         shutil.rmtree(draft, ignore_errors=True)
@@ -115,20 +147,19 @@ def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = 
             pygit2.init_repository(str(draft), bare=True).free()
             if not refetch:
                 (draft / "objects" / "info" / "alternates").write_text("../../objects\n")
-            refspec = f"+{ref_prefix(job)}*:{_LOCAL_REFS}*"
-            run_git(draft, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", url, refspec)
-            take_packs(draft, path)
-            _take_refs(draft, checkpoints, job)
+            refs, packs = remote.fetch_packs(area, draft)
+            _move_packs(packs, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-    if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MAX_PACKS:
-        with suppress(TimeoutError):
-            checkpoints.pack(wait=0)
+    return refs
 
 
 def take_packs(draft: Path, path: Path) -> None:
-    """Move fetched packs from a draft folder into the repository."""
-    packs = sorted((draft / "objects" / "pack").glob("pack-*.pack"))
+    """Move what was fetched into a draft over to the repository itself."""
+    _move_packs(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
+
+
+def _move_packs(packs: list[Path], path: Path) -> None:
     if not packs:
         return
     place = path / "objects" / "pack"
@@ -142,19 +173,17 @@ def take_packs(draft: Path, path: Path) -> None:
         fsync_path(place)
 
 
-def _take_refs(draft: Path, checkpoints: Checkpoints, job: str) -> None:
-    repo = pygit2.Repository(str(draft))
-    for ref in repo.listall_references():
-        name, commit = ref.removeprefix(_LOCAL_REFS), _ref_target(repo, ref)
+def _take_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
+    for name, commit in refs.items():
         kind, _, rest = name.partition("/")
         if kind == "owner":
             record_owner(checkpoints.path, OwnerMark(chain=rest, job=job))
-        elif kind in ("tags", "runs") and commit:
-            here = f"refs/{name}" if kind == "tags" else ref
-            # Skip unchanged refs: each update waits for the disk.
+        elif kind in ("tags", "runs"):
+            # Refs of runs say what the remote had: git then fetches only what is new since.
+            here = f"refs/{name}" if kind == "tags" else f"{REFS}{name}"
+            # Each costs a wait for the disk, and most are as they were.
             if _ref_target(checkpoints.store.git, here) != commit:
                 checkpoints.set_ref(here, commit)
-    repo.free()
 
 
 def _ref_target(repo: pygit2.Repository, ref: str) -> str | None:

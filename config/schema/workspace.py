@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from protocol.git_address import NO_PASSWORD, address_fault, check_git_address
+from protocol.s3_address import NO_KEYS, S3Address, is_s3_address
 from protocol.state import Data
 
 
@@ -13,9 +14,9 @@ class Workspace(Data):
     remote: str | None = Field(
         None,
         max_length=1000,
-        description="A git repository that the job's checkpoints are pushed to, and fetched from "
-        "by workers that lack them: file://, ssh:// (or host:path), https://, without a password. "
-        "null: none.",
+        description="Where the job's checkpoints are pushed to, and fetched from by workers that "
+        "lack them: a git repository (file://, ssh:// or host:path, https://) or a bucket "
+        "(s3://bucket/prefix), without a password. null: none.",
     )
 
     @field_validator("remote")
@@ -23,6 +24,11 @@ class Workspace(Data):
     def _is_an_address(cls, url: str | None) -> str | None:
         if url is None:
             return None
+        if is_s3_address(url):
+            if "@" in url:
+                raise PydanticCustomError("credential", NO_KEYS)
+            S3Address.parse(url)
+            return url
         if address_fault(url) == "password":
             # Errors of this type are reported without the value, which may be a credential.
             raise PydanticCustomError("credential", NO_PASSWORD)

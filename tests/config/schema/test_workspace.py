@@ -60,3 +60,38 @@ def test_a_password_is_refused_and_not_told(url: str) -> None:
     with pytest.raises(ConfigError, match="an address without a password") as refused:
         load_agent("generalist", {"workspace.remote": url})
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://checkpoints",
+        "s3://checkpoints/team/a_b=c",
+        "s3://check.points-1/x/?endpoint=http://127.0.0.1:9000&region=eu-1",
+    ],
+)
+def test_buckets_are_taken(url: str) -> None:
+    assert load_agent("generalist", {"workspace.remote": url}).workspace.remote == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://",
+        "s3://UP/x",
+        "s3://checkpoints/../x",
+        "s3://checkpoints/a b",
+        "s3://checkpoints?endpoint=file:///etc",
+        "s3://checkpoints?secret=4711",
+        "s3://checkpoints#x",
+    ],
+)
+def test_what_names_no_bucket_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="expected s3://bucket"):
+        load_agent("generalist", {"workspace.remote": url})
+
+
+def test_keys_in_a_bucket_address_are_refused_and_not_told() -> None:
+    with pytest.raises(ConfigError, match="an address without credentials") as refused:
+        load_agent("generalist", {"workspace.remote": "s3://key:s3cret-4711@checkpoints/x"})
+    assert "s3cret" not in str(refused.value)

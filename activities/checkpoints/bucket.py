@@ -1,0 +1,213 @@
+"""A bucket of an S3-compatible object store, through `obstore`.
+
+Credentials, region and endpoint come from the worker's AWS_… variables. What the address names
+goes before them. Nothing of them is put into a message.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from activities.checkpoints.errors import RemoteUnavailable
+from activities.redaction.secrets import redact
+from protocol.s3_address import S3Address
+from protocol.text import one_line
+
+NOT_INSTALLED = (
+    "remotes of the form s3://… need the package obstore, which this host lacks: "
+    "pip install 'longhaul-agents[s3]'"
+)
+NO_CREDENTIALS = (
+    "this worker has no credentials for it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+    "give its host a role"
+)
+NOT_CONDITIONAL = (
+    "the store ignores conditions on writes (If-Match, If-None-Match), without which hosts would "
+    "overwrite each other's checkpoints: take a store that keeps them"
+)
+PROBE = "conditions"
+"""Key of an object that shows whether conditions are kept."""
+_CREDENTIAL_CODES = (
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+)
+_CLIENT = {"timeout": "120s", "connect_timeout": "5s"}
+_RETRIES: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
+_METADATA_SERVERS = ("169.254.169.254", "169.254.170.2")
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object's content and its version."""
+
+    data: bytes
+    version: str
+
+
+class Bucket:
+    """The objects below the prefix of one address. Its methods raise RemoteUnavailable."""
+
+    def __init__(self, address: S3Address) -> None:
+        self._address = address
+        self._is_probed = False
+        try:
+            import obstore.store  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise RemoteUnavailable(NOT_INSTALLED) from None
+        environment = os.environ
+        self.endpoint = (
+            address.endpoint
+            or environment.get("AWS_ENDPOINT_URL_S3", "")
+            or environment.get("AWS_ENDPOINT_URL", "")
+        )
+        region = (
+            address.region
+            or environment.get("AWS_REGION", "")
+            or environment.get("AWS_DEFAULT_REGION", "")
+            or "us-east-1"
+        )
+        client = {**_CLIENT, "allow_http": self.endpoint.startswith("http://")}
+        options: dict[str, Any] = {"region": region, "client_options": client}
+        if self.endpoint:
+            options["endpoint"] = self.endpoint
+        with self._failures():
+            self._store = obstore.store.S3Store(
+                address.bucket,
+                prefix=address.prefix or None,
+                retry_config=_RETRIES,
+                **options,
+            )
+
+    def read_object(self, key: str) -> StoredObject | None:
+        """The object of that key, None if there is none."""
+        with self._failures() as outcome:
+            result = self._store.get(key)
+            return StoredObject(bytes(result.bytes()), result.meta["e_tag"] or "")
+        assert outcome.is_missing
+        return None
+
+    def download_object(self, key: str, target: Path) -> bool:
+        """Write an object into a file; False if there is none."""
+        with self._failures() as outcome, target.open("wb") as file:
+            for chunk in self._store.get(key).stream():
+                file.write(chunk)
+            return True
+        assert outcome.is_missing
+        return False
+
+    def upload_file(self, key: str, source: Path) -> None:
+        """Store a file; the object is there whole or not at all."""
+        with self._failures():
+            self._store.put(key, source)
+
+    def replace_object(self, key: str, data: bytes, version: str | None) -> str | None:
+        """Write an object whose version has not changed since.
+
+        Args:
+            version: The one that was read; None: there was none.
+
+        Returns:
+            The new version; None where somebody else has written meanwhile.
+        """
+        self._require_conditions()
+        return self._put_if(key, data, {"e_tag": version} if version else "create")
+
+    def delete_objects(self, keys: list[str]) -> None:
+        """Delete objects, also such as are gone."""
+        for key in keys:
+            with self._failures():
+                self._store.delete(key)
+
+    def stale_keys(self, prefix: str, seconds: float) -> list[str]:
+        """Keys of objects below a prefix that were written so long ago."""
+        before = datetime.now(UTC) - timedelta(seconds=seconds)
+        with self._failures():
+            return [
+                each["path"]
+                for batch in self._store.list(prefix)
+                for each in batch
+                if each["last_modified"] < before
+            ]
+        return []
+
+    def check_access(self) -> None:
+        """Look whether the bucket can be read and written under conditions."""
+        self._is_probed = False
+        self._require_conditions()
+
+    def _require_conditions(self) -> None:
+        """Refuse a store that takes a write whose condition does not hold."""
+        if self._is_probed:
+            return
+        self._put_if(PROBE, b"", "create")
+        if self._put_if(PROBE, b"", {"e_tag": '"never"'}) is not None or (
+            self._put_if(PROBE, b"", "create") is not None
+        ):
+            raise RemoteUnavailable(NOT_CONDITIONAL)
+        self._is_probed = True
+
+    def _put_if(self, key: str, data: bytes, condition: Any) -> str | None:
+        with self._failures() as outcome:
+            return self._store.put(key, data, mode=condition, use_multipart=False)["e_tag"] or ""
+        assert outcome.is_refused
+        return None
+
+    @contextmanager
+    def _failures(self) -> Iterator[_Outcome]:
+        """Turn the library's errors into RemoteUnavailable, but for an answer that is one."""
+        from obstore import exceptions  # noqa: PLC0415 - an extra
+
+        outcome = _Outcome()
+        try:
+            yield outcome
+        except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+            outcome.is_refused = True
+        except (exceptions.BaseError, FileNotFoundError, ValueError) as error:
+            text = str(error)
+            code = _element(text, "Code")
+            outcome.is_missing = isinstance(error, FileNotFoundError) and code != "NoSuchBucket"
+            outcome.is_refused = code == "ConditionalRequestConflict"
+            if isinstance(error, FileNotFoundError) and error.errno is not None:
+                raise  # a file of this host
+            if not (outcome.is_missing or outcome.is_refused):
+                raise RemoteUnavailable(self._explain(text, code)) from None
+
+    def _explain(self, text: str, code: str) -> str:
+        place = f"bucket {self._address.bucket}"
+        place += f" at {self.endpoint}" if self.endpoint else ""
+        if code == "NoSuchBucket":
+            return f"{place}: there is no such bucket; create it"
+        if code in _CREDENTIAL_CODES:
+            said = _element(text, "Message")
+            return one_line(f"{place}: the worker's credentials are refused ({code}): {said}", 300)
+        if any(server in text for server in _METADATA_SERVERS):
+            return f"{place}: {NO_CREDENTIALS}"
+        if code:
+            return one_line(redact(f"{place}: {code}: {_element(text, 'Message')}"), 300)
+        if "error sending request" in text or "timed out" in text:
+            return f"{place}: the object store cannot be reached"
+        return one_line(redact(f"{place}: {text.partition('Debug source')[0]}"), 300)
+
+
+@dataclass
+class _Outcome:
+    """What a request came to where that is no failure."""
+
+    is_missing: bool = False
+    is_refused: bool = False
+
+
+def _element(text: str, name: str) -> str:
+    """The content of an element of S3's error answers."""
+    match = re.search(rf"<{name}>([^<]*)</{name}>", text)
+    return match[1] if match else ""

@@ -1,0 +1,76 @@
+"""A git repository elsewhere as a remote: git itself pushes and fetches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pygit2
+
+from activities.checkpoints.errors import RemoteUnavailable
+from activities.checkpoints.git import run_git
+
+OWNER_SECONDS = 20
+REFS = "refs/longhaul/"
+"""What the names of our refs begin with, in the remote and in drafts of what is fetched."""
+
+
+class GitRemote:
+    """The refs of jobs in a git repository."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def push_refs(
+        self,
+        area: str,
+        repository: Path,
+        objects: Path | None,
+        moved_refs: dict[str, str],
+        new_refs: dict[str, str],
+    ) -> None:
+        """See `Remote`."""
+        prefix = f"{REFS}{area}/"
+        specs = [f"+{commit}:{prefix}{name}" for name, commit in moved_refs.items()]
+        specs += [
+            f"{commit}:{prefix}{name}"
+            for name, commit in new_refs.items()
+            if name not in moved_refs
+        ]
+        options = ("--porcelain", "--no-verify")
+        try:
+            run_git(repository, "push", *options, self._url, *specs, objects=objects)
+        except RemoteUnavailable as away:
+            lines = [line.split("\t") for line in away.output.splitlines()]
+            rejected = [line for line in lines if line[0] == "!"]
+            new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
+            # A ref that points elsewhere is not even sent; what the remote refused comes again.
+            reasons = [
+                why
+                for _, spec, why in rejected
+                if why.startswith("[remote") or not spec.endswith(tuple(new_specs))
+            ]
+            if reasons:
+                raise RemoteUnavailable(f"{reasons[0]} {away}", away.output) from None
+            if not rejected:
+                raise
+
+    def list_refs(self, area: str, folder: str) -> list[str]:
+        """See `Remote`."""
+        prefix = f"{REFS}{area}/"
+        pattern = f"{prefix}{folder}/*"
+        output = run_git(None, "ls-remote", self._url, pattern, seconds=OWNER_SECONDS)
+        refs = [line.partition("\t")[2] for line in output.splitlines()]
+        return [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
+
+    def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
+        """See `Remote`."""
+        refspec = f"+{REFS}{area}/*:{REFS}*"
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head")
+        run_git(draft, "fetch", *options, self._url, refspec)
+        repo = pygit2.Repository(str(draft))
+        refs = {
+            ref.removeprefix(REFS): str(repo.lookup_reference(ref).target)
+            for ref in repo.listall_references()
+        }
+        repo.free()
+        return refs, sorted((draft / "objects" / "pack").glob("pack-*.pack"))

@@ -1,0 +1,247 @@
+"""A bucket as a remote: packs of git's under names of their own, and one object that lists them.
+
+Objects of an area, such as `jobs/guide/`:
+
+    packs/<hash>-<random>   a pack; never changed, deleted once another one has all that it held
+    refs.json               the refs, and the packs in an order in which each needs those before it
+
+A pack is uploaded before `refs.json` names it, and that is written only if nobody else has written
+it since it was read. So a kill leaves at most a pack that nobody names, and a host that knows an
+old list cannot put it in place of a newer one: it reads the list and adds to that.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pygit2
+from pydantic import Field, ValidationError
+
+from activities.checkpoints.bucket import Bucket
+from activities.checkpoints.errors import RemoteUnavailable
+from activities.checkpoints.git import run_git
+from protocol.s3_address import S3Address
+from protocol.state import Data
+
+MAX_PACKS = 50
+"""Each push adds one; of more, small ones become one."""
+MAX_ATTEMPTS = 20
+"""How often a list is read and written anew that others keep changing."""
+MAX_REMEMBERED = 1000
+SWEEP_SECONDS = 86_400
+"""A pack that no list names after so long was left behind by a kill."""
+
+
+class StoredPack(Data):
+    """A pack in the bucket."""
+
+    key: str
+    size: int
+    tips: list[str]
+    """Commits: the pack and those before it have all that they were made from."""
+
+
+class Listing(Data):
+    """What an area holds: the content of its `refs.json`."""
+
+    refs: dict[str, str] = Field(default_factory=dict)
+    packs: list[StoredPack] = Field(default_factory=list)
+
+    @property
+    def tips(self) -> list[str]:
+        return list(dict.fromkeys(tip for pack in self.packs for tip in pack.tips))
+
+
+@dataclass
+class ListingVersion:
+    """A listing as it was read or written; `version` is None before there is one."""
+
+    listing: Listing = field(default_factory=Listing)
+    version: str | None = None
+
+
+class S3Remote:
+    """The refs of jobs in a bucket."""
+
+    def __init__(self, address: S3Address) -> None:
+        self._bucket = Bucket(address)
+        self._lock = threading.Lock()
+        self._remembered: OrderedDict[str, ListingVersion] = OrderedDict()
+        """What this process read or wrote last: a push need not read it again."""
+
+    def push_refs(
+        self,
+        area: str,
+        repository: Path,
+        objects: Path | None,
+        moved_refs: dict[str, str],
+        new_refs: dict[str, str],
+    ) -> None:
+        """See `Remote`."""
+        before = self._recall_listing(area) or self._read_listing(area)
+        for _ in range(MAX_ATTEMPTS):
+            listing = before.listing
+            refs = {**new_refs, **listing.refs, **moved_refs}
+            if refs == listing.refs:
+                return
+            changed = [refs[name] for name in refs if refs[name] != listing.refs.get(name)]
+            packs = list(listing.packs)
+            if pack := self._upload_pack(area, repository, objects, changed, listing.tips):
+                packs.append(pack)
+            after = self._write_listing(area, Listing(refs=refs, packs=packs), before)
+            if after is not None:
+                if len(packs) > MAX_PACKS:
+                    self._merge_packs(area, repository, objects, after)
+                return
+            before = self._read_listing(area)
+        raise RemoteUnavailable(f"others changed the refs {MAX_ATTEMPTS} times meanwhile")
+
+    def list_refs(self, area: str, folder: str) -> list[str]:
+        """See `Remote`."""
+        refs = self._read_listing(area).listing.refs
+        return [name for name in refs if name.startswith(f"{folder}/")]
+
+    def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
+        """See `Remote`."""
+        for _ in range(MAX_ATTEMPTS):
+            listing = self._read_listing(area).listing
+            packs = self._download_packs(area, listing, draft)
+            if packs is not None:
+                return listing.refs, packs
+        raise RemoteUnavailable(f"{area} in the bucket lacks a pack that its list names")
+
+    def check_access(self) -> None:
+        """Look whether the bucket can be used. Raises RemoteUnavailable."""
+        self._bucket.check_access()
+
+    def _download_packs(self, area: str, listing: Listing, draft: Path) -> list[Path] | None:
+        """The packs that a draft lacks, in it; None where one was deleted meanwhile."""
+        packs = []
+        for stored in listing.packs:
+            if not _missing_commits(draft, None, stored.tips):
+                continue
+            target = draft / "download"
+            if not self._bucket.download_object(f"{area}/packs/{stored.key}", target):
+                return None
+            # Git reads it in full: what a server damaged is refused.
+            place = draft / "objects" / "pack" / f"pack-{secrets.token_hex(20)}.pack"
+            place.parent.mkdir(exist_ok=True)
+            target.rename(place)
+            run_git(draft, "index-pack", str(place))
+            packs.append(place)
+        return packs
+
+    def _upload_pack(
+        self,
+        area: str,
+        repository: Path,
+        objects: Path | None,
+        commits: list[str],
+        known: list[str],
+    ) -> StoredPack | None:
+        """Upload what commits need beyond others; None where that is nothing."""
+        missing = _missing_commits(repository, objects, known)
+        tips = sorted(set(commits) - set(known))
+        if not tips:
+            return None
+        revisions = [*tips, *(f"^{commit}" for commit in known if commit not in missing)]
+        options = ("--revs", "--non-empty", "--delta-base-offset", "--quiet")
+        with tempfile.TemporaryDirectory(prefix="longhaul-pack-") as folder:
+            run_git(
+                repository,
+                "pack-objects",
+                *options,
+                f"{folder}/pack",
+                objects=objects,
+                stdin="\n".join(revisions).encode() + b"\n",
+            )
+            for file in Path(folder).glob("pack-*.pack"):
+                key = f"{file.stem.removeprefix('pack-')}-{secrets.token_hex(4)}"
+                self._bucket.upload_file(f"{area}/packs/{key}", file)
+                return StoredPack(key=key, size=file.stat().st_size, tips=tips)
+        return None
+
+    def _merge_packs(
+        self, area: str, repository: Path, objects: Path | None, before: ListingVersion
+    ) -> None:
+        """Make one of the newest packs, back to one that is larger than those after it.
+
+        What does not succeed is left for another push.
+        """
+        packs = before.listing.packs
+        first = _first_to_merge(packs)
+        kept, merged = packs[:first], packs[first:]
+        tips = sorted({tip for pack in merged for tip in pack.tips})
+        if _missing_commits(repository, objects, tips):
+            return  # a host that has all of them does it
+        with suppress(RemoteUnavailable):
+            # Those that others descend from say nothing more.
+            output = run_git(repository, "merge-base", "--independent", *tips, objects=objects)
+            known = [tip for pack in kept for tip in pack.tips]
+            pack = self._upload_pack(area, repository, objects, output.split(), known)
+            if pack is None:
+                return
+            listing = Listing(refs=before.listing.refs, packs=[*kept, pack])
+            if self._write_listing(area, listing, before) is None:
+                return
+            self._bucket.delete_objects([f"{area}/packs/{each.key}" for each in merged])
+            named = {f"{area}/packs/{each.key}" for each in listing.packs}
+            stale = self._bucket.stale_keys(f"{area}/packs", SWEEP_SECONDS)
+            self._bucket.delete_objects([key for key in stale if key not in named])
+
+    def _read_listing(self, area: str) -> ListingVersion:
+        stored = self._bucket.read_object(f"{area}/refs.json")
+        if stored is None:
+            return self._remember_listing(area, ListingVersion())
+        try:
+            listing = Listing.model_validate_json(stored.data)
+        except ValidationError:
+            raise RemoteUnavailable(f"{area}/refs.json in the bucket is damaged") from None
+        return self._remember_listing(area, ListingVersion(listing, stored.version))
+
+    def _write_listing(
+        self, area: str, listing: Listing, before: ListingVersion
+    ) -> ListingVersion | None:
+        """Put a listing in place of one that was read; None where it has changed since."""
+        data = listing.model_dump_json().encode()
+        version = self._bucket.replace_object(f"{area}/refs.json", data, before.version)
+        if version is None:
+            return None
+        return self._remember_listing(area, ListingVersion(listing, version))
+
+    def _recall_listing(self, area: str) -> ListingVersion | None:
+        with self._lock:
+            return self._remembered.get(area)
+
+    def _remember_listing(self, area: str, version: ListingVersion) -> ListingVersion:
+        with self._lock:
+            self._remembered[area] = version
+            self._remembered.move_to_end(area)
+            while len(self._remembered) > MAX_REMEMBERED:
+                self._remembered.popitem(last=False)
+        return version
+
+
+def _first_to_merge(packs: list[StoredPack]) -> int:
+    """The place from which on packs are to be merged: sizes then fall by half at least."""
+    first, size = len(packs) - 1, packs[-1].size
+    while first and packs[first - 1].size < 2 * size:
+        first -= 1
+        size += packs[first].size
+    return first
+
+
+def _missing_commits(repository: Path, objects: Path | None, commits: list[str]) -> set[str]:
+    """Those of some commits that a repository lacks."""
+    repo = pygit2.Repository(str(repository))
+    if objects is not None:
+        repo.odb.add_disk_alternate(str(objects))
+    missing = {commit for commit in commits if pygit2.Oid(hex=commit) not in repo.odb}
+    repo.free()
+    return missing

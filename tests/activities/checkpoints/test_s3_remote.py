@@ -1,0 +1,235 @@
+"""Checkpoints in a bucket of an object store that others wrote."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from activities.checkpoints import RemoteUnavailable
+from activities.checkpoints.owner import OwnerMark, read_owner
+from activities.checkpoints.remote import job_area, remote_owner
+from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
+from protocol.s3_address import S3Address
+from tests.activities.checkpoints.test_remote import Host
+from tests.buckets import KEYS, create_bucket, moto_server, unconditional_server
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    with moto_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def url(endpoint: str) -> str:
+    return create_bucket(endpoint)
+
+
+@pytest.fixture
+def here(tmp_path: Path, url: str) -> Host:
+    return Host(tmp_path / "here", url)
+
+
+@pytest.fixture
+def there(tmp_path: Path, url: str) -> Host:
+    return Host(tmp_path / "there", url)
+
+
+def another_process(url: str) -> S3Remote:
+    """A remote that remembers nothing."""
+    return S3Remote(S3Address.parse(url))
+
+
+def stored_packs(url: str) -> list[str]:
+    return another_process(url)._bucket.stale_keys(f"{job_area('job')}/packs", -60)
+
+
+def test_what_waits_in_the_journal_is_pushed_and_is_whole_elsewhere(
+    here: Host, there: Host
+) -> None:
+    first = here.step(None, "a.md", "notes/b.md")
+    second = here.step(first, "c.md")
+    here.push(second)
+    there.fetch()
+    assert there.checkpoints.is_intact(second)
+    assert [entry.id for entry in there.checkpoints.log(second, 10)] == [second, first]
+
+
+def test_two_hosts_take_turns_and_send_only_what_is_new(here: Host, there: Host) -> None:
+    commit = here.step(None, "a.md", text="tea " * 100_000)
+    here.push(commit)
+    for turn in range(6):
+        one, other = (there, here) if turn % 2 == 0 else (here, there)
+        one.fetch()
+        commit = one.step(commit, f"{turn}.md")
+        one.push(commit)
+        other.fetch()
+        assert other.checkpoints.is_intact(commit)
+    packs = another_process(here.url)._read_listing(job_area("job")).listing.packs
+    assert len(packs) == 7
+    assert max(pack.size for pack in packs[1:]) < 2000, packs
+
+
+def test_many_packs_become_few_and_all_is_there(here: Host, there: Host) -> None:
+    commit, commits = None, []
+    for number in range(MAX_PACKS + 5):
+        commit = here.step(commit, f"{number % 7}.md", text=f"{number}\n")
+        here.push(commit)
+        commits.append(commit)
+        if number == 10:
+            there.fetch()
+    assert len(stored_packs(here.url)) < 10
+    there.fetch()
+    assert all(there.checkpoints.is_intact(commit) for commit in commits)
+    third = Host(there.root.path.with_name("third"), here.url)
+    third.fetch()
+    assert all(third.checkpoints.is_intact(commit) for commit in commits)
+
+
+def test_a_host_that_knows_an_old_list_adds_to_the_new_one(here: Host, url: str) -> None:
+    area, store = job_area("job"), here.checkpoints
+    stale = another_process(url)
+    first = here.step(None, "a.md")
+    stale.push_refs(area, store.path, here.outgoing.stage(), {"runs/run/stale": first}, {})
+    second = here.step(first, "b.md")
+    here.push(second)
+    third = here.step(second, "c.md")
+    stale.push_refs(
+        area,
+        store.path,
+        here.outgoing.stage(),
+        {"runs/run/stale": third},
+        {f"runs/run/{here.root.id}": first},
+    )
+    refs = another_process(url)._read_listing(area).listing.refs
+    assert refs == {"runs/run/stale": third, f"runs/run/{here.root.id}": second}
+
+
+def test_hosts_that_push_together_lose_nothing(tmp_path: Path, url: str) -> None:
+    hosts = [Host(tmp_path / str(number), url) for number in range(4)]
+    commits: list[tuple[Host, str]] = []
+
+    def push_many(host: Host) -> None:
+        remote, commit = another_process(url), None
+        for number in range(8):
+            commit = host.step(commit, f"{host.root.id}-{number}.md")
+            moved = {f"runs/run/{host.root.id}": commit}
+            objects = host.outgoing.stage()
+            remote.push_refs(job_area("job"), host.checkpoints.path, objects, moved, {})
+            commits.append((host, commit))
+
+    threads = [threading.Thread(target=push_many, args=(host,)) for host in hosts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(commits) == 32
+    new = Host(tmp_path / "new", url)
+    new.fetch()
+    assert all(new.checkpoints.is_intact(commit) for _, commit in commits)
+
+
+def test_tags_and_the_owner_travel(here: Host, there: Host) -> None:
+    commit = here.step(None, "a.md")
+    assert remote_owner(here.url, "job") is None
+    here.push(commit, tags_phase_0001=commit, owner_chain=commit)
+    assert remote_owner(here.url, "job") == "chain"
+    there.fetch()
+    assert there.checkpoints.tags() == {"phase/0001": commit}
+    assert read_owner(there.checkpoints.path) == OwnerMark(chain="chain", job="job")
+    assert remote_owner(here.url, "other") is None
+
+
+def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(here: Host, there: Host) -> None:
+    commit, other = here.step(None, "a.md"), there.step(None, "b.md")
+    here.push(commit, tags_completed=commit)
+    there.push(other, tags_completed=other)
+    refs = another_process(here.url)._read_listing(job_area("job")).listing.refs
+    assert refs["tags/completed"] == commit
+    assert refs[f"runs/run/{there.root.id}"] == other
+
+
+def test_a_repository_that_lost_files_is_made_whole_again(here: Host, there: Host) -> None:
+    commit = here.step(None, "a.md", "b.md")
+    here.push(commit)
+    there.fetch()
+    [pack] = (there.checkpoints.path / "objects" / "pack").glob("*.pack")
+    pack.unlink()
+    pack.with_suffix(".idx").unlink()
+    there.checkpoints.store.reload()
+    there.fetch(anew=True)
+    assert there.checkpoints.is_intact(commit)
+
+
+@pytest.mark.parametrize("job", ["a..b", ".hidden", "with space", "ü/ö:*?[", "d" * 400])
+def test_any_job_id_has_a_place(job: str, tmp_path: Path, url: str) -> None:
+    host = Host(tmp_path / "here", url, job)
+    commit = host.step(None, "a.md")
+    host.push(commit)
+    other = Host(tmp_path / "there", url, job)
+    other.fetch()
+    assert other.checkpoints.is_intact(commit)
+
+
+def test_a_pack_that_a_killed_push_left_harms_nothing(here: Host, there: Host, url: str) -> None:
+    commit = here.step(None, "a.md")
+    remote = another_process(url)
+    # A kill between the pack and the list.
+    assert remote._upload_pack(
+        job_area("job"), here.checkpoints.path, here.outgoing.stage(), [commit], []
+    )
+    assert remote_owner(url, "job") is None
+    here.push(commit)
+    there.fetch()
+    assert there.checkpoints.is_intact(commit)
+    assert len(stored_packs(url)) == 2
+
+
+def test_a_bucket_that_is_not_there_is_named(here: Host, endpoint: str) -> None:
+    here.url = f"s3://no-such-bucket/x?endpoint={endpoint}"
+    with pytest.raises(RemoteUnavailable, match=r"bucket no-such-bucket at .*no such bucket"):
+        here.push(here.step(None, "a.md"))
+    with pytest.raises(RemoteUnavailable, match="no such bucket; create it"):
+        here.fetch()
+
+
+def test_a_store_that_is_away_says_so_and_is_taken_when_it_is_back(
+    here: Host, there: Host, endpoint: str, url: str
+) -> None:
+    commit = here.step(None, "a.md")
+    here.url = url.replace(str(urlsplit(endpoint).port), "1")
+    with pytest.raises(RemoteUnavailable, match="cannot be reached"):
+        here.push(commit)
+    here.url = url
+    here.push(commit)
+    there.fetch()
+    assert there.checkpoints.is_intact(commit)
+
+
+def test_a_store_that_ignores_conditions_is_refused(here: Host, tmp_path: Path) -> None:
+    with unconditional_server(tmp_path / "served") as endpoint:
+        here.url = f"s3://bucket/x?endpoint={endpoint}"
+        with pytest.raises(RemoteUnavailable, match="ignores conditions on writes"):
+            here.push(here.step(None, "a.md"))
+
+
+def test_wrong_keys_are_refused_and_not_told(
+    here: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with unconditional_server(tmp_path / "served") as endpoint:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "wr0ng-4711")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wr0ng-0815")
+        here.url = f"s3://bucket/y?endpoint={endpoint}"
+        with pytest.raises(RemoteUnavailable, match="credentials are refused") as refused:
+            here.push(here.step(None, "a.md"))
+    assert "wr0ng" not in str(refused.value)

@@ -1,0 +1,78 @@
+"""Object stores in processes of their own: moto's, and nanio, which ignores conditions."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.development import free_port
+
+KEYS = {"AWS_ACCESS_KEY_ID": "tea-4711", "AWS_SECRET_ACCESS_KEY": "brewed-0815"}
+_ENVIRONMENT = {
+    **os.environ,
+    **KEYS,
+    "NANIO_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"],
+    "NANIO_SECRET_KEY": KEYS["AWS_SECRET_ACCESS_KEY"],
+}
+SECONDS = 60
+
+
+@contextmanager
+def moto_server(port: int | None = None) -> Iterator[str]:
+    """An endpoint that keeps conditions on writes."""
+    pytest.importorskip("obstore")
+    pytest.importorskip("moto")
+    port = port or free_port()
+    with _running([sys.executable, "-m", "moto.server", "-p", str(port)], port) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def unconditional_server(folder: Path) -> Iterator[str]:
+    """An endpoint that takes every write and keeps it in a folder; its bucket is `bucket`."""
+    pytest.importorskip("obstore")
+    pytest.importorskip("nanio")
+    (folder / "bucket").mkdir(parents=True)
+    port = free_port()
+    command = [sys.executable, "-m", "nanio", "serve", "--data-dir", str(folder)]
+    with _running([*command, "--port", str(port)], port) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def _running(command: list[str], port: int) -> Iterator[str]:
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_ENVIRONMENT
+    )
+    try:
+        until = time.monotonic() + SECONDS
+        while True:
+            assert process.poll() is None, command
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert time.monotonic() < until, command
+                time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def create_bucket(endpoint: str) -> str:
+    """A new bucket; gives the address of a folder in it."""
+    name = f"checkpoints-{secrets.token_hex(4)}"
+    request = urllib.request.Request(f"{endpoint}/{name}", data=b"", method="PUT")
+    urllib.request.urlopen(request).close()
+    return f"s3://{name}/longhaul?endpoint={endpoint}"
