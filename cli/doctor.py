@@ -32,6 +32,7 @@ from engine.development import find_binary
 from engine.errors import SetupError
 from engine.otel import exports
 from engine.root import open_root
+from protocol.git_address import address_shown
 from protocol.text import one_line
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
         "token vocabulary": _check_tokens,
         "sandbox": _check_sandbox,
         "git": _check_git,
+        "remote": _check_remote,
         "log": _check_log,
         "traces and metrics": _check_collectors,
     }
@@ -226,6 +228,23 @@ def _check_git() -> Check:
         "no index of checkpoints that was damaged is made anew"
     )
     return Check("git", True, f"none, so {off}; install git, for example: apt install git")
+
+
+def _check_remote() -> Check:
+    from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
+    from activities.checkpoints.remote import open_remote  # noqa: PLC0415 - loads git's library
+
+    try:
+        url = load_agent("generalist").workspace.remote
+    except ConfigError as error:
+        return Check("remote", False, str(error), "correct it")
+    if url is None:
+        return Check("remote", True, "none: checkpoints stay on the workspaces root")
+    try:
+        open_remote(url).check_access()
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        return Check("remote", False, f"{address_shown(url)}: {away}")
+    return Check("remote", True, address_shown(url))
 
 
 def _check_log() -> Check:

@@ -62,6 +62,10 @@ class GitRemote:
         refs = [line.partition("\t")[2] for line in output.splitlines()]
         return [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
 
+    def check_access(self) -> None:
+        """See `Remote`."""
+        run_git(None, "ls-remote", self._url, "HEAD", seconds=OWNER_SECONDS)
+
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
         """See `Remote`."""
         refspec = f"+{REFS}{area}/*:{REFS}*"

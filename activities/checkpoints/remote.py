@@ -61,6 +61,9 @@ class Remote(Protocol):
     def list_refs(self, area: str, folder: str) -> list[str]:
         """Names of the refs of an area below a folder, such as `owner`."""
 
+    def check_access(self) -> None:
+        """Return if it can be used from here."""
+
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
         """Bring what a draft of a repository lacks into it.
 

@@ -117,7 +117,7 @@ class S3Remote:
         raise RemoteUnavailable(f"{area} in the bucket lacks a pack that its list names")
 
     def check_access(self) -> None:
-        """Look whether the bucket can be used. Raises RemoteUnavailable."""
+        """See `Remote`."""
         self._bucket.check_access()
 
     def _download_packs(self, area: str, listing: Listing, draft: Path) -> list[Path] | None:

@@ -14,6 +14,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
 from cli import server_checks
+from tests.buckets import KEYS, create_bucket, moto_server, unconditional_server
 from tests.cli.conftest import run, tries
 from tests.http_server import Handler, served
 
@@ -49,6 +50,40 @@ def test_with_server_and_worker_all_is_well_but_for_jobs_with_a_bug(engine, star
         assert "`starter.py doctor` says why); this is the last state on record" in shown
     finally:
         engine.do(engine.client.get_workflow_handle("buggy").terminate())
+
+
+@pytest.fixture
+def configured(monkeypatch, tmp_path):
+    def configure(remote: str) -> None:
+        (tmp_path / "own").mkdir(exist_ok=True)
+        (tmp_path / "own" / "defaults.yaml").write_text(f"workspace:\n  remote: {remote}\n")
+        monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path / "own"))
+
+    return configure
+
+
+def test_a_remote_that_cannot_be_used_is_found(offline, configured, tmp_path):
+    assert "none" in checks(offline("doctor", "--json"))["remote"]["found"]
+    configured(f"file://{tmp_path}/nothing.git")
+    remote = checks(offline("doctor", "--json"))["remote"]
+    assert not remote["ok"]
+    assert "does not appear to be a git repository" in remote["found"]
+
+
+def test_a_bucket_is_looked_at(offline, configured, monkeypatch, tmp_path):
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with moto_server() as endpoint:
+        address = create_bucket(endpoint)
+        configured(address)
+        assert checks(offline("doctor", "--json"))["remote"]["ok"]
+        configured(address.replace("checkpoints-", "absent-"))
+        assert "no such bucket" in checks(offline("doctor", "--json"))["remote"]["found"]
+    configured(address)
+    assert "cannot be reached" in checks(offline("doctor", "--json"))["remote"]["found"]
+    with unconditional_server(tmp_path / "served") as endpoint:
+        configured(f"s3://bucket/x?endpoint={endpoint}")
+        assert "ignores conditions" in checks(offline("doctor", "--json"))["remote"]["found"]
 
 
 def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
