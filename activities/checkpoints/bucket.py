@@ -17,7 +17,7 @@ from typing import Any
 
 from activities.checkpoints.errors import RemoteUnavailable
 from activities.redaction.secrets import redact
-from protocol.s3_address import S3Address
+from config.s3_address import S3Address
 from protocol.text import one_line
 
 NOT_INSTALLED = (

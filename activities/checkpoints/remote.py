@@ -29,7 +29,7 @@ from activities.checkpoints.owner import OwnerMark, record_owner
 from activities.checkpoints.repository import Checkpoints
 from activities.checkpoints.root import folder_name
 from activities.checkpoints.s3_remote import S3Remote
-from protocol.s3_address import S3Address, is_s3_address
+from config.s3_address import S3Address, is_s3_address
 
 LOCK_SECONDS = 60
 MAX_PACKS = 60

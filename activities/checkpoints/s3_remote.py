@@ -26,7 +26,7 @@ from pydantic import Field, ValidationError
 from activities.checkpoints.bucket import Bucket
 from activities.checkpoints.errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
-from protocol.s3_address import S3Address
+from config.s3_address import S3Address
 from protocol.state import Data
 
 MAX_PACKS = 50

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
+from config.s3_address import NO_KEYS, S3Address, is_s3_address
 from protocol.git_address import NO_PASSWORD, address_fault, check_git_address
-from protocol.s3_address import NO_KEYS, S3Address, is_s3_address
 from protocol.state import Data
 
 

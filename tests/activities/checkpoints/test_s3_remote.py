@@ -13,7 +13,7 @@ from activities.checkpoints import RemoteUnavailable
 from activities.checkpoints.owner import OwnerMark, read_owner
 from activities.checkpoints.remote import job_area, remote_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
-from protocol.s3_address import S3Address
+from config.s3_address import S3Address
 from tests.activities.checkpoints.test_remote import Host
 from tests.buckets import KEYS, create_bucket, moto_server, unconditional_server
 
