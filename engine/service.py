@@ -98,6 +98,7 @@ def job_workflows() -> list[type]:
     return [
         importlib.import_module("workflows.job").Job,
         importlib.import_module("workflows.project").Project,
+        importlib.import_module("workflows.trial").Trial,
         importlib.import_module("workflows.learning").LearningWorkflow,
         importlib.import_module("workflows.forgetting").ForgetWorkflow,
         importlib.import_module("workflows.notification").Notify,

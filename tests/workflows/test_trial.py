@@ -1,0 +1,69 @@
+"""A trial runs jobs under several configurations and keeps how each ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from activities.checkpoints import Root
+from tests.workflows.serving import serving
+from tests.workflows.short import Short, job
+
+
+def trial(**changed: Any) -> dict[str, Any]:
+    """A trial of a configuration that completes and another whose limit is too low."""
+    configurations = {"now": {}, "few": {"set": {"limits.job.model_calls": 2}}}
+    base = {"start": job(), "configurations": configurations, "runs": 2, "seconds": 15}
+    return {**base, **changed}
+
+
+async def test_configuration_with_too_few_calls_does_not_complete(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(trial(parallel=4), kind="Trial")
+        runs = (await jobs.result(handle))["runs"]
+    assert [run["configuration"] for run in runs] == ["now", "few", "now", "few"]
+    assert [run["job"] for run in runs[:2]] == [f"{handle.id}-now-01", f"{handle.id}-few-01"]
+    assert [run["status"] for run in runs] == ["completed", "late", "completed", "late"]
+    assert runs[0]["usage"]["model_calls"] > 2
+    assert "15 s" in runs[1]["reason"]
+
+
+async def test_cancelled_trial_cancels_its_jobs_and_keeps_what_ended(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(trial(parallel=2, seconds=600), kind="Trial")
+        await jobs.until(handle, runs=lambda runs: any(r["status"] == "completed" for r in runs))
+        await handle.cancel()
+        with pytest.raises(WorkflowFailureError):
+            await jobs.result(handle)
+        runs = (await handle.query("status"))["runs"]
+    counts = Counter(run["status"] for run in runs)
+    assert counts["completed"] >= 1
+    assert counts["cancelled"] >= 1
+    assert counts["running"] == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"configurations": {"now": {}}}, "configurations"),
+        ({"runs": 0}, "runs"),
+        ({"runs": 100, "configurations": {"a": {}, "b": {}, "c": {}}}, "300 jobs in all"),
+        ({"configurations": {"a b": {}, "c": {}}}, "'a b': expected letters and digits"),
+        ({"start": {}}, "agent"),
+    ],
+)
+async def test_invalid_trial_is_refused_with_the_reason(
+    temporal: Client, root: Root, changed: dict[str, Any], message: str
+) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(trial(**changed), kind="Trial")
+        with pytest.raises(WorkflowFailureError) as refused:
+            await jobs.result(handle)
+    assert message in str(refused.value.cause)

@@ -1,0 +1,124 @@
+"""The trial: jobs under several configurations, a few at a time, and how each ended."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import (
+    ApplicationError,
+    CancelledError,
+    ChildWorkflowError,
+    FailureError,
+    WorkflowAlreadyStartedError,
+)
+from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+
+from protocol.endings import JobResult
+from protocol.payloads import InvalidPayload, read_input
+from protocol.trial import RunStatus, TrialRun, TrialStart
+from workflows.activity_calls import is_gone
+from workflows.project_steps import Child
+
+EXAMPLE = '{"start": {"agent": "…"}, "configurations": {"now": {}, "new": {…}}, "runs": 5}'
+
+
+@workflow.defn(name="Trial")
+class Trial:
+    """Compares configurations. Input: see `protocol.trial.TrialStart`."""
+
+    def __init__(self) -> None:
+        self._runs: list[TrialRun] = []
+        self._children: dict[str, Child] = {}
+        self._stopped = False
+
+    @workflow.run
+    async def run(self, *values: Any) -> dict[str, Any]:
+        """Run every job and return how each ended."""
+        try:
+            start = read_input(TrialStart, values, "trial", EXAMPLE)
+        except InvalidPayload as wrong:
+            raise ApplicationError(str(wrong), non_retryable=True) from None
+        trial = workflow.info().workflow_id
+        # Configurations take turns, so that a change of the endpoint's speed affects all alike.
+        self._runs = [
+            TrialRun(job=f"{trial}-{name}-{number:02}", configuration=name)
+            for number in range(1, start.runs + 1)
+            for name in start.configurations
+        ]
+        slots = asyncio.Semaphore(start.parallel)
+        tasks = [asyncio.create_task(self._carry_out(start, run, slots)) for run in self._runs]
+        try:
+            await workflow.wait(tasks)
+        except asyncio.CancelledError:
+            self._stopped = True
+            for job in list(self._children):
+                await _cancel_job(job)
+            await workflow.wait(tasks)
+            raise
+        for task in tasks:
+            task.result()
+        return self.status()
+
+    @workflow.query(description="How every run of the trial stands.")
+    def status(self) -> dict[str, Any]:
+        """Return the runs, in the order of their start."""
+        return {"runs": [run.model_dump(mode="json") for run in self._runs]}
+
+    async def _carry_out(self, start: TrialStart, run: TrialRun, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            if self._stopped:
+                return
+            began = workflow.time()
+            run.status = "running"
+            try:
+                child: Child = await workflow.start_child_workflow(
+                    "Job",
+                    start.job_start(run.configuration),
+                    id=run.job,
+                    result_type=dict,
+                    cancellation_type=ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+                    parent_close_policy=ParentClosePolicy.REQUEST_CANCEL,
+                )
+            except WorkflowAlreadyStartedError:
+                run.status, run.reason = "failed", f"there is a job {run.job} already"
+                return
+            self._children[run.job] = child
+            if self._stopped:
+                await _cancel_job(run.job)
+            with suppress(TimeoutError):
+                await workflow.wait_condition(child.done, timeout=start.seconds)
+            if late := not child.done():
+                await _cancel_job(run.job)
+            ended = await _note_ending(run, child)
+            del self._children[run.job]
+            run.seconds = workflow.time() - began
+            if late and ended != "completed":
+                run.status, run.reason = "late", f"it had not ended after {start.seconds} s"
+
+
+async def _note_ending(run: TrialRun, child: Child) -> RunStatus:
+    try:
+        result = JobResult.model_validate(await child)
+    except ChildWorkflowError as error:
+        cause: BaseException = error
+        while isinstance(cause, FailureError) and cause.cause:
+            cause = cause.cause
+        run.status = "cancelled" if isinstance(error.cause, CancelledError) else "failed"
+        run.reason = str(getattr(cause, "message", None) or cause)[:500]
+        return run.status
+    run.status = result.status
+    run.reason = "" if result.status == "completed" else result.summary[:500]
+    run.phases, run.rewinds, run.usage = result.phases, result.rewinds, result.usage
+    return run.status
+
+
+async def _cancel_job(job: str) -> None:
+    """Request the end of a job; a job that has ended already is no error."""
+    try:
+        await workflow.get_external_workflow_handle(job).cancel()
+    except FailureError as error:
+        if not is_gone(error):
+            raise
