@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from activities.web.addresses import is_public, resolve_host
+from activities.runtime.addresses import is_public, resolve_host
 from config.schema.hosts import HostEntry, parse_entry, plain_host
 
 PORT = 3128

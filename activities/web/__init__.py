@@ -1,6 +1,7 @@
 """The web: pages fetched from permitted addresses, and searches through a provider."""
 
-from activities.web.addresses import PageRefused, Resolve, resolve_host
+from activities.runtime.addresses import resolve_host
+from activities.web.addresses import PageRefused, Resolve
 from activities.web.page_fetch import FetchedPage, fetch_page
 from activities.web.page_sources import FOLDER, name_stem, read_source, sources_from
 from activities.web.search_providers import SearchUnavailable, search_web

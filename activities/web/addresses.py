@@ -3,39 +3,26 @@ result, so a later change of the name's address has no effect."""
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
 
 import httpx2
 
+from activities.runtime.addresses import Address, is_public
 from config.schema.web import Web
 from protocol.errors import Refusal
 
 Resolve = Callable[[str, int], list[str]]
 """Returns the IP addresses of a host. Raises OSError if there are none."""
-Address = IPv4Address | IPv6Address
 
 MAX_ADDRESS = 2000
 """Maximum length of a fetched URL."""
 _PORTS = (80, 443)
 _FREE_PORTS = 1024
-# Python counts these as public: protocol assignments, including one cloud's metadata service,
-# another cloud's host, and documentation addresses.
-_SPECIAL4 = (IPv4Network("192.0.0.0/24"), IPv4Network("168.63.129.16/32"))
-_SPECIAL6 = IPv6Network("3fff::/20")
-_GLOBAL = IPv6Network("2000::/3")
-_NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class PageRefused(Refusal):
     """A page that is not fetched; the message says why and what to do instead."""
-
-
-def resolve_host(host: str, port: int) -> list[str]:
-    """Resolve with the system's resolver, which also reads 127.1, 0x7f000001 and the like."""
-    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def parse_address(address: str, base: httpx2.URL | None = None) -> httpx2.URL:
@@ -91,22 +78,6 @@ def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str
         if url.port is not None and url.port not in _PORTS and url.port < _FREE_PORTS:
             raise PageRefused(f"{host}: port {url.port} is not a web server's; leave it out.")
     return addresses
-
-
-def is_public(address: Address) -> bool:
-    """Return whether an address and any IPv4 address embedded in it are public."""
-    if isinstance(address, IPv4Address):
-        special = any(address in network for network in _SPECIAL4)
-        return address.is_global and not (address.is_multicast or address.is_reserved or special)
-    if address.ipv4_mapped is not None:
-        return is_public(address.ipv4_mapped)
-    if address in _NAT64:
-        return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
-    if address.teredo is not None:
-        return False
-    if address.sixtofour is not None and not is_public(address.sixtofour):
-        return False
-    return address in _GLOBAL and address.is_global and address not in _SPECIAL6
 
 
 def _is_allowed(address: Address, web: Web) -> bool:

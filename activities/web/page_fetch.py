@@ -13,13 +13,13 @@ from typing import TypeVar
 
 import httpx2
 
+from activities.runtime.addresses import resolve_host
 from activities.runtime.http_encoding import ACCEPT_HEADERS, BodyDecoder, DamagedBody
 from activities.web.addresses import (
     PageRefused,
     Resolve,
     check_addresses,
     parse_address,
-    resolve_host,
 )
 from config.schema.web import Web
 from protocol.text import one_line

@@ -7,8 +7,9 @@ from ipaddress import ip_address
 import pytest
 from pydantic import ValidationError
 
+from activities.runtime.addresses import is_public
 from activities.web import PageRefused, resolve_host
-from activities.web.addresses import check_addresses, is_public, parse_address
+from activities.web.addresses import check_addresses, parse_address
 from config.schema.web import Web
 
 PRIVATE = [
