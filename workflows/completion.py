@@ -36,7 +36,7 @@ class Completion:
             await self._refuse_completion(call, route, "completion", refusal.reason)
         elif facts.store_unavailable:
             raise activity_failures.store_away(facts.unstored[0])
-        elif await self._calls.blocked_by_guards(call, route, self._guard_points):
+        elif await self._calls.refused_by_guards(call, route, self._guard_points):
             return
         elif job.limits.review:
             used = {name: why for name, why in before.items() if name not in job.bypasses}
@@ -108,6 +108,6 @@ class Completion:
         closed = await self._steps.close_job(job, "completed", call=job.next_call, **details)
         job.advance_to(closed.commit)
         job.add_usage(Usage(tool_calls=1))
-        self._inbox.moved_aside(closed.moved_aside)
+        self._inbox.notice_moved_aside(closed.moved_aside)
         job.state.phase.close(closed.completed)
         job.result = closed.result

@@ -31,7 +31,7 @@ class Delegation:
         """Begin helpers, have each give a reply, or record the answer to the current call."""
         job, helper = self._job, self._job.helper
         if helper is None:
-            if not await self._calls.blocked_by_guards(call, route, []):
+            if not await self._calls.refused_by_guards(call, route, []):
                 job.helpers = [Helper(call=place) for place in self._side_by_side(route)]
         elif not helper.done:
             await self._ask_helpers()

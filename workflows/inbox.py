@@ -70,7 +70,7 @@ class Inbox:
     def notice(self, text: str) -> None:
         self.notices = [*self.notices, text[:500]][-MAX_NOTICES:]
 
-    def moved_aside(self, paths: Iterable[str]) -> None:
+    def notice_moved_aside(self, paths: Iterable[str]) -> None:
         for path in paths:
             self.notice(f"moved to lost+found: {path}")
 

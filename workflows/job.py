@@ -261,7 +261,7 @@ class Job(SignalReceiver):
             closed = await run_shielded(closing)
             job.advance_to(closed.commit)
             job.result = closed.result
-            self.inbox.moved_aside(closed.moved_aside)
+            self.inbox.notice_moved_aside(closed.moved_aside)
 
         await finish_cancellation(
             job, self.inbox, cancellation, close=close, publish=self._display.publish_status
@@ -410,10 +410,10 @@ class PhaseLoop:
             await self._calls.refuse_call(call, route, "phase end", outcome.reason)
             return
         before = job.bypasses
-        if await self._calls.blocked_by_guards(call, route, ["todo_complete", "phase_end"]):
+        if await self._calls.refused_by_guards(call, route, ["todo_complete", "phase_end"]):
             return
         with guards.restoring_bypasses(job, before):
-            if await self._judge.keeps_open(call, route):
+            if await self._judge.refuses_end(call, route):
                 return
             if current := job.state.phase.current:
                 self._calls.note_covered_item(current)
@@ -442,13 +442,13 @@ class PhaseLoop:
             job.add_correction(outcome.reason)
         elif job.limits.judge and job.state.phase.kind in job.limits.judge.phases:
             job.add_correction(replies.BY_CALL)
-        elif not await self._blocked_by_phase_guards(before):
+        elif not await self._refused_by_phase_guards(before):
             with guards.restoring_bypasses(job, before):
                 await self.change_phase(outcome.purpose, completes=list(outcome.completes))
             return
         job.end_tried_step = job.step
 
-    async def _blocked_by_phase_guards(self, before: dict[str, str]) -> bool:
+    async def _refused_by_phase_guards(self, before: dict[str, str]) -> bool:
         """Whether guards prevent a phase that has handed over from ending.
 
         Args:
@@ -487,7 +487,7 @@ class PhaseLoop:
             await self._calls.run_call(call, route, facts.arguments_error)
             return
         before = job.bypasses
-        if await self._calls.blocked_by_guards(call, route, []):
+        if await self._calls.refused_by_guards(call, route, []):
             return
         with guards.restoring_bypasses(job, before):
             await reflect_on_failure(job, self._steps, self._inbox.notice, "", job.next_call)
@@ -542,7 +542,7 @@ class PhaseLoop:
         not_run = replies.calls_not_run(job, request.call)
         job.begin_phase()
         job.correction = not_run
-        self._inbox.moved_aside(reply.moved_aside)
+        self._inbox.notice_moved_aside(reply.moved_aside)
         for remark in reply.remarks:
             self._inbox.notice(remark)
 

@@ -116,7 +116,7 @@ class JobSignals:
         """
         try:
             shown = await self._steps.show_folder(self._job)
-            self._inbox.moved_aside(shown.moved_aside)
+            self._inbox.notice_moved_aside(shown.moved_aside)
         except StepFailed as failed:
             if failed.kind == "CheckpointMissing":
                 raise

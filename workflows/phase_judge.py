@@ -21,7 +21,7 @@ class PhaseJudge:
         self._calls = tool_calls
         self._notice = tool_calls.notice
 
-    async def keeps_open(self, call: Call, route: ToolRoute) -> bool:
+    async def refuses_end(self, call: Call, route: ToolRoute) -> bool:
         """Return whether the phase stays open: the judge refused, or the budget allows no judging.
 
         The judge is asked once per checkpoint.

@@ -82,7 +82,7 @@ class ToolCalls:
         """Put the agent's question to people, or give it the answer they gave."""
         job = self.job
         clarification = job.clarification
-        if clarification.pending is None and await self.blocked_by_guards(call, route, []):
+        if clarification.pending is None and await self.refused_by_guards(call, route, []):
             return
         if clarification.pending is None and clarification.used < job.limits.clarifications:
             shown = await self.steps.show_call(job)
@@ -245,7 +245,7 @@ class ToolCalls:
         """Let time pass; signals are handled meanwhile, and then it goes on."""
         job = self.job
         if job.timer is None:
-            if await self.blocked_by_guards(call, route, []):
+            if await self.refused_by_guards(call, route, []):
                 return
             # A step of its own, so that people see for how long.
             job.timer = self.steps.begin_timer(call)
@@ -299,7 +299,7 @@ class ToolCalls:
         else:
             job.course = stuck.mark_advised(now, verdicts)
 
-    async def blocked_by_guards(
+    async def refused_by_guards(
         self, call: Call, route: ToolRoute, points: list[GuardPoint]
     ) -> bool:
         """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""

@@ -313,7 +313,7 @@ class Report(Data):
 class Output(Data):
     """A run of a check."""
 
-    told: str
+    line: str
     """Command, exit code and counts; requester, time and commit."""
     end: str = ""
     cut: bool = False

@@ -197,7 +197,7 @@ def _unit_line(unit: dict[str, Any]) -> UnitLine:
     story = project_view.unit_story({**unit, "evidence": []})
     runs = [
         Output(
-            told=safe_line(project_view.proof_line(run), 1000),
+            line=safe_line(project_view.proof_line(run), 1000),
             end=safe_text(run.get("end"), 1000),
             cut=bool(run.get("cut")),
         )

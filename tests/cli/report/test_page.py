@@ -65,7 +65,7 @@ def poisoned(value: Any) -> Any:
 
 
 def unit(text: str) -> UnitLine:
-    runs = [Output(told=text, end=text, cut=True)]
+    runs = [Output(line=text, end=text, cut=True)]
     return UnitLine(id=text, title=text, status=text, attempts=2, story=[text], runs=runs)
 
 
@@ -73,13 +73,13 @@ def test_a_project_tells_what_came_of_each_feature_and_how_it_was_proved() -> No
     brewed = unit("brew")
     brewed.story = ["tea.brew-tester-1: did not pass · It is cold."]
     brewed.runs = [
-        Output(told="unit: pytest: exit code 0, 3 tests (brew-tester-2)", end="3 passed"),
+        Output(line="unit: pytest: exit code 0, 3 tests (brew-tester-2)", end="3 passed"),
     ]
     whole = ProjectReport(
         id="all", status="completed", units=[brewed], waits=["waited 2:00:00"], jobs=[report()]
     )
     told = " ".join(Seen(render_page(whole)).texts)
-    for part in (*brewed.story, brewed.runs[0].told, "3 passed", "Its output", "waited 2:00:00"):
+    for part in (*brewed.story, brewed.runs[0].line, "3 passed", "Its output", "waited 2:00:00"):
         assert part in told
 
 
