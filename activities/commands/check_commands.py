@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from activities.checkpoints import Files, Root
 from activities.commands import sandbox
 from activities.commands.private_folder import private_folder
+from activities.commands.setup_layer import layer_folders
 from config.schema.agent import AgentConfig
 
 SHOWN_CHARACTERS = 1500
@@ -41,7 +42,9 @@ class CheckRunner:
         """
         try:
             with private_folder(files, self.root, self.job) as private:
-                ended = sandbox.run_shell_command(command, private.path, self.config.shell, seconds)
+                shell = self.config.shell
+                layer = layer_folders(files, self.root, self.job, shell)
+                ended = sandbox.run_shell_command(command, private.path, shell, seconds, layer)
         except sandbox.SandboxUnavailable as problem:
             return Finding(f"It could not be run. {problem}", decided=False)
         if ended.exit_code == 0:

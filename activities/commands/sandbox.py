@@ -27,7 +27,7 @@ from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_proce
 from activities.commands.variables import missing_variable, read_variables, variable_arguments
 from activities.redaction.credentials import hide_credentials
 from activities.runtime.child_process import OutputReader
-from config.schema.shell import ShellConfig
+from config.schema.shell import LAYER, ShellConfig
 from protocol.errors import Unavailable
 
 SANDBOX_WORKSPACE = "/workspace"
@@ -112,7 +112,8 @@ def check_sandbox(config: ShellConfig) -> None:
             f"Commands cannot read {gone}: shell.readable names it, and it is not on this host. "
             "Put it there, or take it out of the agent's file."
         )
-    visible = [Path(each) for each in (*SYSTEM, *config.readable)]
+    layers = [LAYER] if config.setup else []
+    visible = [Path(each) for each in (*SYSTEM, *config.readable, *layers)]
     for path in map(Path, config.path):
         if not any(path.is_relative_to(each) for each in visible):
             raise SandboxUnavailable(
@@ -127,12 +128,17 @@ def run_shell_command(
     config: ShellConfig,
     seconds: float,
     extra_folders: Mapping[str, Path] | None = None,
+    *,
+    layer: Path | None = None,
+    watched: Path | None = None,
 ) -> CommandResult:
     """Run a shell command in the folder. Whatever it does, nothing of it is left running.
 
     Args:
         extra_folders: Further folders that it may read, by where it sees them; nowhere but in a
         sandbox.
+        layer: The layer that a command of `shell.setup` writes.
+        watched: The folder whose size is limited, if not `folder`.
 
     Raises:
         SandboxUnavailable: see `check_sandbox`.
@@ -153,7 +159,7 @@ def run_shell_command(
         arguments = stack.enter_context(variable_arguments(config))
         prefix, passed = [], []
         if confined and program:
-            prefix = _bwrap_command(program, folder, config, extra_folders, arguments)
+            prefix = _bwrap_command(program, folder, config, extra_folders, arguments, layer)
             passed = [arguments] if arguments is not None else []
         if proxy:
             descriptor = proxy.child_end.fileno()
@@ -171,7 +177,7 @@ def run_shell_command(
         )
         if proxy:
             proxy.start_serving()
-        ended = _await_end(process, folder, config, seconds, None if confined else mark)
+        ended = _await_end(process, watched or folder, config, seconds, None if confined else mark)
     return replace(ended, refused=tuple(proxy.refused) if proxy else ())
 
 
@@ -226,7 +232,8 @@ def _bootstrap_python() -> str:
 
 
 def _path_variable(config: ShellConfig) -> str:
-    return ":".join([*config.path, PATH])
+    own = [f"{LAYER}/bin"] if config.setup else []
+    return ":".join([*config.path, *own, PATH])
 
 
 def _bwrap_command(
@@ -235,6 +242,7 @@ def _bwrap_command(
     config: ShellConfig,
     extra_folders: Mapping[str, Path] | None = None,
     argument_fd: int | None = None,
+    layer: Path | None = None,
 ) -> list[str]:
     """Bubblewrap's command line, up to the command; `argument_fd` holds further arguments."""
     arguments = [
@@ -273,6 +281,8 @@ def _bwrap_command(
         arguments += ["--ro-bind", path, path]
     for inside, host_path in (extra_folders or {}).items():
         arguments += ["--ro-bind", str(host_path), inside]
+    if layer:
+        arguments += ["--bind", str(layer), LAYER]
     arguments += [
         "--bind",
         str(folder),

@@ -42,6 +42,9 @@ def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
         route.local = False
         # A rewrite asks every hook again.
         route.seconds += sum(int(hook.timeout) + 2 for hook in hooks) * 3
+    if config.shell.setup and entry.name in ("run_command", "todo_complete", "job_complete"):
+        # The first command of a job builds the layer.
+        route.seconds += (config.shell.seconds + 5) * len(config.shell.setup)
     if entry.name == "todo_complete" and has_tool(config, "run_command"):
         # A todo's `done_when` may be a command.
         route.local = False

@@ -22,6 +22,7 @@ from activities.checkpoints import Files, Root
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 from activities.commands import sandbox
 from activities.commands.private_folder import private_folder
+from activities.commands.setup_layer import layer_folders
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.projects import runners
@@ -150,7 +151,10 @@ class ProofRunner:
             )
             line = _shell_line(command.command, self.folder, f"{seen_at}/{reports.name}/junit.xml")
             try:
-                ended = sandbox.run_shell_command(line, private.path, self.shell, command.seconds)
+                layer = layer_folders(layout, self.root, self.job, self.shell)
+                ended = sandbox.run_shell_command(
+                    line, private.path, self.shell, command.seconds, layer
+                )
             except sandbox.SandboxUnavailable as problem:
                 return sandbox.CommandResult(None, "", 0, f"it could not be run. {problem}"), None
             counts = None

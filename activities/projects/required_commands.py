@@ -34,6 +34,9 @@ def failing_need(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
     commands = required_commands(start)
     shells = {config.shell.model_dump_json(): config.shell for config in agents} if commands else {}
     for shell in shells.values():
+        if shell.setup:
+            # What the commands need may not be installed before a job's files are there.
+            continue
         for command in commands:
             if why := _command_problem(command, shell):
                 return as_sentence(f"The project needs `{one_line(command, 100)}`, which {why}")

@@ -11,6 +11,7 @@ from pydantic import Field
 from activities.checkpoints import Files
 from activities.commands import sandbox
 from activities.commands.private_folder import private_folder
+from activities.commands.setup_layer import SetupFailed, layer_folders
 from activities.commands.variables import hide_in_changes
 from activities.job.result_cache import ResultCache
 from activities.projects.working_copy import GitPlace, readable_git
@@ -75,13 +76,20 @@ def run_command(
 def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
     before = context.files
     try:
+        layer = layer_folders(before, context.root, context.job, context.config.shell)
         with private_folder(before, context.root, context.job) as private:
             shell = context.config.shell
             confined = shell.sandbox == "bubblewrap"
             place = GitPlace.from_links(context.project_link, context.repository)
             with readable_git(context.root, place, private.path, confined=confined) as shown:
-                ended = sandbox.run_shell_command(command, private.path, shell, seconds, shown)
+                folders = {**(shown or {}), **layer}
+                ended = sandbox.run_shell_command(command, private.path, shell, seconds, folders)
             after, notes = private.read_back(), private.notes
+    except SetupFailed as error:
+        if context.config.shell.setup_inputs:
+            # The agent may have written the inputs, and can correct them.
+            raise ToolError(str(error)) from error
+        raise DependencyUnavailable(str(error)) from error
     except sandbox.SandboxUnavailable as error:
         raise DependencyUnavailable(str(error)) from error
     after, hidden = hide_in_changes(context.config.shell, before, after)

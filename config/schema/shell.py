@@ -13,6 +13,9 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 SYSTEM_VARIABLES = frozenset({"PATH", "HOME", "USER", "PWD", "LANG", "RUN_COMMAND_MARK"})
 """Variables that the sandbox sets itself."""
 
+LAYER = "/layer"
+"""Where commands see what `setup` installed."""
+
 
 class ShellConfig(Data):
     sandbox: Literal["bubblewrap", "none"] = Field(
@@ -39,6 +42,17 @@ class ShellConfig(Data):
         default_factory=dict,
         description="Variables of commands, each with the name of the worker's variable that holds "
         "the value. Values are hidden in what commands print and in files that they change.",
+    )
+    setup: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list,
+        description="Commands that install what others need into /layer, such as python3 -m venv "
+        "/layer. They run once for a job, before its first command; afterwards /layer is readable, "
+        "and /layer/bin comes first in PATH.",
+    )
+    setup_inputs: list[str] = Field(
+        default_factory=list,
+        description="Files of the workspace that setup reads, such as requirements.txt or "
+        "**/package.json. When their content changes, the layer is built anew.",
     )
     seconds: int = Field(600, ge=1, le=3600, description="Most seconds of one command.")
     volatile: list[str] = Field(
@@ -99,6 +113,15 @@ class ShellConfig(Data):
             raise ValueError(
                 "network lists hosts, which only a sandbox can hold commands to; set network to "
                 "true or false, or sandbox to bubblewrap"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _setup_confined(self) -> ShellConfig:
+        if self.setup and self.sandbox == "none":
+            raise ValueError(
+                "setup needs a sandbox, which shows /layer; install beforehand, or set sandbox to "
+                "bubblewrap"
             )
         return self
 

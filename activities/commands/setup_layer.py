@@ -1,0 +1,97 @@
+"""The layer of a job: what its `shell.setup` commands installed, outside its checkpoints.
+
+A layer is built once for its content: the commands, the settings of the sandbox and the input
+files that the configuration names. Another host, or other content, builds another one. Commands
+read the layer at `/layer`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from activities.checkpoints import Files, Root
+from activities.checkpoints.locks import file_lock
+from activities.checkpoints.removal import make_removable
+from activities.commands import sandbox
+from activities.commands.private_folder import private_path
+from activities.job.volatile_paths import volatile_matcher
+from config.schema.shell import LAYER, ShellConfig
+from protocol.text import end_of, one_line
+
+MAX_SHOWN = 1500
+"""Characters shown of the end of a failed command's output."""
+
+
+class SetupFailed(sandbox.SandboxUnavailable):
+    """A command of `shell.setup` failed; says which one and what it printed."""
+
+
+def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Mapping[str, Path]:
+    """Return the layer's folder by where commands see it, built if need be; empty without setup.
+
+    Raises:
+        SetupFailed: A command failed. The next call tries again.
+        SandboxUnavailable: See `sandbox.check_sandbox`.
+        OSError: The disk failed, or another process builds the layer for too long.
+    """
+    if not config.setup:
+        return {}
+    inputs = _read_inputs(files, config)
+    layers = private_path(root, job) / "layers"
+    place = layers / _layer_key(config, inputs)
+    layers.mkdir(parents=True, exist_ok=True)
+    with file_lock(layers / f"{place.name}.lock", seconds=config.seconds + 60):
+        if not (place / "ready").exists():
+            # An attempt that was killed may have left a part.
+            make_removable(place)
+            shutil.rmtree(place, ignore_errors=True)
+            _build_layer(place, config, inputs)
+            (place / "ready").touch()
+    return {LAYER: place / "layer"}
+
+
+def _read_inputs(files: Files, config: ShellConfig) -> dict[str, bytes]:
+    if not config.setup_inputs:
+        return {}
+    is_input = volatile_matcher(config.setup_inputs)
+    entries = [each for each in files.walk() if each.kind == "file" and is_input(each.path)]
+    return {entry.path: files.read_entry(entry) for entry in entries}
+
+
+def _layer_key(config: ShellConfig, inputs: dict[str, bytes]) -> str:
+    relevant = config.model_dump_json(
+        include={"setup", "setup_inputs", "environment", "readable", "path"}
+    )
+    digest = hashlib.sha256(relevant.encode())
+    for path, data in sorted(inputs.items()):
+        digest.update(f"\0{path}\0{hashlib.sha256(data).hexdigest()}".encode())
+    return digest.hexdigest()[:32]
+
+
+def _build_layer(place: Path, config: ShellConfig, inputs: dict[str, bytes]) -> None:
+    """Run the commands beside the inputs, with the layer writable."""
+    layer, workspace = place / "layer", place / "inputs"
+    layer.mkdir(parents=True)
+    workspace.mkdir()
+    for path, data in inputs.items():
+        target = workspace / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    for command in config.setup:
+        ended = sandbox.run_shell_command(
+            command, workspace, config, config.seconds, layer=layer, watched=place
+        )
+        if ended.exit_code != 0:
+            how = ended.trouble or f"exit code {ended.exit_code}"
+            if ended.refused:
+                how += f"; shell.network refused {', '.join(ended.refused)}"
+            shown = end_of(ended.output.strip(), MAX_SHOWN) or "nothing"
+            raise SetupFailed(
+                f"The command `{one_line(command, 200)}` of shell.setup failed ({how}). Correct "
+                f"shell.setup, or what it installs from. It printed:\n{shown}"
+            )
+    make_removable(workspace)
+    shutil.rmtree(workspace, ignore_errors=True)
