@@ -120,7 +120,9 @@ class ProjectLink(Data):
 
     id: str = Field(min_length=1, max_length=1000)
     root: str = ""
-    """Id of the workspaces root with the project's repository."""
+    """Id of the workspaces root that the project's repository is on."""
+    remote: str = ""
+    """Address of the remote that the project's repository is pushed to; empty without one."""
     folder: str
     """Workspace folder with the project's files."""
     summary_tokens: int

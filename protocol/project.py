@@ -215,6 +215,8 @@ class ProjectRecord(Data):
     id: str
     title: str
     root: str
+    remote: str = ""
+    """Address of the remote that its repository is pushed to; empty without one."""
     repository: str
     """Path of the git repository on the worker, for people."""
     head: str

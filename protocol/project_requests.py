@@ -28,6 +28,8 @@ class ProjectPrepareReply(Data):
     commit: str
     state: str
     """The first commit of the project's own files."""
+    remote: str = ""
+    """Address of the remote that its repository is pushed to; empty without one."""
     scope: list[ScopeItem] = Field(default_factory=list)
     search_attributes: list[str] = Field(default_factory=list)
     notifying: Notifying | None = None
@@ -39,6 +41,7 @@ class ProjectRequest(Data):
     """A place in a project's repository."""
 
     root: str
+    remote: str = ""
     form: FormName
 
 

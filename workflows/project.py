@@ -149,6 +149,7 @@ class Project(SignalReceiver):
             id=workflow.info().workflow_id,
             title=prepared.title,
             root=prepared.root,
+            remote=prepared.remote,
             repository=prepared.repository,
             head=prepared.commit,
             state=prepared.state,

@@ -71,6 +71,7 @@ class ProjectSteps(ActivityCalls):
         """Look into a child's work."""
         request = TakeWorkRequest(
             root=project.root,
+            remote=project.remote,
             form=project.start.form,
             job=ended.job,
             checkpoint=ended.checkpoint,
@@ -90,6 +91,7 @@ class ProjectSteps(ActivityCalls):
         """Store the project's handoffs; the store takes each once."""
         request = StoreTracesRequest(
             root=project.root,
+            remote=project.remote,
             agent=f"project ({project.start.form})",
             task=project.title,
             project=project.id,
@@ -102,6 +104,7 @@ class ProjectSteps(ActivityCalls):
     ) -> MergeReply:
         request = MergeRequest(
             root=project.root,
+            remote=project.remote,
             form=project.start.form,
             job=run.job,
             head=project.head,
@@ -114,6 +117,7 @@ class ProjectSteps(ActivityCalls):
         """Write changes into the project's state file; return the commit."""
         request = WriteStateRequest(
             root=project.root,
+            remote=project.remote,
             form=project.start.form,
             state=project.state,
             units=[
@@ -132,6 +136,7 @@ class ProjectSteps(ActivityCalls):
     ) -> CheckpointReply:
         request = CloseProjectRequest(
             root=project.root,
+            remote=project.remote,
             form=project.start.form,
             head=project.head,
             state=project.state,
@@ -143,7 +148,11 @@ class ProjectSteps(ActivityCalls):
     async def publish_project(self, project: ProjectRecord, publish: Publish) -> BranchResult:
         """Push the project's main line as a branch, once."""
         request = PublishProjectRequest(
-            root=project.root, form=project.start.form, head=project.head, publish=publish
+            root=project.root,
+            remote=project.remote,
+            form=project.start.form,
+            head=project.head,
+            publish=publish,
         )
         return await self.run_activity(table.PUBLISH_PROJECT, request, f"publish {publish.branch}")
 
@@ -154,6 +163,7 @@ class ProjectSteps(ActivityCalls):
         link = ProjectLink(
             id=project.id,
             root=project.root,
+            remote=project.remote,
             folder=project.start.product,
             summary_tokens=summary_tokens(move.role),
             handoff=move.handoff,

@@ -18,12 +18,12 @@ from activities.job.volatile_paths import without_volatile
 from activities.projects.evidence import read_evidence, verdict_problems
 from activities.projects.ignored import without_ignored
 from activities.projects.proof_run import ProofRunner, prove_handoff
+from activities.projects.remote import open_linked_project
 from activities.projects.repository import (
     ProjectRepository,
     Since,
     accepts_name,
     is_git_folder,
-    repository_path,
 )
 from activities.projects.runners import command_fault, lacks_runner
 from activities.projects.stand_ins import find_stand_ins, is_test
@@ -124,7 +124,7 @@ def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str
     ]
     if again:
         return "\n".join(lines)
-    brief = _project_brief(ProjectRepository(repository_path(root, link.id)), handoff)
+    brief = _project_brief(open_linked_project(root, link), handoff)
     if len(brief) > BRIEF_CHARACTERS:
         brief = f"{start_of(brief, BRIEF_CHARACTERS)}\nAll of it is in {WHOLE_BRIEF}."
     return "\n".join(lines) + f"\n{brief}"
@@ -148,7 +148,7 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
     Raises:
         ConfigError: it does not hold; the job does not begin.
     """
-    repository, inputs = ProjectRepository(repository_path(root, link.id)), link.handoff.inputs
+    repository, inputs = open_linked_project(root, link), link.handoff.inputs
     origin = repository.origin
     if origin is not None:
         snapshot.borrow_objects(repository.path)
@@ -277,7 +277,7 @@ def proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     link = snapshot.link
     if link is None:
         return ""
-    handoff, repository = link.handoff, ProjectRepository(repository_path(root, link.id))
+    handoff, repository = link.handoff, open_linked_project(root, link)
     if handoff.report == "features":
         return _not_startable(root, job, snapshot)
     if not handoff.tests:
@@ -323,7 +323,7 @@ def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
     report, _ = read_report(snapshot.files, "features")
     if link is None or not isinstance(report, FeatureReport):
         return ""
-    repository = ProjectRepository(repository_path(root, link.id))
+    repository = open_linked_project(root, link)
     tree = product_tree(repository, snapshot, link.folder, link.handoff)
     files = repository.files_of(snapshot.files.store, tree)
     base = repository.tree_id(link.handoff.inputs.base or link.handoff.inputs.commit)

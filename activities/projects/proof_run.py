@@ -26,7 +26,7 @@ from activities.commands.setup_layer import layer_folders
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.projects import runners
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.remote import open_linked_project
 from activities.projects.runners import RunCounts
 from activities.projects.stand_ins import (
     FUNCTION,
@@ -311,7 +311,7 @@ def prove_handoff(root: Root, job: str, snapshot: Snapshot, product: str) -> Pro
     if link is None or not link.handoff.tests:
         return ProofResult()
     handoff = link.handoff
-    repository = ProjectRepository(repository_path(root, link.id))
+    repository = open_linked_project(root, link)
     cache, key = ResultCache(repository.path), _proof_key(snapshot, handoff, product)
     if (data := cache.find(key)) is not None:
         with suppress(ValueError):

@@ -77,6 +77,8 @@ class ProjectRepository:
     def __init__(self, path: Path) -> None:
         """Raises CheckpointMissing if there is none."""
         self.path = path
+        self.moved_branches: dict[str, str] = {}
+        """Commits by name of the branches that were put there through this handle."""
         try:
             self.git = pygit2.Repository(str(path))
         except (pygit2.GitError, KeyError):
@@ -349,6 +351,7 @@ class ProjectRepository:
         # Whole or not at all, and no lock that a killed worker could leave.
         try:
             draft.replace(ref)
+            self.moved_branches[branch] = commit
         finally:
             with suppress(FileNotFoundError):
                 draft.unlink()

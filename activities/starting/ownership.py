@@ -62,9 +62,9 @@ def check_remote(config: AgentConfig, request: PrepareRequest) -> list[str]:
     if url is None:
         return []
     if request.project:
-        # The jobs and the project exchange files on one root.
-        config.workspace = Workspace(remote=None)
-        return ["workspace.remote is left out: the jobs of a project stay on its root"]
+        # The jobs and the project exchange files in one place. Its own id was looked for there.
+        config.workspace = Workspace(remote=request.project.remote or None)
+        return []
     try:
         owner = remote_owner(url, job_id())
     except GitNotInstalled as problem:

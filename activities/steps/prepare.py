@@ -39,6 +39,7 @@ from activities.phases.predefined_todos import (
 )
 from activities.phases.tags import phase_tag
 from activities.projects.handoff import hand_over, render_handoff, with_proof_time
+from activities.projects.remote import open_linked_project
 from activities.projects.repository import repository_path
 from activities.repository.bounds import Bounds
 from activities.repository.fetched import bring_repository
@@ -114,10 +115,12 @@ class PrepareActivity:
         with typed_failures():
             async with heartbeats():
                 if request.project and request.project.root:
-                    check_root(self._root, request.project.root)
+                    check_root(self._root, request.project.root, request.project.remote)
                 fork = request.fork
                 if fork:
                     remote = overridden_value(request.set, "workspace.remote")
+                    if request.project and request.project.remote:
+                        remote = request.project.remote
                     await asyncio.to_thread(fetch_origin, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
@@ -132,6 +135,8 @@ class PrepareActivity:
         self, request: PrepareRequest, registered: list[str], newest: int | None
     ) -> PrepareReply:
         fork = request.fork
+        if request.project and request.project.remote:
+            open_linked_project(self._root, request.project)
         prepared = self._fork_job(request, fork, newest) if fork else self._start_new_job(request)
         snapshot, config, state = (
             prepared.snapshot,

@@ -17,6 +17,7 @@ from activities.job.activity_context import check_root, job_id, scheduled_at
 from activities.job.done_when import check_condition
 from activities.job.plan_file import listed_under
 from activities.model.endpoint import Connect
+from activities.projects.remote import check_project_owner, open_project, push_project
 from activities.projects.repository import MAIN, ProjectRepository, repository_path
 from activities.projects.required_commands import failing_need
 from activities.repository.bounds import Bounds
@@ -75,8 +76,9 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
     @activity.defn(name="merge_work")
     def merge_work(request: MergeRequest) -> MergeReply:
         with typed_failures(), heartbeats_from_thread():
-            check_root(root, request.root)
-            repository = _project_repository(root)
+            check_root(root, request.root, request.remote)
+            needed = (request.head, request.commit)
+            repository = open_project(root, job_id(), request.remote, *needed)
             commit, conflicts = repository.merge(
                 request.head, request.commit, request.message, scheduled_at()
             )
@@ -84,20 +86,23 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
                 repository.set_branch(f"jobs/{folder_name(request.job)}", commit)
             else:
                 repository.set_branch(MAIN, commit)
+            push_project(repository, job_id(), request.remote)
             return MergeReply(commit=commit, conflicts=conflicts)
 
     @activity.defn(name="write_project_state")
     def write_project_state(request: WriteStateRequest) -> CheckpointReply:
         with typed_failures(), heartbeats_from_thread():
-            check_root(root, request.root)
-            commit = _write_state(_project_repository(root), request)
+            check_root(root, request.root, request.remote)
+            repository = open_project(root, job_id(), request.remote, request.state)
+            commit = _write_state(repository, request)
+            push_project(repository, job_id(), request.remote)
             return CheckpointReply(commit=commit, at=scheduled_at())
 
     @activity.defn(name="close_project")
     async def close_project(request: CloseProjectRequest) -> CheckpointReply:
         with typed_failures():
             async with heartbeats():
-                check_root(root, request.root)
+                check_root(root, request.root, request.remote)
                 reply = await asyncio.to_thread(_close_project, root, request)
                 if request.request_cancel:
                     await cancel_own_run()
@@ -130,6 +135,9 @@ def _prepare_project(
     notifying = notifying_of(agents, start.notify)
     if why := failing_need(start, agents):
         raise typed_failure("Dependency", f"{why} {OTHER_NEEDS.format(id=shlex.quote(job_id()))}")
+    remote = project_remote(agents)
+    if remote:
+        check_project_owner(remote, job_id(), chain)
     path = repository_path(root, job_id())
     repository = ProjectRepository.create(path)
     claim_repository(root, path, chain, keep_days=project_keep_days(agents))
@@ -148,8 +156,10 @@ def _prepare_project(
     tree = repository.with_files(nothing, {BRIEF: brief.encode()})
     state = repository.commit(tree, [], f"Project: {one_line(name, SUBJECT - 9)}", scheduled_at())
     repository.set_branch(STATE, state)
+    push_project(repository, job_id(), remote)
     return ProjectPrepareReply(
         root=root.id,
+        remote=remote,
         repository=str(path),
         title=name,
         commit=commit,
@@ -209,6 +219,17 @@ def load_agents(start: ProjectStart) -> list[AgentConfig]:
     return agents
 
 
+def project_remote(agents: list[AgentConfig]) -> str:
+    """The remote of a project: all of its agents have the same. Raises ConfigError."""
+    remotes = {config.workspace.remote or "" for config in agents}
+    if len(remotes) > 1:
+        raise ConfigError(
+            "workspace.remote: the agents of a project share one remote; set it for all of them, "
+            "in the project's `set` or in defaults.yaml"
+        )
+    return remotes.pop() if remotes else ""
+
+
 def project_keep_days(agents: list[AgentConfig]) -> float | None:
     """How long a project is kept: as long as the agent that keeps longest wants it."""
     all_days = [config.keep_days for config in agents]
@@ -219,11 +240,6 @@ def project_keep_days(agents: list[AgentConfig]) -> float | None:
 def _all_conditions(start: ProjectStart) -> list[DoneWhen]:
     of_stages = [each for stage in start.stages for each in (*stage.needs, *stage.delivers)]
     return [*start.success, *of_stages]
-
-
-def _project_repository(root: Root) -> ProjectRepository:
-    """Of the project at work: an activity of its workflow."""
-    return ProjectRepository(repository_path(root, job_id()))
 
 
 def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> str:
@@ -243,7 +259,7 @@ def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> s
 
 def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
     """Write the result beside the product, and name in it where that ends."""
-    repository = _project_repository(root)
+    repository = open_project(root, job_id(), request.remote, request.head, request.state)
     result = request.result.model_copy(update={"commit": request.head})
     text = result.model_dump_json(indent=2) + "\n"
     story = f"Project {request.result.status}\n\n{request.result.summary}"
@@ -253,6 +269,7 @@ def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
         with suppress(GitNotInstalled, RemoteUnavailable):
             files[PATCH] = make_patch(repository, origin.commit, request.head)
     commit = _commit_files(repository, request.state, files, story)
+    push_project(repository, job_id(), request.remote)
     remove_private_folders(root, job_id())
     return CheckpointReply(commit=commit, at=scheduled_at())
 

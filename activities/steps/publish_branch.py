@@ -11,7 +11,7 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import check_root, job_id, open_snapshot
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.remote import open_project
 from activities.repository.branch import commit_work, open_repository
 from activities.repository.publish import push_branch
 from activities.runtime.failures import typed_failures
@@ -55,8 +55,8 @@ def _publish_job(root: Root, request: PublishRequest) -> BranchResult:
 
 
 def _publish_project(root: Root, request: PublishProjectRequest) -> BranchResult:
-    check_root(root, request.root)
-    repository = ProjectRepository(repository_path(root, job_id()))
+    check_root(root, request.root, request.remote)
+    repository = open_project(root, job_id(), request.remote, request.head)
     origin = repository.origin
     result = BranchResult(
         base=origin.commit if origin else "", commit=request.head, branch=request.publish.branch

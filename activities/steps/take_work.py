@@ -16,9 +16,10 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.checkpoints import Root, folder_name, open_checkpoints
+from activities.checkpoints import CheckpointMissing, Root, folder_name, open_checkpoints
 from activities.job.activity_context import check_root, job_id, scheduled_at
 from activities.job.done_when import unmet_reason
+from activities.job.fetch import fetch_snapshot
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
@@ -28,6 +29,7 @@ from activities.model.stream import StreamedReply
 from activities.projects.evidence import tool_proofs
 from activities.projects.handoff import handoff_problems, product_tree, read_report, with_new_tests
 from activities.projects.proof_run import prove_handoff
+from activities.projects.remote import open_project, push_project
 from activities.projects.repository import ProjectRepository, repository_path
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
@@ -77,7 +79,7 @@ class TakeWorkActivity:
         """Return what a job made, with problems if it cannot be accepted."""
         with typed_failures():
             async with heartbeats():
-                check_root(self._root, request.root)
+                check_root(self._root, request.root, request.remote)
                 work, summary = await asyncio.to_thread(self._inspect_work, request)
                 if not summary.fits_room:
                     summary, work.usage = await self._shorten_summary(request, summary)
@@ -85,8 +87,11 @@ class TakeWorkActivity:
                 return work
 
     def _inspect_work(self, request: TakeWorkRequest) -> tuple[ChildWork, WorkSummary]:
-        repository = ProjectRepository(repository_path(self._root, job_id()))
-        return inspect_work(self._root, request, repository)
+        needed = (request.head, request.handoff.inputs.commit)
+        repository = open_project(self._root, job_id(), request.remote, *needed)
+        result = inspect_work(self._root, request, repository)
+        push_project(repository, job_id(), request.remote)
+        return result
 
     async def _shorten_summary(
         self, request: TakeWorkRequest, summary: WorkSummary
@@ -132,7 +137,17 @@ class TakeWorkActivity:
         return all(needed[key] <= remaining for key, remaining in request.room.items())
 
     def _load_snapshot(self, request: TakeWorkRequest) -> Snapshot:
-        return Snapshot.load(open_checkpoints(self._root, request.job), request.checkpoint)
+        return load_work(self._root, request)
+
+
+def load_work(root: Root, request: TakeWorkRequest) -> Snapshot:
+    """The job's last checkpoint, fetched where another host made it."""
+    try:
+        return Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
+    except CheckpointMissing:
+        if not request.remote:
+            raise
+        return fetch_snapshot(root, request.job, request.remote, request.checkpoint)
 
 
 def inspect_work(
@@ -140,7 +155,7 @@ def inspect_work(
 ) -> tuple[ChildWork, WorkSummary]:
     """Put a job's work into the repository and examine it."""
     handoff = request.handoff
-    snapshot = Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
+    snapshot = load_work(root, request)
     report = _read_completion(snapshot)
     work = ChildWork(commit=handoff.inputs.commit, problems=handoff_problems(snapshot))
     if handoff.report:

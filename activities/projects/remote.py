@@ -1,0 +1,146 @@
+"""A project's repository elsewhere: brought where it lacks commits, pushed after each step.
+
+Its area in the remote is `projects/<project>/`, with these refs:
+
+    heads/<branch>    as in the repository
+    owner/<run id>    first run of the project's workflow
+    begin/<commit>    a commit whose files say what was fetched into the repository
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pygit2
+
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, folder_name
+from activities.checkpoints.owner import OwnerMark, read_owner, record_owner
+from activities.checkpoints.remote import bring_packs, job_area, open_remote
+from activities.projects.repository import PINNED, ProjectRepository, repository_path
+from activities.runtime.failures import may_retry, typed_failure
+from config.schema.agent import ConfigError
+from protocol.git_address import address_shown
+from protocol.handoffs import ProjectLink
+
+SHALLOW = "shallow"
+"""File of a repository that was fetched without all of its history."""
+_BEGIN = "begin/"
+
+
+def project_area(project: str) -> str:
+    """The area of a project's refs."""
+    return f"projects/{job_area(project).partition('/')[2]}"
+
+
+def check_project_owner(remote: str, project: str, chain: str) -> None:
+    """Refuse a project whose id another one has in the remote.
+
+    Raises:
+        ConfigError: Another project has the id.
+        ApplicationError: The remote cannot be used.
+    """
+    try:
+        owners = open_remote(remote).list_refs(project_area(project), "owner")
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise _remote_failure(remote, away) from away
+    if owners and owners[0] != f"owner/{chain}":
+        raise ConfigError(
+            f"a project with the id {project} is already in the remote {address_shown(remote)}; "
+            "start this one under another id"
+        )
+
+
+def open_project(root: Root, project: str, remote: str, *commits: str) -> ProjectRepository:
+    """The project's repository with these commits, fetched if they are not here.
+
+    Raises:
+        CheckpointMissing: There is no repository, and no remote.
+        ApplicationError: The remote cannot be used.
+    """
+    path = repository_path(root, project)
+    if not remote or _has_commits(path, commits):
+        return ProjectRepository(path)
+    repository = ProjectRepository.create(path)
+    try:
+        refs = bring_packs(open_remote(remote), project_area(project), path)
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise _remote_failure(remote, away) from away
+    for name, commit in refs.items():
+        kind, _, rest = name.partition("/")
+        if kind == "heads":
+            repository.set_branch(rest, commit)
+        elif kind == "owner" and read_owner(path) is None:
+            record_owner(path, OwnerMark(chain=rest, job=project))
+        elif kind == "begin":
+            _restore_files(ProjectRepository(path), commit)
+    return ProjectRepository(path)
+
+
+def open_linked_project(root: Root, link: ProjectLink) -> ProjectRepository:
+    """The repository of the project that a job works for."""
+    inputs = link.handoff.inputs
+    needed = filter(None, (inputs.commit, inputs.state, inputs.base))
+    return open_project(root, link.id, link.remote, *needed)
+
+
+def push_project(repository: ProjectRepository, project: str, remote: str) -> None:
+    """Push the branches that moved through this handle, and what else another host needs.
+
+    The others may be older here than in the remote.
+
+    Raises:
+        ApplicationError: The remote cannot be used.
+    """
+    if not remote:
+        return
+    moved = {f"heads/{name}": commit for name, commit in repository.moved_branches.items()}
+    if not moved:
+        return
+    new: dict[str, str] = {}
+    if owner := read_owner(repository.path):
+        new[f"owner/{owner.chain}"] = next(iter(moved.values()))
+    if begin := _store_files(repository):
+        new[f"{_BEGIN}{begin}"] = begin
+    try:
+        open_remote(remote).push_refs(project_area(project), repository.path, None, moved, new)
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise _remote_failure(remote, away) from away
+
+
+def _has_commits(path: Path, commits: tuple[str, ...]) -> bool:
+    try:
+        git = pygit2.Repository(str(path))
+    except (pygit2.GitError, KeyError):
+        return False
+    present = all(commit in git for commit in commits)
+    git.free()
+    return present
+
+
+def _store_files(repository: ProjectRepository) -> str:
+    """A commit with the files that say what was fetched; empty for a project begun empty."""
+    if (origin := repository.origin) is None:
+        return ""
+    names = [name for name in (PINNED, SHALLOW) if (repository.path / name).exists()]
+    files = {name: (repository.path / name).read_bytes() for name in names}
+    tree = repository.with_files(str(repository.git.TreeBuilder().write()), files)
+    return repository.commit(tree, [origin.commit], "What the project began from", 0)
+
+
+def _restore_files(repository: ProjectRepository, commit: str) -> None:
+    # The pin last, as where it was fetched: it says that all is there.
+    for name in (SHALLOW, PINNED):
+        place = repository.path / name
+        data = repository.read_file(commit, name)
+        if data is not None and not place.exists():
+            draft = place.with_name(f"draft-{folder_name(commit)}")
+            draft.write_bytes(data)
+            draft.replace(place)
+
+
+def _remote_failure(remote: str, why: Exception) -> Exception:
+    return typed_failure(
+        "Dependency",
+        f"The project's repository cannot be kept in the remote {address_shown(remote)}: {why}.",
+        retry=may_retry(),
+    )

@@ -1,0 +1,125 @@
+"""Projects on separate workspaces roots that share a remote: any host goes on with them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowFailureError
+
+from activities.checkpoints import Root
+from activities.projects.repository import ProjectRepository, repository_path
+from rehearsal import Answer, Failure, Request
+from rehearsal.request_view import parse_request
+from tests.buckets import KEYS, create_bucket, moto_server
+from tests.workflows.serving import SECONDS, serving
+from tests.workflows.team import Team, Writes, project, write
+from tests.workflows.test_hosts import another
+
+STAGES = [
+    {"id": "draft", "agent": "generalist", "task": "Draft the menu."},
+    {"id": "check", "agent": "generalist", "task": "Check the menu."},
+]
+DOES: dict[str, Writes] = {
+    "Draft the menu": lambda text: [write("repo/menu.md", "tea\n")],
+    "Check the menu": lambda text: [write("repo/checked.md", "fine\n")],
+}
+
+
+class FirstStageOnly:
+    """A model that does not answer once the second stage is at work."""
+
+    def __init__(self) -> None:
+        self.team = Team(DOES)
+        self.holds = asyncio.Event()
+
+    def __call__(self, request: Request) -> Answer:
+        if "Check the menu" in parse_request(request).workspace:
+            self.holds.set()
+            return Failure(503, "held")
+        return self.team(request)
+
+
+@pytest.fixture(params=["git", "s3"])
+def remote(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    if request.param == "git":
+        path = tmp_path / "remote.git"
+        subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+        yield f"file://{path}"
+        return
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with moto_server() as endpoint:
+        yield create_bucket(endpoint)
+
+
+def pipeline(remote: str, **details: Any) -> dict[str, Any]:
+    return project("pipeline", stages=STAGES, set={"workspace.remote": remote}, **details)
+
+
+def tree(root: Root, project_id: str, commit: str) -> str:
+    return ProjectRepository(repository_path(root, project_id)).tree_id(commit)
+
+
+async def test_a_project_whose_host_is_lost_ends_as_undisturbed(
+    temporal: Client, root: Root, tmp_path: Path, remote: str
+) -> None:
+    other = Root.open(tmp_path / "other", create=True)
+    third = Root.open(tmp_path / "third", create=True)
+    async with serving(temporal, third, Team(DOES)) as jobs:
+        stayed = await jobs.start(pipeline(remote), kind="Project")
+        undisturbed = await jobs.result(stayed)
+    queue = f"lost-{tmp_path.name}"
+    model = FirstStageOnly()
+    async with serving(await another(temporal), root, model, queue=queue) as jobs:
+        handle = await jobs.start(pipeline(remote), kind="Project")
+        await asyncio.wait_for(model.holds.wait(), SECONDS)
+    shutil.rmtree(root.path)
+    async with serving(await another(temporal), other, Team(DOES), queue=queue) as jobs:
+        result = await jobs.result(handle)
+        assert result["status"] == "completed", result
+    assert tree(other, handle.id, result["commit"]) == tree(third, stayed.id, undisturbed["commit"])
+    held = ProjectRepository(repository_path(other, handle.id))
+    assert held.read_file(result["commit"], "menu.md") == b"tea\n"
+    assert held.read_file(str(held.git.references["refs/heads/state"].target), "project.md")
+
+
+async def test_a_project_that_goes_to_and_fro_ends_as_one_that_stays(
+    temporal: Client, root: Root, tmp_path: Path, remote: str
+) -> None:
+    other = Root.open(tmp_path / "other", create=True)
+    queue = f"fro-{tmp_path.name}"
+    async with AsyncExitStack() as hosts:
+        jobs, _ = [
+            await hosts.enter_async_context(
+                serving(
+                    await another(temporal), each, Team(DOES), queue=queue, max_cached_workflows=0
+                )
+            )
+            for each in (root, other)
+        ]
+        handle = await jobs.start(pipeline(remote), kind="Project")
+        result = await jobs.result(handle)
+    assert result["status"] == "completed", result
+
+
+async def test_a_second_project_of_that_id_is_refused_on_another_host(
+    temporal: Client, root: Root, tmp_path: Path, remote: str
+) -> None:
+    other = Root.open(tmp_path / "other", create=True)
+    name = f"taken-{tmp_path.name}"
+    async with serving(temporal, root, Team(DOES)) as jobs:
+        await jobs.result(await jobs.start(pipeline(remote), kind="Project", job_id=name))
+    async with serving(await another(temporal), other, Team(DOES)) as jobs:
+        second = await jobs.start(pipeline(remote), kind="Project", job_id=name)
+        with pytest.raises(WorkflowFailureError) as failed:
+            await jobs.result(second)
+    assert "is already in the remote" in str(failed.value.cause)
