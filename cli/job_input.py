@@ -63,7 +63,9 @@ def job_input(
     start_input = {
         "agent": agent,
         "instructions": text,
-        "documents": stage_documents(documents, workspaces_root(), config.limits.file_bytes),
+        "documents": stage_documents(
+            documents, workspaces_root(), config.limits.file_bytes, config.workspace.remote
+        ),
         "items": items,
         "set": overrides,
         "repository": stage_repository(repository or {}, [config]),

@@ -43,9 +43,10 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
         data["repository"] = stage_repository(data["repository"], agents, file.parent)
     # Jobs may differ: what one of them takes is handed in.
     limit = max(config.limits.file_bytes for config in agents)
-    data["documents"] = _stage_documents(start.documents, file, limit)
+    remote = agents[0].workspace.remote if agents else None
+    data["documents"] = _stage_documents(start.documents, file, limit, remote)
     for entry, stage in zip(data.get("stages") or [], start.stages, strict=True):
-        entry["documents"] = _stage_documents(stage.documents, file, limit)
+        entry["documents"] = _stage_documents(stage.documents, file, limit, remote)
     return {key: value for key, value in data.items() if value not in (None, [], {})}
 
 
@@ -85,9 +86,9 @@ def _agent_settings(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _stage_documents(documents: list[str], file: Path, limit: int) -> list[str]:
+def _stage_documents(documents: list[str], file: Path, limit: int, remote: str | None) -> list[str]:
     local = [
         text if text.startswith(("http://", "https://")) else str(file.parent / text)
         for text in documents
     ]
-    return staging.stage_documents(local, workspaces_root(), limit)
+    return staging.stage_documents(local, workspaces_root(), limit, remote)

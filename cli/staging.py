@@ -11,17 +11,21 @@ from pathlib import Path
 
 from cli.output import UserError
 from engine.root import open_root
+from protocol.git_address import address_shown
 
 _URL = re.compile(r"https?://\S+")
 
 
-def stage_documents(documents: list[str], root: Path, limit: int) -> list[str]:
+def stage_documents(
+    documents: list[str], root: Path, limit: int, remote: str | None = None
+) -> list[str]:
     """Return a job's `documents`: URLs unchanged, files staged as `staged:<sha>/<name>`.
 
     Args:
         documents: Paths and URLs as typed.
         root: The workspaces root.
         limit: Maximum document size in bytes.
+        remote: Where files go as well, for workers on other hosts.
 
     Raises:
         UserError: A document is missing, unreadable or too large.
@@ -32,9 +36,10 @@ def stage_documents(documents: list[str], root: Path, limit: int) -> list[str]:
         return list(documents)
     try:
         folder = open_root(root).staged
-        return [
-            _copy_document(local[text], folder) if text in local else text for text in documents
-        ]
+        staged = {text: _copy_document(path, folder) for text, path in local.items()}
+        if remote:
+            _store_documents(list(staged.values()), folder, remote)
+        return [staged.get(text, text) for text in documents]
     except OSError as error:
         raise UserError(f"a document cannot be staged: {error}") from None
 
@@ -71,3 +76,19 @@ def _copy_document(path: Path, folder: Path) -> str:
         shutil.copyfile(path, draft)
         draft.replace(target)
     return f"staged:{digest}/{path.name}"
+
+
+def _store_documents(staged: list[str], folder: Path, remote: str) -> None:
+    """Put staged files into the remote. Raises UserError, OSError."""
+    from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
+    from activities.checkpoints.remote_files import store_file  # noqa: PLC0415 - takes a moment
+
+    for entry in staged:
+        name = entry.removeprefix("staged:")
+        try:
+            store_file(remote, name, folder / name)
+        except (GitNotInstalled, RemoteUnavailable) as away:
+            raise UserError(
+                f"document {folder / name}: cannot be put into the remote {address_shown(remote)}, "
+                f"from where workers take it: {away}"
+            ) from None

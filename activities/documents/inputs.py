@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 
 from activities.checkpoints import Files, PathRefused, Root, parse_path
+from activities.checkpoints.remote_files import fetch_file
 from activities.documents import DocumentError, Quality, read_bounded, render_pages
 from activities.documents.text import needs_text_beside
 from activities.job.result_cache import ResultCache
@@ -67,22 +68,25 @@ def read_documents(
     limit: int,
     used_names: Iterable[str] = (),
     cache: ResultCache | None = None,
+    remote: str | None = None,
 ) -> list[InputDocument]:
     """Read and extract every document, or none.
 
-    Args:
-        root: Where staged documents are.
-        sources: Paths that the worker can read, `staged:` names, http(s) addresses.
-        limit: Largest document, in bytes.
-        used_names: Names in `documents/` that are taken.
-        cache: A project's cache of document texts by content, so that each is extracted once.
-
-    Raises:
-        ConfigError: one line that names the document and what is wrong with it.
+        Args:
+            root: Where staged documents are.
+            sources: Paths that the worker can read, `staged:` names, http(s) addresses.
+            limit: Largest document, in bytes.
+                used_names: Names in `documents/` that are in use.
+            cache: Where a project keeps the texts of documents, by content: each is extracted once.
+            remote: Where a staged document is fetched from that is not here.
+    
+        Raises:
+            ConfigError: one line that names the document and what is wrong with it.
+            GitNotInstalled, RemoteUnavailable: a document is not here, and the remote cannot be asked.
     """
     documents: list[InputDocument] = []
     for source in sources:
-        name, data = _read_source(root, source, limit)
+        name, data = _read_source(root, source, limit, remote)
         name = _unused_name(name, {*used_names, *(document.name for document in documents)})
         try:
             parse_path(f"documents/{text_beside(name)}")
@@ -114,7 +118,7 @@ def _extract_text(name: str, data: bytes) -> tuple[str, Quality]:
     return render_pages(reading.pages), reading.quality
 
 
-def _read_source(root: Root, source: str, limit: int) -> tuple[str, bytes]:
+def _read_source(root: Root, source: str, limit: int, remote: str | None) -> tuple[str, bytes]:
     if source.startswith(("http://", "https://")):
         return _fetch_document(source, limit)
     if source.startswith(STAGED):
@@ -122,6 +126,8 @@ def _read_source(root: Root, source: str, limit: int) -> tuple[str, bytes]:
         if not parts or ".." in parts or PurePosixPath(*parts).is_absolute():
             raise ConfigError(f"document {source}: not a staged document")
         path = root.staged.joinpath(*parts)
+        if remote and not path.exists():
+            fetch_file(remote, source.removeprefix(STAGED), path)
     else:
         path = Path(source)
     try:

@@ -206,6 +206,7 @@ class PrepareActivity:
             request.documents,
             config.limits.file_bytes,
             cache=self._project_cache(request),
+            remote=config.workspace.remote,
         )
         notices += [line for document in documents for line in document.notices()]
         if config.needs_documents and not documents:
@@ -277,6 +278,7 @@ class PrepareActivity:
             config.limits.file_bytes,
             origin.document_names,
             self._project_cache(request),
+            config.workspace.remote,
         )
         notices += [line for document in documents for line in document.notices()]
 

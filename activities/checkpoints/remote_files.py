@@ -1,0 +1,58 @@
+"""Files that are handed in before there is a job to hold them, in a remote.
+
+Each has an area of its own, `staged/<key>/`, with one ref, `file`: a commit with the file in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tempfile
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import FileMode
+
+from activities.checkpoints.remote import bring_packs, open_remote
+
+_NAME = "file"
+
+
+def staged_area(name: str) -> str:
+    """The area of a staged file, from its name below the folder of staged files."""
+    return f"staged/{hashlib.sha1(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def store_file(url: str, name: str, source: Path) -> None:
+    """Put a staged file into the remote; doing it twice changes nothing.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable, OSError.
+    """
+    with tempfile.TemporaryDirectory(prefix="longhaul-staged-") as folder:
+        repo = pygit2.init_repository(folder, bare=True)
+        builder = repo.TreeBuilder()
+        builder.insert(_NAME, repo.create_blob_fromdisk(str(source)), FileMode.BLOB)
+        who = pygit2.Signature("longhaul", "longhaul@localhost", 0, 0)
+        commit = repo.create_commit(None, who, who, "A staged file", builder.write(), [])
+        refs = {_NAME: str(commit)}
+        open_remote(url).push_refs(staged_area(name), Path(folder), None, {}, refs)
+
+
+def fetch_file(url: str, name: str, target: Path) -> bool:
+    """Bring a staged file from the remote; False if the remote has none of that name.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable, OSError.
+    """
+    with tempfile.TemporaryDirectory(prefix="longhaul-staged-") as folder:
+        pygit2.init_repository(folder, bare=True).free()
+        refs = bring_packs(open_remote(url), staged_area(name), Path(folder))
+        if _NAME not in refs:
+            return False
+        blob = pygit2.Repository(folder)[refs[_NAME]].peel(pygit2.Commit).tree[_NAME]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{secrets.token_hex(6)}")
+        draft.write_bytes(blob.peel(pygit2.Blob).data)
+        draft.replace(target)
+        return True

@@ -1,0 +1,65 @@
+"""Documents staged on one host and taken in on another, by way of a remote."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from activities.checkpoints import RemoteUnavailable, Root
+from activities.documents.inputs import read_documents
+from cli.output import UserError
+from cli.staging import stage_documents
+from config.schema.agent import ConfigError
+from tests.buckets import KEYS, create_bucket, moto_server
+
+LIMIT = 1_000_000
+
+
+@pytest.fixture(params=["git", "s3"])
+def address(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    if request.param == "git":
+        path = tmp_path / "remote.git"
+        subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+        yield f"file://{path}"
+        return
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with moto_server() as endpoint:
+        yield create_bucket(endpoint)
+
+
+def test_a_staged_document_is_taken_in_on_a_host_that_never_had_it(
+    tmp_path: Path, address: str
+) -> None:
+    document = tmp_path / "tea leaves.md"
+    document.write_text("# Tea\n\nGreen.\n")
+    here = Root.open(tmp_path / "here", create=True)
+    there = Root.open(tmp_path / "there", create=True)
+    for _ in range(2):
+        staged = stage_documents([str(document)], here.path, LIMIT, address)
+    [read] = read_documents(there, staged, LIMIT, remote=address)
+    assert (read.name, read.data) == ("tea leaves.md", document.read_bytes())
+    # Now it is here.
+    assert read_documents(there, staged, LIMIT)
+
+
+def test_one_that_nobody_staged_is_refused(tmp_path: Path, address: str) -> None:
+    there = Root.open(tmp_path / "there", create=True)
+    with pytest.raises(ConfigError, match="not below the worker's workspaces root"):
+        read_documents(there, ["staged:0123/none.md"], LIMIT, remote=address)
+
+
+def test_a_remote_that_is_away_is_named(tmp_path: Path) -> None:
+    document = tmp_path / "tea.md"
+    document.write_text("tea\n")
+    here = Root.open(tmp_path / "here", create=True)
+    away = f"file://{tmp_path}/away.git"
+    with pytest.raises(UserError, match=r"tea\.md: cannot be put into the remote"):
+        stage_documents([str(document)], here.path, LIMIT, away)
+    with pytest.raises(RemoteUnavailable):
+        read_documents(here, ["staged:0123/none.md"], LIMIT, remote=away)
