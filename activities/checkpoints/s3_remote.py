@@ -13,8 +13,10 @@ old list cannot put it in place of a newer one: it reads the list and adds to th
 from __future__ import annotations
 
 import secrets
+import shutil
 import tempfile
 import threading
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,7 +37,8 @@ MAX_ATTEMPTS = 20
 """How often a list is read and written anew that others keep changing."""
 MAX_REMEMBERED = 1000
 SWEEP_SECONDS = 86_400
-"""A pack that no list names after so long was left behind by a kill."""
+"""A pack that no list names, or a folder of a push, is left behind by a kill after so long."""
+_PUSHING = "pushing-"
 
 
 class StoredPack(Data):
@@ -152,7 +155,9 @@ class S3Remote:
             return None
         revisions = [*tips, *(f"^{commit}" for commit in known if commit not in missing)]
         options = ("--revs", "--non-empty", "--delta-base-offset", "--quiet")
-        with tempfile.TemporaryDirectory(prefix="longhaul-pack-") as folder:
+        _sweep_folders(repository)
+        # Git writes beside the objects and renames, which no other disk takes.
+        with tempfile.TemporaryDirectory(prefix=_PUSHING, dir=repository) as folder:
             run_git(
                 repository,
                 "pack-objects",
@@ -226,6 +231,14 @@ class S3Remote:
             while len(self._remembered) > MAX_REMEMBERED:
                 self._remembered.popitem(last=False)
         return version
+
+
+def _sweep_folders(repository: Path) -> None:
+    """Remove what a killed push left behind."""
+    for folder in repository.glob(f"{_PUSHING}*"):
+        with suppress(FileNotFoundError):
+            if folder.stat().st_mtime < time.time() - SWEEP_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _first_to_merge(packs: list[StoredPack]) -> int:

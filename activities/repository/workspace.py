@@ -14,7 +14,9 @@ from activities.job.snapshot import Snapshot
 from activities.projects.repository import ProjectRepository, repository_path
 from protocol.repository import FOLDER, Publish, RepositoryLink, RepositoryOrigin
 
-_LEFT = shutil.ignore_patterns("incoming-*", "*.lock", OWNER_FILE, "replies", "notified", "draft-*")
+_LEFT = shutil.ignore_patterns(
+    "incoming-*", "pushing-*", "*.lock", OWNER_FILE, "replies", "notified", "draft-*"
+)
 
 
 def put_repository(

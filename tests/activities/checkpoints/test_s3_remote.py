@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -233,3 +234,13 @@ def test_wrong_keys_are_refused_and_not_told(
         with pytest.raises(RemoteUnavailable, match="credentials are refused") as refused:
             here.push(here.step(None, "a.md"))
     assert "wr0ng" not in str(refused.value)
+
+
+def test_what_a_killed_push_left_here_is_swept(here: Host) -> None:
+    commit = here.step(None, "a.md")
+    left = here.checkpoints.path / "pushing-left"
+    left.mkdir()
+    (left / "pack-1.pack").write_text("half")
+    os.utime(left, (1, 1))
+    here.push(commit)
+    assert not list(here.checkpoints.path.glob("pushing-*"))
