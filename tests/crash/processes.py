@@ -20,14 +20,15 @@ from engine.connection import connect_client
 from engine.development import DATABASE_FLAGS, FLAGS, find_binary, free_port
 from engine.errors import SetupError
 from protocol.search_attributes import NAMES
+from tests.buckets import KEYS
 
 REPOSITORY = Path(__file__).parents[2]
 CLEAN = {
     name: value
     for name, value in os.environ.items()
-    if not name.startswith(("OPENAI_", "LONGHAUL_", "TEMPORAL_", "OTEL_"))
-}
-"""Our environment without what would send a worker elsewhere."""
+    if not name.startswith(("OPENAI_", "LONGHAUL_", "TEMPORAL_", "OTEL_", "AWS_"))
+} | KEYS
+"""Our environment without what would send a worker elsewhere, with keys for buckets of tests."""
 
 
 @dataclass

@@ -36,7 +36,12 @@ class Pushed(Ledger):
 
 
 async def test_the_other_host_ends_the_job_as_the_undisturbed_one(begun: Begun) -> None:
-    stayed, *sites = await begun(trial)
+    check_sites(await begun(trial))
+
+
+def check_sites(trial: list[Site]) -> None:
+    """Compare the sites that were lost with the one that stayed."""
+    stayed, *sites = trial
     assert set(stayed.asked["Ada"].values()) == {1}
     for site in sites:
         result = site.results["Ada"]
@@ -58,9 +63,21 @@ async def trial(place: Place) -> list[Site]:
     await asyncio.to_thread(
         subprocess.run, ["git", "init", "--quiet", "--bare", str(path)], check=True
     )
-    ledger = Pushed("Ada", phases=1, remote=f"file://{path}")
+    return await lose_hosts(place, f"file://{path}")
+
+
+async def lose_hosts(place: Place, remote: str, suffix: str = "") -> list[Site]:
+    """The sites of a trial, with that remote; the suffix sets their names apart."""
+    ledger = Pushed("Ada", phases=1, remote=remote)
     stayed, *sites = [
-        Site(name, place.folder, place.workers, place.temporal, [ledger], random.Random(SEED + n))
+        Site(
+            f"{name}{suffix}",
+            place.folder,
+            place.workers,
+            place.temporal,
+            [ledger],
+            random.Random(SEED + n),
+        )
         for n, name in enumerate(["stayed", *(aim.__name__ for aim in LOSSES)])
     ]
     await asyncio.gather(
