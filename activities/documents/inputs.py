@@ -72,17 +72,17 @@ def read_documents(
 ) -> list[InputDocument]:
     """Read and extract every document, or none.
 
-        Args:
-            root: Where staged documents are.
-            sources: Paths that the worker can read, `staged:` names, http(s) addresses.
-            limit: Largest document, in bytes.
-                used_names: Names in `documents/` that are in use.
-            cache: Where a project keeps the texts of documents, by content: each is extracted once.
-            remote: Where a staged document is fetched from that is not here.
-    
-        Raises:
-            ConfigError: one line that names the document and what is wrong with it.
-            GitNotInstalled, RemoteUnavailable: a document is not here, and the remote cannot be asked.
+    Args:
+        root: Where staged documents are.
+        sources: Paths that the worker can read, `staged:` names, http(s) addresses.
+        limit: Largest document, in bytes.
+            used_names: Names in `documents/` that are in use.
+        cache: Where a project keeps the texts of documents, by content: each is extracted once.
+        remote: Where a staged document is fetched from that is not here.
+
+    Raises:
+        ConfigError: one line that names the document and what is wrong with it.
+        GitNotInstalled, RemoteUnavailable: a document is not here, and the remote cannot be asked.
     """
     documents: list[InputDocument] = []
     for source in sources:
