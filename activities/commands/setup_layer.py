@@ -15,9 +15,9 @@ from pathlib import Path
 from activities.checkpoints import Files, Root
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.removal import make_removable
+from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.commands import sandbox
 from activities.commands.private_folder import private_path
-from activities.job.volatile_paths import volatile_matcher
 from config.schema.shell import LAYER, ShellConfig
 from protocol.text import end_of, one_line
 

@@ -39,9 +39,9 @@ from activities.checkpoints.alternates import lend_objects
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import FILE, FOLDER, TreeEntry, build_tree, list_entries
+from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.context_view import Compaction, ContextView
 from activities.job.conversation import Conversation, call_id, count_results
-from activities.job.volatile_paths import without_volatile
 from activities.redaction.credentials import register_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink

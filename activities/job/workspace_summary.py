@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from activities.checkpoints import FileEntry, Files, diff_files
 from activities.checkpoints.sharded_tree import FILE, FOLDER
+from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.snapshot import Snapshot
-from activities.job.volatile_paths import volatile_matcher
 from activities.text.plain import replace_surrogates
 from protocol import scope
 from protocol.repository import RepositoryLink

@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.checkpoints import Files, diff_files
+from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
-from activities.job.volatile_paths import volatile_matcher
 from protocol.handoffs import Handoff, TesterVerdict
 from protocol.proof import Check, Proof
 from protocol.text import one_line

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ValidationError
 from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, Root, diff_files
 from activities.checkpoints.entry_names import to_bytes
 from activities.checkpoints.errors import quote_path
+from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.done_when import unmet_reason
 from activities.job.snapshot import Snapshot
-from activities.job.volatile_paths import without_volatile
 from activities.projects.evidence import read_evidence, verdict_problems
 from activities.projects.ignored import without_ignored
 from activities.projects.proof_run import ProofRunner, prove_handoff

@@ -10,7 +10,7 @@ import pygit2
 
 from activities.checkpoints import Files, diff_files
 from activities.checkpoints.entry_names import to_bytes
-from activities.job.volatile_paths import volatile_matcher
+from activities.checkpoints.volatile_paths import volatile_matcher
 
 IGNORE = ".gitignore"
 

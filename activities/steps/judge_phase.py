@@ -7,9 +7,9 @@ from functools import partial
 from temporalio import activity
 
 from activities.checkpoints import Root
+from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.activity_context import open_snapshot, scheduled_at
 from activities.job.snapshot import Snapshot
-from activities.job.volatile_paths import without_volatile
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from activities.job.volatile_paths import volatile_matcher, without_volatile
+from activities.checkpoints.volatile_paths import volatile_matcher, without_volatile
 from activities.steps.close_job import CloseJobActivity
 from config.schema.shell import ShellConfig
 from protocol.endings import CloseRequest, JobResult
