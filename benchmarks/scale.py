@@ -140,7 +140,7 @@ async def _waiting(
     """Run `jobs` jobs whose model calls take `latency` seconds on one worker process."""
     queue = f"scale-{uuid.uuid4().hex[:8]}"
     model = ["-m", "benchmarks.latent", "--delay", str(latency)]
-    async with _process(model, {}) as (_, said):
+    async with python_process(model, {}) as (_, said):
         endpoint = said.split()[-1]
         worker = {
             "TEMPORAL_ADDRESS": address,
@@ -149,17 +149,19 @@ async def _waiting(
             "OPENAI_BASE_URL": endpoint,
             "OPENAI_API_KEY": "none",
         }
-        async with _process(["worker.py"], worker) as (serving_jobs, _):
+        async with python_process(["worker.py"], worker) as (serving_jobs, _):
             begun = time.monotonic()
             for n in range(jobs):
-                await temporal.start_workflow("Job", _start(), id=f"{queue}-{n}", task_queue=queue)
+                await temporal.start_workflow(
+                    "Job", job_start(), id=f"{queue}-{n}", task_queue=queue
+                )
             started = time.monotonic() - begun
-            while (calls := await _calls(endpoint)) < SETTLED * jobs:
+            while (calls := await count_calls(endpoint)) < SETTLED * jobs:
                 print(f"{calls} model calls, {time.monotonic() - begun:.0f} s", file=sys.stderr)
                 await asyncio.sleep(5)
-            before = (time.monotonic(), await _calls(endpoint), _cpu(serving_jobs))
+            before = (time.monotonic(), await count_calls(endpoint), _cpu(serving_jobs))
             await asyncio.sleep(window)
-            after = (time.monotonic(), await _calls(endpoint), _cpu(serving_jobs))
+            after = (time.monotonic(), await count_calls(endpoint), _cpu(serving_jobs))
             memory = _megabytes(serving_jobs)
     seconds = after[0] - before[0]
     rate = (after[1] - before[1]) / seconds
@@ -195,7 +197,7 @@ async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> d
         begun = time.monotonic()
         await asyncio.gather(
             *(
-                temporal.execute_workflow("Job", _start(), id=f"{queue}-{n}", task_queue=queue)
+                temporal.execute_workflow("Job", job_start(), id=f"{queue}-{n}", task_queue=queue)
                 for n in range(jobs)
             )
         )
@@ -204,7 +206,7 @@ async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> d
     return {"bare_steps_a_second": engine, "steps_a_second": ours, "throughput": ours / engine}
 
 
-def _start() -> dict[str, Any]:
+def job_start() -> dict[str, Any]:
     return {
         "agent": "generalist",
         "instructions": "Keep a log.",
@@ -213,7 +215,7 @@ def _start() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _process(
+async def python_process(
     arguments: list[str], environment: dict[str, str]
 ) -> AsyncIterator[tuple[int, str]]:
     """Start a Python process of this repository; yield its id and first line of output."""
@@ -235,7 +237,7 @@ async def _process(
         await process.wait()
 
 
-async def _calls(endpoint: str) -> int:
+async def count_calls(endpoint: str) -> int:
     """Return the number of calls the model has received."""
     async with httpx2.AsyncClient(timeout=60) as client:
         return int((await client.get(endpoint)).text)
