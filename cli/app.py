@@ -26,6 +26,7 @@ from cli import (
     commands_run,
     commands_schedules,
     commands_steer,
+    commands_trial,
 )
 from cli.output import (
     FAILED,
@@ -72,6 +73,7 @@ for module in (
     commands_run,
     commands_schedules,
     commands_steer,
+    commands_trial,
     commands_inspect,
     commands_report,
     commands_learn,

@@ -20,6 +20,7 @@ from protocol.endings import JobResult
 from protocol.payloads import InvalidPayload, read_input
 from protocol.trial import RunStatus, TrialRun, TrialStart
 from workflows.activity_calls import is_gone
+from workflows.cancellation import is_cancelled
 from workflows.project_steps import Child
 
 EXAMPLE = '{"start": {"agent": "…"}, "configurations": {"now": {}, "new": {…}}, "runs": 5}'
@@ -33,6 +34,7 @@ class Trial:
         self._runs: list[TrialRun] = []
         self._children: dict[str, Child] = {}
         self._stopped = False
+        self._main: asyncio.Task[Any] | None = None
 
     @workflow.run
     async def run(self, *values: Any) -> dict[str, Any]:
@@ -49,6 +51,7 @@ class Trial:
             for name in start.configurations
         ]
         slots = asyncio.Semaphore(start.parallel)
+        self._main = asyncio.current_task()
         tasks = [asyncio.create_task(self._carry_out(start, run, slots)) for run in self._runs]
         try:
             await workflow.wait(tasks)
@@ -57,10 +60,18 @@ class Trial:
             for job in list(self._children):
                 await _cancel_job(job)
             await workflow.wait(tasks)
+            if not is_cancelled():  # by the signal, which the server knows nothing of
+                return self.status()
             raise
         for task in tasks:
             task.result()
         return self.status()
+
+    @workflow.signal(name="cancel", description="End the trial, and the runs that have not ended.")
+    def cancel(self, *_: Any) -> None:
+        """Cancel the runs that have not ended, and return those that have."""
+        if self._main:
+            self._main.cancel()
 
     @workflow.query(description="How every run of the trial stands.")
     def status(self) -> dict[str, Any]:

@@ -49,6 +49,19 @@ async def test_cancelled_trial_cancels_its_jobs_and_keeps_what_ended(
     assert counts["running"] == 0
 
 
+async def test_signal_cancels_it_and_the_result_has_what_ended(
+    temporal: Client, root: Root
+) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        handle = await jobs.start(trial(parallel=2, seconds=600), kind="Trial")
+        await jobs.until(handle, runs=lambda runs: any(r["status"] == "completed" for r in runs))
+        await handle.signal("cancel", {})
+        runs = (await jobs.result(handle))["runs"]
+    assert {"completed", "cancelled"} <= {run["status"] for run in runs} <= {
+        "completed", "cancelled", "pending",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
