@@ -23,7 +23,8 @@ from activities.checkpoints import Root
 from engine.development import development_server
 from rehearsal import Failure, Reply, rehearse
 from rehearsal.wire import Answer, Request
-from tests.workflows import team
+from tests.activities.repository.origins import WorkTree, bare_clone
+from tests.workflows import delegating, team, test_publish, test_trial
 from tests.workflows.holding import gate_held
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, in_turn, job, plan
@@ -213,6 +214,37 @@ async def project_job(jobs: Jobs) -> Handle:
     return jobs.client.get_workflow_handle(job)
 
 
+async def helped(jobs: Jobs) -> Handle:
+    """Five helpers read, in rounds of four at most."""
+    handle = await jobs.start(job(set=delegating.SET))
+    await jobs.result(handle)
+    return handle
+
+
+async def published(jobs: Jobs) -> Handle:
+    """A job works on a repository and pushes its branch."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = WorkTree.create(Path(folder) / "tea", tea_py="def brew():\n    ...\n")
+        remote = bare_clone(tree, Path(folder) / "remote.git")
+        handle = await jobs.start(test_publish.publishing(remote))
+        await jobs.result(handle)
+    return handle
+
+
+async def trial(jobs: Jobs) -> Handle:
+    """Two configurations, of which one does not end in time."""
+    handle = await jobs.start(test_trial.trial(parallel=4), kind="Trial", job_id=RECORDED)
+    await jobs.result(handle)
+    return handle
+
+
+def reading() -> Any:
+    calls = [delegating.delegate(f"What is in leaf {n}?", f"notes/leaf_{n}.md") for n in range(5)]
+    model = delegating.Delegating(*calls)
+    model.leaves = 5
+    return model
+
+
 def colliding() -> Any:
     def work(told: str) -> Sequence[Call]:
         menu = "both" if "collides" in told else told.partition("It covers these items")[0][-30:]
@@ -253,6 +285,9 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "waiting_start": (waiting_start, drafting),
     "resumed_job": (resumed_job, drafting),
     "project_job": (project_job, colliding),
+    "helped": (helped, reading),
+    "published": (published, test_publish.model),
+    "trial": (trial, Short),
 }
 
 

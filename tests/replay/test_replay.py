@@ -18,6 +18,7 @@ from tests.replay import record
 from tests.replay.record import HISTORIES, SCENES
 from workflows.job import Job
 from workflows.project import Project
+from workflows.trial import Trial
 
 RECORDED = sorted(HISTORIES.glob("*/*.json.gz"))
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
@@ -38,7 +39,9 @@ def test_every_scene_is_recorded() -> None:
 async def test_history_replays(path: Path) -> None:
     text = recorded(path)
     replayer = Replayer(
-        workflows=[Job, Project], data_converter=DATA_CONVERTER, workflow_runner=sandbox_runner()
+        workflows=[Job, Project, Trial],
+        data_converter=DATA_CONVERTER,
+        workflow_runner=sandbox_runner(),
     )
     result = await replayer.replay_workflow(
         WorkflowHistory.from_json(record.RECORDED, text), raise_on_replay_failure=False
