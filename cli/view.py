@@ -243,6 +243,12 @@ def branch_lines(branch: dict[str, Any]) -> list[str]:
     return lines + [f"  {path}" for path in branch.get("files") or []]
 
 
+def origin_line(origin: dict[str, Any]) -> str:
+    """The repository or folder that the work began from, and the commit that is pinned."""
+    ref = f" at {origin['ref']}" if origin.get("ref") else ""
+    return f"begun from {origin['source']}{ref}, commit {origin['commit'][:12]}"
+
+
 def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     """A running job, in lines."""
     lines = [
@@ -272,6 +278,8 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         lines.append(f"refused by guards: {counts}")
     if guards.get("bypasses"):
         lines.append(f"bypassed once: {', '.join(guards['bypasses'])}")
+    if status.get("origin"):
+        lines.append(origin_line(status["origin"]))
     if status.get("repository"):
         lines.append(f"git clone {status['repository']}")
     if status.get("checkpoint"):

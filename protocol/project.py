@@ -12,7 +12,7 @@ from protocol.notifications import Notifying
 from protocol.project_start import ProjectStart
 from protocol.proof import AcceptedRun, Check, Proof, Tests
 from protocol.record import MOST_BYTES, ReceivedSignal, WaitReason, WaitState
-from protocol.repository import BranchResult
+from protocol.repository import BranchResult, PinnedSource
 from protocol.requests import Usage
 from protocol.state import Data, Remark, ScopeItem
 from protocol.traces import Trace
@@ -219,6 +219,8 @@ class ProjectRecord(Data):
     """Address of the remote that its repository is pushed to; empty without one."""
     repository: str
     """Path of the git repository on the worker, for people."""
+    origin: PinnedSource | None = None
+    """The repository or folder that it began from."""
     head: str
     """Commit of the newest accepted work."""
     state: str = ""

@@ -12,6 +12,7 @@ from protocol.project import ProjectResult
 from protocol.project_forms import FormName
 from protocol.project_start import ProjectStart
 from protocol.proof import Proof
+from protocol.repository import PinnedSource
 from protocol.requests import Usage
 from protocol.state import Data, DoneWhen, ScopeItem
 
@@ -25,6 +26,8 @@ class ProjectPrepareReply(Data):
     root: str
     repository: str
     title: str
+    origin: PinnedSource | None = None
+    """The repository or folder that it begins from."""
     commit: str
     state: str
     """The first commit of the project's own files."""

@@ -11,7 +11,7 @@ from protocol.course import Course
 from protocol.endings import JobResult, Outcome
 from protocol.helpers import Helper
 from protocol.notifications import Notifying
-from protocol.repository import Publish
+from protocol.repository import PinnedSource, Publish
 from protocol.requests import Call, Pending, Usage
 from protocol.start import JobLimits, PrepareReply
 from protocol.state import Data, JobState
@@ -234,6 +234,8 @@ class JobRecord(Data):
     """Whom it notifies; None for nobody, and for a job of a project, whose project notifies."""
     has_repository: bool = False
     """Whether its work becomes a branch. For a project's job the branch is the project's."""
+    origin: PinnedSource | None = None
+    """The repository or folder that it works on."""
     publish: Publish | None = None
     """Where its branch is pushed before it ends."""
     usage: Usage = Field(default_factory=Usage)

@@ -116,6 +116,15 @@ def _check_token(variable: str | None, address: str, key: str) -> None:
         raise ValueError(f"{key}: token_variable is for https:// and http:// addresses")
 
 
+class PinnedSource(Data):
+    """What the work began from, as people are shown it."""
+
+    source: str
+    ref: str = ""
+    """Branch, tag or commit that was named; empty where none was."""
+    commit: str
+
+
 class RepositoryOrigin(Data):
     """The fetched source, pinned for the life of the job or project."""
 
@@ -128,6 +137,10 @@ class RepositoryOrigin(Data):
     """The texts of its AGENTS.md files."""
     notes: list[str] = Field(default_factory=list)
     """What is missing from it, one sentence each."""
+
+    @property
+    def pinned(self) -> PinnedSource:
+        return PinnedSource(source=self.source, ref=self.start.ref or "", commit=self.commit)
 
 
 class RepositoryLink(Data):

@@ -11,7 +11,7 @@ from protocol.handoffs import ProjectLink
 from protocol.limits import Budget, Price
 from protocol.notifications import Notifying
 from protocol.payloads import Fork
-from protocol.repository import Publish, RepositoryStart
+from protocol.repository import PinnedSource, Publish, RepositoryStart
 from protocol.requests import CheckpointReply, JobPosition
 from protocol.state import Data, JobState, PhaseKind
 from protocol.tools import ToolRoute
@@ -106,6 +106,8 @@ class PrepareReply(CheckpointReply):
     """Tokens of the first request."""
     notifying: Notifying | None = None
     has_repository: bool = False
+    origin: PinnedSource | None = None
+    """The repository or folder that it works on."""
     publish: Publish | None = None
     notices: list[str] = Field(default_factory=list)
     """Notices for people about unavailable features, one line each."""

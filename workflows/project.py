@@ -151,6 +151,7 @@ class Project(SignalReceiver):
             root=prepared.root,
             remote=prepared.remote,
             repository=prepared.repository,
+            origin=prepared.origin,
             head=prepared.commit,
             state=prepared.state,
             stages=pipeline.pipeline_stages(start_input),

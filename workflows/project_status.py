@@ -79,6 +79,7 @@ def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         "title": project.title,
         "root": project.root,
         "repository": project.repository,
+        "origin": project.origin.model_dump() if project.origin else None,
         "status": status_word(project),
         "waiting_for": stands.reason if stands else None,
         "waiting": stands.model_dump() if stands else None,

@@ -71,6 +71,7 @@ def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
         "guards": {"refused": job.guard_refusals, "bypasses": job.bypasses},
         "rewinds": job.rewinds,
         "notices": inbox.notices,
+        "origin": job.origin.model_dump() if job.origin else None,
         "checkpoint": job.commit,
         "checkpoints": [{"phase": number, "id": id_} for number, id_ in job.phases.items()],
         "result": job.result.model_dump() if job.result else None,

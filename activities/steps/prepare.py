@@ -172,6 +172,8 @@ class PrepareActivity:
             search_attributes=registered,
             notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
         )
+        if snapshot.repository:
+            reply.origin = snapshot.repository.origin.pinned
         if snapshot.repository and not snapshot.link:
             reply.has_repository, reply.publish = True, snapshot.repository.publish
             if reply.publish and reply.publish.approve:

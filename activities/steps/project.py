@@ -46,6 +46,7 @@ from protocol.project_requests import (
     WriteStateRequest,
 )
 from protocol.project_start import ProjectStart
+from protocol.repository import RepositoryOrigin
 from protocol.requests import CheckpointReply
 from protocol.scope import given_items, too_large
 from protocol.state import DoneWhen, ScopeItem
@@ -145,6 +146,7 @@ def _prepare_project(
     brief = f"# {name}\n\n{start.instructions.strip()}\n"
     nothing = str(repository.git.TreeBuilder().write())
     notices: list[str] = []
+    origin: RepositoryOrigin | None = None
     if start.repository:
         bounds = Bounds.of_agents(*agents)
         origin = bring_repository(root, job_id(), start.repository, bounds)
@@ -162,6 +164,7 @@ def _prepare_project(
         remote=remote,
         repository=str(path),
         title=name,
+        origin=origin.pinned if origin else None,
         commit=commit,
         state=state,
         scope=scope,

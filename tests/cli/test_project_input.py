@@ -82,6 +82,7 @@ def test_a_project_shows_its_units_and_its_jobs():
         "agent": "project (features)",
         "line": "1 of 2 features; coder on brew",
         "repository": "/r/tea.git",
+        "origin": {"source": "ssh://h/tea.git", "ref": "v1", "commit": "1234567890abcdef"},
         "units": [
             {"id": "brew", "title": "Brews", "status": "in_progress", "reasons": ["It is hot."]},
             {"id": "serve", "title": "Serves", "status": "blocked", "reasons": ["It is cold."]},
@@ -101,6 +102,7 @@ def test_a_project_shows_its_units_and_its_jobs():
         "  tea.setup-initializer-1: accepted · Set up. Green.",
         "  tea.brew-coder-1: at work · phase 2",
         "7 model calls · 5 tool calls · 1,000 tokens",
+        "begun from ssh://h/tea.git at v1, commit 1234567890ab",
         "git clone /r/tea.git",
     ]
 

@@ -86,6 +86,7 @@ async def test_a_person_is_asked_before_its_branch_is_pushed(
         handle = await jobs.start(start(remote, publish=publish), kind="Project")
         status = await jobs.until(handle, waiting_for="approval")
         assert "pushed as branch menu" in status["waiting"]["message"]
+        assert status["origin"]["source"] == f"file://{remote}"
         assert "menu" not in git(remote, "branch")
         await handle.signal("approve", {"id": "12345678"})
         await jobs.until(handle, notices=lambda lines: any("12345678" in line for line in lines))

@@ -50,9 +50,11 @@ async def test_a_job_has_the_files_and_is_shown_the_guidance_in_every_phase(
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(start)
         result = await jobs.result(handle)
+        shown = (await handle.query("status"))["origin"]
         folder = jobs.folder(handle)
         summary = (folder / "workspace_summary.md").read_text()
     assert result["status"] == "completed"
+    assert shown == {"source": tree.url, "ref": "", "commit": tree.head}
     assert (folder / "repo" / "tea.py").read_text() == "def brew():\n    return 'tea'\n"
     assert len(openings) == 3
     for text in openings.values():
