@@ -128,5 +128,7 @@ class SetModelReply(CheckpointReply):
     model: str
     """The name of the model."""
     limits: JobLimits
+    tools: list[ToolRoute] = Field(default_factory=list)
+    """The routes of all tools if a tool came or went with the change, else empty."""
     changes: list[str] = Field(default_factory=list)
     """The changes, one line each, for people."""

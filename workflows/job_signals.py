@@ -275,6 +275,7 @@ class JobSignals:
             return False
         job.advance_to(reply.commit, reply.at)
         job.model, job.limits, job.can_require_call = reply.model, limits, True
+        job.tools = reply.tools or job.tools
         changes = "; ".join(reply.changes) or "as it was"
         self._inbox.notice(f"the model is set: {changes}")
         traces.note_trace(

@@ -342,6 +342,8 @@ class Project(SignalReceiver):
         publish = project.start.publish
         if status != "completed" or publish is None or not publish.approve:
             return True
+        if project.origin and project.head == project.origin.commit:
+            return True  # there is nothing to push
         if not project.publish_decision:
             waiting = project_status.waiting_for_publish(project, publish)
             self._park_project(project, waiting)

@@ -9,16 +9,24 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.job.activity_context import open_snapshot, scheduled_at
+from activities.job.snapshot import Snapshot
+from activities.projects.handoff import with_proof_time
 from activities.redaction.credentials import without_credentials
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.starting.agent_resolution import choose_models, job_limits
+from activities.starting.agent_resolution import (
+    choose_models,
+    job_limits,
+    tool_routes,
+    tools_for,
+)
 from config.loader import amend_config
-from config.schema.agent import AgentConfig, ConfigError
+from config.schema.agent import AgentConfig
 from config.schema.agent_sections import ModelConfig
 from protocol.start import SetModelReply, SetModelRequest
 from protocol.state import PhaseKind
 from protocol.text import one_line
+from protocol.tools import ToolRoute
 
 MAX_SHOWN = 100
 """Characters shown of a value."""
@@ -38,6 +46,7 @@ class SetModelActivity:
             before, kind = snapshot.config, snapshot.state.phase.kind
             config = with_model_settings(before, request.set, kind)
             choose_models(config)
+            routes = self._change_tools(snapshot, before, config)
             changes = list(_model_changes(before.model_for(kind), config.model_for(kind)))
             timestamp, commit = scheduled_at(), request.commit
             if config != before:
@@ -48,8 +57,20 @@ class SetModelActivity:
                 at=timestamp,
                 model=config.model.name,
                 limits=job_limits(config),
+                tools=routes,
                 changes=changes,
             )
+
+    def _change_tools(
+        self, snapshot: Snapshot, before: AgentConfig, config: AgentConfig
+    ) -> list[ToolRoute]:
+        """Return the routes of all tools if the setting brings or takes one, else an empty list."""
+        if config.toolset == before.toolset:
+            return []
+        tools = tools_for(config)
+        for entry in tools:
+            snapshot.files = snapshot.files.write(f"tools/{entry.name}.md", entry.page.encode())
+        return with_proof_time(tool_routes(config, tools), snapshot.link)
 
 
 def with_model_settings(
@@ -67,10 +88,6 @@ def with_model_settings(
         ConfigError: A key is unknown, or a value is wrong.
     """
     amended = amend_config(config, settings)
-    if "images" in amended.toolset and "images" not in config.toolset:
-        raise ConfigError(
-            "set: model.vision: a job has its tools from the start; fork it to have view_image"
-        )
     keys = [key.partition(".")[2] for key in settings]
 
     def apply_settings(model: ModelConfig, *, always: bool = False) -> ModelConfig:

@@ -59,7 +59,6 @@ async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Ro
             ({"limits.rewinds": 9}, "'limits.rewinds' cannot be set of a job under way"),
             ({"model.nmae": "second"}, "model.nmae"),
             ({"model.window": 9}, "model.window"),
-            ({"model.vision": True}, "model.vision: a job has its tools from the start"),
         ]:
             refused = status["refusals"]
             await handle.signal("resume", {"set": wrong})
@@ -80,6 +79,29 @@ async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Ro
     traces = [one for one in stored_traces(root, handle.id) if one.guard == "resume"]
     assert [(one.type, one.source) for one in traces] == [("correction", "person")]
     assert told in traces[0].what_happened
+
+
+async def test_a_job_that_waits_is_given_a_model_that_sees(temporal: Client, root: Root) -> None:
+    offered: list[set[str]] = []
+
+    def model(request: Request) -> Answer:
+        offered.append({tool["function"]["name"] for tool in request.get("tools", [])})
+        return FEW(request)
+
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(named())
+        await handle.signal("pause", {})
+        await jobs.until(handle, waiting_for="paused")
+        blind = len(offered)
+        await handle.signal("resume", {"set": {"model.vision": True}})
+        result = await jobs.result(handle)
+        snapshot = jobs.snapshot(handle, result["checkpoint"])
+        status = await handle.query("status")
+    assert snapshot.config.model.vision
+    assert snapshot.read_text("tools/view_image.md")
+    assert not any("view_image" in tools for tools in offered[:blind])
+    assert any("view_image" in tools for tools in offered[blind:])
+    assert "model.vision: false -> true" in " ".join(status["notices"])
 
 
 async def test_a_job_that_does_not_wait_is_not_given_another_model(
