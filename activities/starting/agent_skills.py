@@ -17,12 +17,15 @@ from config.layers import configuration_layers
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.skills import SKILL_FILE, Skill
 from config.skill_files import parse_skill
+from protocol.text import first_few
 
 PLACE = "skills"
 REPOSITORY = "repo"
 """Where a job's workspace has the repository that it begins from."""
 OF_REPOSITORY = ".agents/skills"
 MOST_SKILLS = 100
+MAX_NAMED = 5
+"""Skills that a notice names."""
 MOST_FILES = 2000
 MOST_BYTES = 50_000_000
 """Of all skills that a configuration names, together."""
@@ -155,6 +158,24 @@ def take_repository_skills(snapshot: Snapshot, folder: str) -> list[str]:
     snapshot.files = files
     snapshot.pin_config(config)
     return notices
+
+
+def notice_untrusted_skills(files: Files, folder: str) -> list[str]:
+    """Return a notice if the repository in a folder brings skills, which nobody trusts."""
+    place = f"{folder}/{OF_REPOSITORY}"
+    if files.entry(place) is None:
+        return []
+    names = [
+        entry.path.rpartition("/")[2]
+        for entry in files.children(place)
+        if files.entry(f"{entry.path}/{SKILL_FILE}") is not None
+    ]
+    if not names:
+        return []
+    return [
+        f"the repository's skills are not used: {first_few(names, MAX_NAMED)}; a start with "
+        "`--set trust_skills=true` uses them"
+    ]
 
 
 def _skill_folders(place: Path) -> Iterator[Path]:

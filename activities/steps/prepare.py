@@ -55,7 +55,12 @@ from activities.starting.agent_resolution import (
     tool_routes,
     tools_for,
 )
-from activities.starting.agent_skills import REPOSITORY, read_skills, take_repository_skills
+from activities.starting.agent_skills import (
+    REPOSITORY,
+    notice_untrusted_skills,
+    read_skills,
+    take_repository_skills,
+)
 from activities.starting.fork import (
     begin_fork,
     copy_origin,
@@ -232,8 +237,10 @@ class PrepareActivity:
             begin_configured_list(snapshot, 1)
         if request.project:
             hand_over(self._root, snapshot, request.project)
-        if config.trust_skills:
-            folder = request.project.folder if request.project else REPOSITORY
+        folder = request.project.folder if request.project else REPOSITORY
+        if not config.trust_skills:
+            notices += notice_untrusted_skills(snapshot.files, folder)
+        else:
             notices += take_repository_skills(snapshot, folder)
             tools = tools_for(config)
             snapshot.files = _with_pages(snapshot.files, config, tools)

@@ -15,7 +15,9 @@ from tests.activities.repository.origins import WorkTree, bare_clone, git
 from tests.activities.wires import PASSWORD, USER, Trouble, web
 from tests.crash.begun import Place
 from tests.crash.processes import Nursery, TemporalServer
+from tests.workflows import test_project_repository
 from tests.workflows.short import job
+from tests.workflows.team import project
 from tests.workflows.test_publish import model
 
 TOKEN = {"TEA_ACCESS": PASSWORD}
@@ -66,6 +68,45 @@ async def test_what_is_killed_on_the_wire_is_fetched_anew_or_pushed_once(
     assert PASSWORD not in str(history.to_json())
     written = [path for path in _files(root.path) if PASSWORD.encode() in path.read_bytes()]
     assert written == []
+
+
+async def test_a_project_whose_worker_is_killed_while_it_pushes_pushes_once(
+    workers: Nursery, temporal: TemporalServer, tmp_path: Path
+) -> None:
+    place = Place(tmp_path, workers, temporal)
+    tree = WorkTree.create(place.folder / "tea", cups__one_txt="one\n")
+    (place.folder / "served").mkdir()
+    remote = bare_clone(tree, place.folder / "served" / "tea.git")
+    for name, value in (("http.receivepack", "true"), ("core.logAllRefUpdates", "true")):
+        git(remote, "config", name, value)
+    root = Root.open(place.folder / "root", create=True)
+    queue = "repository-project"
+    with ModelServer(test_project_repository.team()) as served, web(remote.parent) as wire:
+        wire.trouble = "slow"
+        address, model_url = place.temporal.address, served.base_url
+        client = await place.temporal.client()
+        worker = place.workers.worker(address, root.path, queue, model_url, **TOKEN)
+        url = f"{wire.url.replace('://', f'://{USER}@')}/tea.git"
+        start = project(
+            "pipeline",
+            stages=test_project_repository.STAGES,
+            repository={"url": url, "token_variable": "TEA_ACCESS"},
+            publish={"branch": "menu"},
+        )
+        handle = await client.start_workflow(
+            "Project", start, id=queue, task_queue=queue, result_type=dict
+        )
+        assert await asyncio.to_thread(wire.waits.wait, 90)
+        worker.kill()
+        await asyncio.to_thread(worker.until_gone)
+        wire.trouble = ""
+        wire.goes_on.set()
+        place.workers.worker(address, root.path, queue, model_url, **TOKEN)
+        result: dict[str, Any] = await asyncio.wait_for(handle.result(), 120)
+    assert result["status"] == "completed", result
+    log = (remote / "logs" / "refs" / "heads" / "menu").read_text().splitlines()
+    assert [line.split()[1] for line in log] == [result["commit"]]
+    assert git(remote, "rev-parse", "menu~2").strip() == tree.head
 
 
 def _files(folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from rehearsal.request_view import RequestView
+from tests.activities.repository.origins import WorkTree
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
 from tests.workflows.team import Team, project, write
@@ -165,3 +166,28 @@ async def test_skills_of_a_repository_wait_for_trust(
     assert any(listed) is trusted
     # The first job began before there was one.
     assert not listed[0]
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_skills_of_a_fetched_repository_wait_for_trust(
+    temporal: Client, root: Root, tmp_path: Path, trusted: bool
+) -> None:
+    tree = WorkTree.create(tmp_path / "tea")
+    tree.commit("Know-how", {".agents/skills/brewing/SKILL.md": SKILL})
+    prompts: list[str] = []
+    short = Short({"Work": lambda view: [("use_skill", {"name": "brewing"}), DONE]})
+
+    def recording(request):
+        prompts.append(str(request["messages"][0]["content"]))
+        return short(request)
+
+    async with serving(temporal, root, recording) as jobs:
+        start = job(repository={"url": tree.url}, set={"trust_skills": trusted})
+        handle = await jobs.start(start)
+        await jobs.until(handle, phase=lambda phase: phase["number"] > 1)
+        notices = (await handle.query("status"))["notices"]
+        await handle.signal("cancel", {})
+        await jobs.until(handle, status="cancelled")
+    assert any("- `brewing`: Brews tea." in prompt for prompt in prompts) is trusted
+    untrusted = "the repository's skills are not used: brewing"
+    assert any(untrusted in notice for notice in notices) is not trusted
