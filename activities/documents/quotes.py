@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from heapq import nlargest
 
 from activities.documents.line_ends import fold
 from activities.documents.pages import Page
@@ -20,6 +21,7 @@ MIN_LIKENESS = 0.5
 """Share of a quote's words from which a passage is shown as near."""
 PART_CHARACTERS = 200_000
 """A longer page is compared in parts, so that a document of one page does not fill the memory."""
+MAX_COMPARED_PARTS = 3
 MAX_COMPARED_PAGES = 5
 """Most pages whose words are compared one by one."""
 MAX_SHOWN_CHARACTERS = 300
@@ -115,11 +117,20 @@ def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None
     for count, page in ranked[:MAX_COMPARED_PAGES]:
         if count < MIN_LIKENESS * len(sought_words):
             break
-        for part in _overlapping_parts(page.text, len(quote)):
+        for part in _likeliest_parts(page.text, sought_words, len(quote)):
             share, passage = _most_alike(part, sought)
             if share >= MIN_LIKENESS and (best is None or share > best[0]):
                 best = (share, page.number, passage)
     return best and (best[1], best[2])
+
+
+def _likeliest_parts(text: str, sought: set[str], overlap: int) -> list[str]:
+    """Return the few parts with most of the words: to align a word takes time for each repeat."""
+    return nlargest(
+        MAX_COMPARED_PARTS,
+        _overlapping_parts(text, overlap),
+        key=lambda part: len(sought.intersection(_lower_words(part))),
+    )
 
 
 def _overlapping_parts(text: str, overlap: int) -> Iterator[str]:

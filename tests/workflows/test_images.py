@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +15,15 @@ from PIL import Image
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from rehearsal import Request
-from rehearsal.request_view import RequestView
+from rehearsal import Reply, Request
+from rehearsal.request_view import RequestView, parse_request
 from tests.activities.mcp.serving import FETCHED
 from tests.http_server import Handler, served
 from tests.provider.server import Provider, ProviderTransport
 from tests.provider.strict import Responses
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
+from tests.workflows.team import Team, answer, project, write
 
 CHROMIUM = shutil.which("chromium")
 PAGE = b"<html><body style='margin:0;background:rgb(0,128,0)'><h1>Tea</h1></body></html>"
@@ -117,3 +119,94 @@ async def test_a_job_looks_at_a_page_of_a_real_browser(
     assert "iVBOR" not in history.to_json()
     assert not any(b"iVBOR" in message for message in snapshot.conversation.stored_messages())
     assert not responses.refusals
+
+
+FEATURE = {"id": "page", "description": "A green page.", "checks": ["browser"]}
+BY_LOOKING = ("browser__browser_navigate", "browser__browser_take_screenshot", "view_image")
+
+
+class Looker(Team):
+    """A team whose tester opens the page, takes a picture, looks at it, and judges the colour."""
+
+    def __call__(self, request: Request) -> Any:
+        view = parse_request(request)
+        shots = re.findall(r"received/\w+\.png", " ".join(made.result for made in view.calls))
+        made = [call.tool for call in view.calls]
+        if "Test the feature page" not in view.workspace or made[-1:] == ["write_file"]:
+            return super().__call__(request)
+        steps = [name for name in BY_LOOKING if name not in made]
+        planning = not view.current_todo or view.current_todo.text.startswith(("Plan", "Mark"))
+        if planning or not steps:
+            return super().__call__(request)
+        arguments: dict[str, Any] = {"url": self.address}
+        if steps[0] == BY_LOOKING[1]:
+            arguments = {"type": "png", "scale": "css"}
+        elif steps[0] == BY_LOOKING[2]:
+            arguments = {"path": shots[-1]}
+        return Reply(calls=[(steps[0], arguments)])
+
+    address = ""
+
+
+async def test_a_tester_passes_a_page_by_looking_at_it(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    tester = "looked.page-tester-1"
+
+    class Product(Handler):
+        """Serves the page as the tester was handed it."""
+
+        def do_GET(self) -> None:
+            self.give((root.workspace(tester) / "repo" / "page.html").read_bytes())
+
+    seen: list[tuple[int, ...]] = []
+
+    def verdict(told: str) -> list[Call]:
+        green = bool(seen) and seen[-1] == (0, 128, 0)
+        checks = [{"check": "browser", "passed": green}]
+        findings = [] if green else [f"It is {seen}."]
+        return [
+            answer(
+                "output/verdict.json",
+                {"health": "Seen.", "checks": checks, "passed": green, "findings": findings},
+            )
+        ]
+
+    team = Looker(
+        {
+            "Set the project up": lambda told: [
+                write("repo/readme.md", "A page.\n"),
+                answer("output/features.json", {"features": [FEATURE]}),
+            ],
+            "Make the feature page": lambda told: [write("repo/page.html", PAGE.decode())],
+            "Test the feature page": verdict,
+        }
+    )
+
+    def model(request: Request) -> Any:
+        for url in re.findall(r"data:image/png;base64,([\w+/=]+)", str(request["messages"])):
+            image = Image.open(BytesIO(base64.b64decode(url))).convert("RGB")
+            pixel = image.getpixel((image.width - 1, image.height - 1))
+            assert isinstance(pixel, tuple)
+            seen.append(tuple(int(part) for part in pixel[:3]))
+        return team(request)
+
+    settings = {
+        "tools": ["files", "todos", "job"],
+        "mcp": {"browser": browser(str(tmp_path))},
+        "limits.tools_offered": 100,
+        "model.vision": True,
+    }
+    with served(Product) as address:
+        team.address = address
+        async with serving(temporal, root, model) as jobs:
+            start = project("features", proof={"browser": ["view_image"]}, set=settings)
+            handle = await jobs.start(start, kind="Project", job_id="looked")
+            result = await jobs.result(handle)
+            status = await temporal.get_workflow_handle(tester).query("status")
+    assert result["status"] == "completed", result
+    [unit] = result["units"]
+    assert unit["tested"]
+    assert "view_image" in unit["evidence"][0]["ran"]
+    assert re.match(r"received/\w+\.png \(PNG, ", unit["evidence"][0]["end"])
+    assert status["result"]["status"] == "completed"
