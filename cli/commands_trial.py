@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
 import typer
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
+from temporalio.exceptions import CancelledError
+from temporalio.service import RPCError, RPCStatusCode
 
+from cli import staging
 from cli.comparison import Share, compare_shares, wilson_interval
 from cli.job_input import check_id, check_size, new_id, start_workflow
+from cli.jobs import explain_failure
 from cli.options import Json
-from cli.output import OK, UserError, print_json, print_result, run_async
+from cli.output import (
+    FAILED,
+    OK,
+    UserError,
+    print_json,
+    print_note,
+    print_result,
+    run_async,
+)
 from config.loader import load_agent
 from config.schema.agent import ConfigError
 from config.yaml_files import parse_yaml
-from engine.connection import connect_client
+from engine.connection import connect_client, workspaces_root
 from protocol.payloads import InvalidPayload, read_object
+from protocol.requests import Usage
 from protocol.trial import TrialRun, TrialStart
 
 TRIAL = "Trial"
-POLL_SECONDS = 1.0
 OVER = ("completed", "failed", "late")
 """A cancelled run shows nothing about its configuration."""
 
@@ -57,10 +69,12 @@ def read_trial(file: Path) -> TrialStart:
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
         start = read_object(TrialStart, data, str(file))
+        limits: list[int] = []
         for name in start.configurations:
             job = start.job_start(name)
             if job.get("agent"):
-                load_agent(job["agent"], job.get("set") or {})
+                limit = load_agent(job["agent"], job.get("set") or {}).limits.file_bytes
+                limits.append(limit)
     except OSError as error:
         raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
@@ -68,31 +82,63 @@ def read_trial(file: Path) -> TrialStart:
     except (InvalidPayload, ConfigError) as wrong:
         text = str(wrong)
         raise UserError(text if text.startswith(str(file)) else f"{file}: {text}") from None
+    if limits and (documents := start.start.get("documents")):
+        local = [
+            text if text.startswith(("http://", "https://")) else str(file.parent / text)
+            for text in documents
+        ]
+        root = workspaces_root()
+        start.start["documents"] = staging.stage_documents(local, root, max(limits))
     return start
 
 
 async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bool) -> int:
     client = await connect_client()
-    if not attach:
+    if attach:
+        await _check_trial(client, trial_id)
+    else:
         data = start.model_dump(mode="json")
         check_size(data)
         await start_workflow(client, trial_id, data, TRIAL)
-    runs = await _follow_trial(client, trial_id)
+    print_note(f"trial    {trial_id}; `starter.py trial FILE --id {trial_id} --attach` waits again")
+    handle = client.get_workflow_handle(trial_id)
+    cancelled = False
+    try:
+        await handle.result()
+    except WorkflowFailureError as failure:
+        cancelled = isinstance(failure.cause, CancelledError)
+        if not cancelled:
+            raise UserError(f"trial {trial_id}: {explain_failure(failure)}") from None
+    status: dict[str, Any] = await handle.query("status")
+    runs = [TrialRun.model_validate(run) for run in status["runs"]]
+    for run in runs:
+        if run.usage is None and run.status in OVER:
+            run.usage = await _job_usage(client, run.job)
     if json:
         print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})
-        return OK
-    print_result(trial_id)
-    for line in table_lines(runs):
-        print_result(line)
-    return OK
+    else:
+        for line in table_lines(runs):
+            print_result(line)
+    return FAILED if cancelled else OK
 
 
-async def _follow_trial(client: Client, trial_id: str) -> list[TrialRun]:
-    handle = client.get_workflow_handle(trial_id)
-    while (await handle.describe()).status is WorkflowExecutionStatus.RUNNING:  # noqa: ASYNC110
-        await asyncio.sleep(POLL_SECONDS)
-    status: dict[str, Any] = await handle.query("status")
-    return [TrialRun.model_validate(run) for run in status["runs"]]
+async def _job_usage(client: Client, job: str) -> Usage | None:
+    """Return what a job used that did not complete; None if nobody can say any more."""
+    with suppress(RPCError, WorkflowQueryFailedError):
+        usage = (await client.get_workflow_handle(job).query("status")).get("usage") or {}
+        return Usage.model_validate({k: v for k, v in usage.items() if k in Usage.model_fields})
+    return None
+
+
+async def _check_trial(client: Client, trial_id: str) -> None:
+    try:
+        description = await client.get_workflow_handle(trial_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise UserError(f"--id {trial_id}: there is no such trial") from None
+        raise
+    if description.workflow_type != TRIAL:
+        raise UserError(f"--id {trial_id}: a {description.workflow_type}, not a trial")
 
 
 def table_lines(runs: list[TrialRun]) -> list[str]:
@@ -118,6 +164,13 @@ def table_lines(runs: list[TrialRun]) -> list[str]:
                 f"refused calls {sum(usage.refused_calls for usage in usages)}, "
                 f"rewinds {sum(run.rewinds for run in completed)}, "
                 f"cost {sum(usage.cost for usage in usages):.4f}"
+            )
+        spent = [run.usage for run in ended if run.usage]
+        if len(ended) > len(completed) and spent:
+            lines.append(
+                f"  of all {len(spent)} runs: calls {sum(usage.model_calls for usage in spent)}, "
+                f"tokens {sum(usage.prompt_tokens + usage.completion_tokens for usage in spent)}, "
+                f"cost {sum(usage.cost for usage in spent):.4f}"
             )
     return [*lines, *compare_shares(shares)]
 

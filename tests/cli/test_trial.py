@@ -17,7 +17,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples/trials/fewer-calls.yaml"
 def test_shipped_example_is_valid() -> None:
     start = read_trial(EXAMPLE)
     assert list(start.configurations) == ["now", "few"]
-    assert start.job_start("few")["set"] == {"limits.job.model_calls": 2}
+    assert start.job_start("few")["set"] == {"limits.job.model_calls": 10}
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,25 @@ async def test_signal_cancels_it_and_the_result_has_what_ended(
     }  # fmt: skip
 
 
+async def test_forks_of_a_phase_run_under_each_configuration(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        first = await jobs.start(job(set={"todos.fork": ["Rethink the plan", "Hand over"]}))
+        before = await jobs.result(first)
+        start = {"fork": {"job": first.id, "phase": 2}}
+        configurations = {"now": {}, "black": {"instructions": "Only black tea."}}
+        changed = trial(start=start, configurations=configurations, runs=1, seconds=60)
+        handle = await jobs.start(changed, kind="Trial")
+        runs = (await jobs.result(handle))["runs"]
+        texts = []
+        for run in runs:
+            fork = jobs.client.get_workflow_handle(run["job"])
+            snapshot = jobs.snapshot(fork, (await fork.query("status"))["checkpoint"])
+            texts.append(snapshot.read_text("instructions.md"))
+        origin = jobs.snapshot(first, before["checkpoint"]).read_text("instructions.md")
+    assert [run["status"] for run in runs] == ["completed", "completed"]
+    assert ["Only black tea." in text for text in [origin, *texts]] == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
