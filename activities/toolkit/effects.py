@@ -38,6 +38,7 @@ def run_once(
     *,
     repeatable: bool = False,
     attempt: int = 1,
+    prepare: Callable[[], object] | None = None,
 ) -> tuple[str, Files]:
     """Run a call once; later attempts get the recorded result and the files it left.
 
@@ -50,6 +51,8 @@ def run_once(
             repeated: a late attempt would undo later changes.
         attempt: Number of this attempt, since earlier ones may have run on another host with its
             own ledger.
+        prepare: Makes ready for the call. It is repeated after an interruption, and the call does
+            not count as begun before it returns. What it raises is not recorded.
 
     Raises:
         ToolError: From the tool, or because an earlier attempt was interrupted.
@@ -60,13 +63,16 @@ def run_once(
     # The end of a phase clears the ledger, and a cancelled call may never have been in it.
     check_wanted_in_thread()
     done_key, begun_key, passed_key = f"{key}.done", f"{key}.begun", f"{key}.passed"
-    if (stored := results.find(done_key)) is not None:
+    stored = results.find(done_key)
+    # Otherwise the previous attempt ran on another host, so its outcome is unknown here.
+    known = attempt == 1 or results.find(passed_key) == b"%d" % (attempt - 1)
+    if stored is None and prepare and known and results.find(begun_key) is None:
+        results.put(passed_key, b"%d" % attempt)
+        prepare()
+        stored = results.find(done_key)
+    if stored is not None:
         outcome = json.loads(stored)
-    elif not repeatable and (
-        not results.claim(begun_key)
-        # The previous attempt ran on another host, so its outcome is unknown here.
-        or (attempt > 1 and results.find(passed_key) != b"%d" % (attempt - 1))
-    ):
+    elif not repeatable and (not results.claim(begun_key) or not known):
         raise ToolError(MAY_HAVE_HAPPENED)
     else:
         try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -64,7 +66,13 @@ def run_command(
     if config.network:
         results = ResultCache(context.files.store.path)
         text, context.files = effects.run_once(
-            results, context.key, context.files, run, attempt=context.attempt
+            results,
+            context.key,
+            context.files,
+            run,
+            attempt=context.attempt,
+            # A worker killed in the setup has not begun the command.
+            prepare=partial(_build_layer, context) if config.setup else None,
         )
     else:
         text, context.files = run()
@@ -73,10 +81,24 @@ def run_command(
     return text
 
 
+def _build_layer(context: ToolContext) -> Mapping[str, Path]:
+    """Return the layer's folder by where commands see it, built if need be."""
+    shell = context.config.shell
+    try:
+        return layer_folders(context.files, context.root, context.job, shell)
+    except SetupFailed as error:
+        if shell.setup_inputs:
+            # The agent may have written the inputs, and can correct them.
+            raise ToolError(str(error)) from error
+        raise DependencyUnavailable(str(error)) from error
+    except sandbox.SandboxUnavailable as error:
+        raise DependencyUnavailable(str(error)) from error
+
+
 def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
     before = context.files
+    layer = _build_layer(context)
     try:
-        layer = layer_folders(before, context.root, context.job, context.config.shell)
         with private_folder(before, context.root, context.job) as private:
             shell = context.config.shell
             confined = shell.sandbox == "bubblewrap"
@@ -85,11 +107,6 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
                 folders = {**(shown or {}), **layer}
                 ended = sandbox.run_shell_command(command, private.path, shell, seconds, folders)
             after, notes = private.read_back(), private.notes
-    except SetupFailed as error:
-        if context.config.shell.setup_inputs:
-            # The agent may have written the inputs, and can correct them.
-            raise ToolError(str(error)) from error
-        raise DependencyUnavailable(str(error)) from error
     except sandbox.SandboxUnavailable as error:
         raise DependencyUnavailable(str(error)) from error
     after, hidden = hide_in_changes(context.config.shell, before, after)

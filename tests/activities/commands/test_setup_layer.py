@@ -74,6 +74,17 @@ def test_a_setup_that_fails_on_the_agents_files_is_answered(tmp_path: Path) -> N
     assert job.call("run_command", command=":").startswith("Exit code 0.")
 
 
+def test_with_the_network_a_command_begins_after_its_setup(tmp_path: Path) -> None:
+    job = begin(tmp_path, network=True, setup=["grep good a.txt"], setup_inputs=["a.txt"])
+    job.write("a.txt", "bad")
+    begun = job.root.path / ".longhaul" / "checkpoints"
+    assert "of shell.setup failed (exit code 1)" in job.call("run_command", command=":")
+    assert not list(begun.rglob("*.begun"))
+    job.write("a.txt", "good")
+    assert job.call("run_command", command=":").startswith("Exit code 0.")
+    assert len(list(begun.rglob("*.begun"))) == 1
+
+
 def test_setup_needs_a_sandbox() -> None:
     with pytest.raises(ValueError, match="setup needs a sandbox"):
         ShellConfig.model_validate({"setup": ["true"], "sandbox": "none"})

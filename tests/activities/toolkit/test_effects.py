@@ -148,6 +148,40 @@ def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
     assert run_once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
 
 
+def test_a_call_interrupted_while_it_was_made_ready_has_not_begun(
+    kept: ResultCache, files: Files
+) -> None:
+    def dies() -> None:
+        raise Killed
+
+    for attempt in (1, 2):
+        with pytest.raises(Killed):
+            run_once(kept, "run.7", files, never, attempt=attempt, prepare=dies)
+    ready = list[str]()
+    text, _ = run_once(
+        kept,
+        "run.7",
+        files,
+        lambda: (f"sent, {len(ready)} ready", files),
+        attempt=3,
+        prepare=lambda: ready.append("here"),
+    )
+    assert text == "sent, 1 ready"
+
+
+def test_what_began_or_was_elsewhere_is_not_made_ready_again(
+    kept: ResultCache, files: Files
+) -> None:
+    def dies() -> tuple[str, Files]:
+        raise Killed
+
+    with pytest.raises(Killed):
+        run_once(kept, "run.7", files, dies, prepare=lambda: None)
+    for key in ("run.7", "run.8"):
+        with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
+            run_once(kept, key, files, never, attempt=2, prepare=never)
+
+
 def test_what_was_not_reached_is_tried_again(kept: ResultCache, files: Files) -> None:
     def away() -> tuple[str, Files]:
         raise DependencyUnavailable("the server at localhost:1 does not answer")
