@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from uuid import NAMESPACE_URL, uuid5
 
 from reqif.models.reqif_core_content import ReqIFCoreContent
 from reqif.models.reqif_data_type import ReqIFDataTypeDefinitionString
@@ -40,8 +41,8 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
     """
     objects: list[ReqIFSpecObject] = []
     hierarchies: dict[str, list[ReqIFSpecHierarchy]] = {}
-    for number, row in enumerate(requirement_rows(requirements), start=1):
-        identifier = f"requirement-{number}"
+    for row in requirement_rows(requirements):
+        identifier = _stable_id("requirement", row["id"])
         objects.append(
             ReqIFSpecObject(
                 identifier,
@@ -53,7 +54,7 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
         )
         hierarchies.setdefault(row["document"], []).append(
             ReqIFSpecHierarchy(
-                identifier=f"place-{number}",
+                identifier=_stable_id("place", row["id"]),
                 spec_object=identifier,
                 level=1,
                 last_change=time,
@@ -62,13 +63,13 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
         )
     specifications = [
         ReqIFSpecification(
-            f"document-{number}",
+            _stable_id("document", document),
             last_change=time,
             long_name=document,
             specification_type=_DOCUMENT_TYPE,
             children=children,
         )
-        for number, (document, children) in enumerate(hierarchies.items(), start=1)
+        for document, children in hierarchies.items()
     ]
     content = ReqIFReqIFContent(
         data_types=[
@@ -118,6 +119,11 @@ def _spec_types(time: str) -> list[ReqIFSpecObjectType | ReqIFSpecificationType]
         ),
         ReqIFSpecificationType(_DOCUMENT_TYPE, last_change=time, long_name="Document"),
     ]
+
+
+def _stable_id(kind: str, name: str) -> str:
+    """Return an XML ID that a later export gives the same thing: tools update it by its id."""
+    return f"{kind}-{uuid5(NAMESPACE_URL, f'longhaul:{kind}:{name}')}"
 
 
 def _attribute_id(name: str) -> str:

@@ -58,6 +58,24 @@ def test_it_reads_back_as_written():
     assert {"ReqIF.Text", "ReqIF.ForeignID"} <= {each.long_name for each in definitions}
 
 
+def test_a_requirement_has_the_same_identifier_in_every_export():
+    """Requirements tools take a new identifier for a new requirement when they import again."""
+
+    def identifiers(requirements: list[Requirement]) -> dict[str, tuple[str, ...]]:
+        bundle = ReqIFParser.parse_from_string(as_reqif(requirements, TIME))
+        content = bundle.core_content.req_if_content
+        names = {each.identifier: each.long_name for each in content.spec_objects}
+        return {
+            names[place.spec_object]: (place.spec_object, place.identifier, document.identifier)
+            for document in content.specifications
+            for place in document.children
+        }
+
+    every = identifiers(REQUIREMENTS)
+    assert len(set(every.values())) == len(REQUIREMENTS)
+    assert identifiers(REQUIREMENTS[1:]) == {each.id: every[each.id] for each in REQUIREMENTS[1:]}
+
+
 @pytest.mark.parametrize("requirements", [[], REQUIREMENTS[:1]])
 def test_few_or_none_are_a_whole_document(requirements: list[Requirement]):
     bundle = ReqIFParser.parse_from_string(as_reqif(requirements, TIME))
