@@ -251,10 +251,12 @@ def origin_line(origin: dict[str, Any]) -> str:
 
 def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     """A running job, in lines."""
+    details = str(status.get("details") or "")
     lines = [
         _title_line(status),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
-        phase_line(status),
+        # The state in a memo names the phase, and its name as well.
+        "" if details.startswith("phase ") else phase_line(status),
         *(
             project_view.unit_sheet(status)
             if status.get("project")
@@ -289,9 +291,7 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     lines += [
         f"notice: {text}" for text in status.get("notices") or [] if not _resolved(text, status)
     ]
-    if status.get("details"):
-        lines.append(str(status["details"]))
-    return [text for text in lines if text]
+    return [text for text in [*lines, details] if text]
 
 
 def _resolved(notice: str, status: Status) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from cli import view
+from cli.jobs import status_from_memo
 from cli.output import escape_controls, result_console
 
 STATUS = {
@@ -142,3 +143,9 @@ def test_a_wait_shows_until_when():
     assert told in painted(waiting)
     assert told in view.job_sheet(waiting, None)
     assert "waits until" not in painted(STATUS)
+
+
+def test_a_state_on_record_names_the_phase_once():
+    state = "phase 1 (tactical) Mend the bug, 2/3 todos"
+    memo = {"agent": "coder", "status": "running", "phase": "1 tactical", "state": state}
+    assert view.job_sheet(status_from_memo(memo), None) == ["running · coder", state]
