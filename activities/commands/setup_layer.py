@@ -90,8 +90,9 @@ def _build_layer(place: Path, config: ShellConfig, inputs: dict[str, bytes]) -> 
                 how += f"; shell.network refused {', '.join(ended.refused)}"
             shown = end_of(ended.output.strip(), MAX_SHOWN) or "nothing"
             raise SetupFailed(
-                f"The command `{one_line(command, 200)}` of shell.setup failed ({how}). Correct "
-                f"shell.setup, or what it installs from. It printed:\n{shown}"
+                f"The command `{one_line(command, 200)}` of shell.setup failed ({how}). Mend what "
+                "it installs from. The job keeps shell.setup and shell.network as they were at its "
+                f"start; a fork can set others (`fork --set`). It printed:\n{shown}"
             )
     make_removable(workspace)
     shutil.rmtree(workspace, ignore_errors=True)
