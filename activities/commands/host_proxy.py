@@ -166,7 +166,7 @@ class HostProxy:
         if not entries:
             raise PlaceRefused(
                 f"{host}, port {port}, is not among the hosts that shell.network allows "
-                f"({self._listed}). A person can add it there."
+                f"({self._listed}). A person can list it in a fork of this job."
             )
         addresses = resolve_host(host, port)
         if private := _private_address(entries, addresses):

@@ -82,7 +82,7 @@ def test_an_unlisted_host_is_refused_and_named(tmp_path: Path) -> None:
     plain, tunnel = ended.output.splitlines()
     assert plain == (
         "refused.example, port 80, is not among the hosts that shell.network allows "
-        "(pypi.org, *.example.org). A person can add it there."
+        "(pypi.org, *.example.org). A person can list it in a fork of this job."
     )
     assert "403" in tunnel
     assert ended.refused == ("refused.example:80", "refused.example:443")
