@@ -9,17 +9,20 @@ from pathlib import Path
 
 
 @contextmanager
-def file_lock(path: Path, *, seconds: float) -> Iterator[None]:
-    """Hold an exclusive flock on the file at `path`, creating the file if necessary.
+def file_lock(path: Path, *, seconds: float, shared: bool = False) -> Iterator[None]:
+    """Hold a flock on the file at `path`, creating the file if necessary.
+
+    It is exclusive unless `shared`.
 
     Raises TimeoutError (an OSError) after `seconds`: a frozen holder must not block everybody.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         until = time.monotonic() + seconds
         while True:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(handle, kind | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import subprocess
@@ -22,12 +23,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from activities.commands.folder_size import count_folder_bytes
 from activities.commands.host_proxy import PASS_LISTENER, HostProxy, proxy_variables
 from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
 from activities.commands.variables import missing_variable, read_variables, variable_arguments
 from activities.redaction.credentials import hide_credentials
 from activities.runtime.child_process import OutputReader
-from config.schema.shell import LAYER, ShellConfig
+from config.schema.shell import CACHE, LAYER, ShellConfig
 from protocol.errors import Unavailable
 
 SANDBOX_WORKSPACE = "/workspace"
@@ -130,6 +132,7 @@ def run_shell_command(
     extra_folders: Mapping[str, Path] | None = None,
     *,
     layer: Path | None = None,
+    cache: Path | None = None,
     watched: Path | None = None,
 ) -> CommandResult:
     """Run a shell command in the folder. Whatever it does, nothing of it is left running.
@@ -138,6 +141,8 @@ def run_shell_command(
         extra_folders: Further folders that it may read, by where it sees them; nowhere but in a
         sandbox.
         layer: The layer that a command of `shell.setup` writes.
+        cache: The folder that it sees at `/cache`, if `shell.caches` names any. Without one it has
+        an empty folder in memory there.
         watched: The folder whose size is limited, if not `folder`.
 
     Raises:
@@ -152,6 +157,10 @@ def run_shell_command(
     # Of the sandbox's own user, by either of the names that shells have for it. The kernel does not
     # hold root to it: there only the count below does.
     limits += f"; ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null"
+    if config.caches:
+        places = " ".join(shlex.quote(f"{CACHE}/{name}") for name in config.caches.values())
+        # In the sandbox, where a link that a command left there leads nowhere else.
+        limits += f"; mkdir -p {places} 2>/dev/null"
     mark = secrets.token_hex(16)
     shell = ["/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command]
     with ExitStack() as stack:
@@ -159,7 +168,7 @@ def run_shell_command(
         arguments = stack.enter_context(variable_arguments(config))
         prefix, passed = [], []
         if confined and program:
-            prefix = _bwrap_command(program, folder, config, extra_folders, arguments, layer)
+            prefix = _bwrap_command(program, folder, config, extra_folders, arguments, layer, cache)
             passed = [arguments] if arguments is not None else []
         if proxy:
             descriptor = proxy.child_end.fileno()
@@ -177,13 +186,14 @@ def run_shell_command(
         )
         if proxy:
             proxy.start_serving()
-        ended = _await_end(process, watched or folder, config, seconds, None if confined else mark)
+        folders = [watched or folder, *([cache] if cache else [])]
+        ended = _await_end(process, folders, config, seconds, None if confined else mark)
     return replace(ended, refused=tuple(proxy.refused) if proxy else ())
 
 
 def _await_end(
     process: subprocess.Popen[bytes],
-    folder: Path,
+    folders: list[Path],
     config: ShellConfig,
     seconds: float,
     mark: str | None,
@@ -194,7 +204,7 @@ def _await_end(
     output = OutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
     trouble = ""
     try:
-        watched = _watch_limits(process, folder, config, time.monotonic() + seconds, seconds)
+        watched = _watch_limits(process, folders, config, time.monotonic() + seconds, seconds)
         trouble = next(watched, "")
     finally:
         members = list(_descendant_pids(process.pid, 10_000)) if mark else []
@@ -243,6 +253,7 @@ def _bwrap_command(
     extra_folders: Mapping[str, Path] | None = None,
     argument_fd: int | None = None,
     layer: Path | None = None,
+    cache: Path | None = None,
 ) -> list[str]:
     """Bubblewrap's command line, up to the command; `argument_fd` holds further arguments."""
     arguments = [
@@ -255,6 +266,7 @@ def _bwrap_command(
     arguments += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
     arguments += ["--hostname", "sandbox", "--clearenv"]
     variables = {"PATH": _path_variable(config), "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
+    variables |= {name: f"{CACHE}/{place}" for name, place in config.caches.items()}
     if config.hosts:
         variables |= proxy_variables(config.hosts)
     for name, value in variables.items():
@@ -283,6 +295,10 @@ def _bwrap_command(
         arguments += ["--ro-bind", str(host_path), inside]
     if layer:
         arguments += ["--bind", str(layer), LAYER]
+    if cache:
+        arguments += ["--bind", str(cache), CACHE]
+    elif config.caches:
+        arguments += ["--size", str(config.tmp_bytes), "--perms", "0755", "--tmpfs", CACHE]
     arguments += [
         "--bind",
         str(folder),
@@ -297,10 +313,20 @@ def _bwrap_command(
 
 
 def _watch_limits(
-    process: subprocess.Popen[bytes], folder: Path, config: ShellConfig, end: float, seconds: float
+    process: subprocess.Popen[bytes],
+    folders: list[Path],
+    config: ShellConfig,
+    end: float,
+    seconds: float,
 ) -> Iterator[str]:
-    """Waits for the end of the process; gives why it must not go on, if so."""
-    look_again, free = time.monotonic() + DISK_SECONDS, _free_bytes(folder)
+    """Wait for the end of the process; yield why it must not go on, if so.
+
+    Args:
+        folders: The folder of the command, and the one of its cache if it has one.
+    """
+    look_again, free = time.monotonic() + DISK_SECONDS, _free_bytes(folders[0])
+    # A cache that is full before the command may grow as far as the workspace may.
+    limits = [config.disk_bytes, config.disk_bytes + config.cache_bytes]
     while process.poll() is None:
         now = time.monotonic()
         if now >= end:
@@ -312,9 +338,9 @@ def _watch_limits(
             yield f"it used more than {config.memory_bytes:,} bytes of memory"
         if now >= look_again:
             # Counted only when the disk itself says that much was written.
-            if (
-                free - _free_bytes(folder) > config.disk_bytes
-                and _folder_bytes(folder) > config.disk_bytes
+            if free - _free_bytes(folders[0]) > config.disk_bytes and any(
+                count_folder_bytes(folder) > most
+                for folder, most in zip(folders, limits, strict=False)
             ):
                 yield f"it wrote more than {config.disk_bytes:,} bytes"
             look_again = time.monotonic() + DISK_SECONDS
@@ -325,15 +351,6 @@ def _watch_limits(
 def _free_bytes(folder: Path) -> int:
     status = os.statvfs(folder)
     return status.f_bfree * status.f_frsize
-
-
-def _folder_bytes(folder: Path) -> int:
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += (Path(parent) / name).lstat().st_blocks * 512
-    return total
 
 
 def _resource_use(pid: int, most: int) -> tuple[int, int]:

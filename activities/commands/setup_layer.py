@@ -17,6 +17,7 @@ from activities.checkpoints.locks import file_lock
 from activities.checkpoints.removal import make_removable
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.commands import sandbox
+from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_path
 from config.schema.shell import LAYER, ShellConfig
 from protocol.text import end_of, one_line
@@ -48,7 +49,8 @@ def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Ma
             # An attempt that was killed may have left a part.
             make_removable(place)
             shutil.rmtree(place, ignore_errors=True)
-            _build_layer(place, config, inputs)
+            with cache_folder(root, job, config, "setup") as cache:
+                _build_layer(place, config, inputs, cache)
             (place / "ready").touch()
     return {LAYER: place / "layer"}
 
@@ -71,7 +73,9 @@ def _layer_key(config: ShellConfig, inputs: dict[str, bytes]) -> str:
     return digest.hexdigest()[:32]
 
 
-def _build_layer(place: Path, config: ShellConfig, inputs: dict[str, bytes]) -> None:
+def _build_layer(
+    place: Path, config: ShellConfig, inputs: dict[str, bytes], cache: Path | None
+) -> None:
     """Run the commands beside the inputs, with the layer writable."""
     layer, workspace = place / "layer", place / "inputs"
     layer.mkdir(parents=True)
@@ -82,7 +86,7 @@ def _build_layer(place: Path, config: ShellConfig, inputs: dict[str, bytes]) -> 
         target.write_bytes(data)
     for command in config.setup:
         ended = sandbox.run_shell_command(
-            command, workspace, config, config.seconds, layer=layer, watched=place
+            command, workspace, config, config.seconds, layer=layer, cache=cache, watched=place
         )
         if ended.exit_code != 0:
             how = ended.trouble or f"exit code {ended.exit_code}"

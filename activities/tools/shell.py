@@ -12,6 +12,7 @@ from pydantic import Field
 
 from activities.checkpoints import Files
 from activities.commands import sandbox
+from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import SetupFailed, layer_folders
 from activities.commands.variables import hide_in_changes
@@ -103,9 +104,14 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
             shell = context.config.shell
             confined = shell.sandbox == "bubblewrap"
             place = GitPlace.from_links(context.project_link, context.repository)
-            with readable_git(context.root, place, private.path, confined=confined) as shown:
+            with (
+                readable_git(context.root, place, private.path, confined=confined) as shown,
+                cache_folder(context.root, context.job, shell, "commands") as cache,
+            ):
                 folders = {**(shown or {}), **layer}
-                ended = sandbox.run_shell_command(command, private.path, shell, seconds, folders)
+                ended = sandbox.run_shell_command(
+                    command, private.path, shell, seconds, folders, cache=cache
+                )
             after, notes = private.read_back(), private.notes
     except sandbox.SandboxUnavailable as error:
         raise DependencyUnavailable(str(error)) from error

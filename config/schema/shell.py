@@ -10,11 +10,14 @@ from config.schema.hosts import parse_entry
 from protocol.state import Data
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+CacheName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 SYSTEM_VARIABLES = frozenset({"PATH", "HOME", "USER", "PWD", "LANG", "RUN_COMMAND_MARK"})
 """Variables that the sandbox sets itself."""
 
 LAYER = "/layer"
 """Where commands see what `setup` installed."""
+CACHE = "/cache"
+"""Where commands see the folders of `caches`."""
 
 
 class ShellConfig(Data):
@@ -54,6 +57,17 @@ class ShellConfig(Data):
         description="Files of the workspace that setup reads, such as requirements.txt or "
         "**/package.json. When their content changes, the layer is built anew.",
     )
+    caches: dict[Variable, CacheName] = Field(
+        default_factory=dict,
+        description="Folders that package managers fill for the next command of the job, each by "
+        "the variable that says where it is: PIP_CACHE_DIR: pip is /cache/pip. They are part of no "
+        "checkpoint and go when the job ends.",
+    )
+    cache_bytes: int = Field(
+        2_000_000_000,
+        ge=1_000_000,
+        description="Most bytes of the caches together; larger ones are emptied.",
+    )
     seconds: int = Field(600, ge=1, le=3600, description="Most seconds of one command.")
     volatile: list[str] = Field(
         default_factory=lambda: [
@@ -92,7 +106,7 @@ class ShellConfig(Data):
             raise ValueError(f"expected absolute paths, such as /opt/tools; {wrong} is none")
         return folders
 
-    @field_validator("environment")
+    @field_validator("environment", "caches")
     @classmethod
     def _leaves_system_variables(cls, environment: dict[str, str]) -> dict[str, str]:
         if wrong := next((name for name in environment if name in SYSTEM_VARIABLES), None):
@@ -123,6 +137,17 @@ class ShellConfig(Data):
                 "setup needs a sandbox, which shows /layer; install beforehand, or set sandbox to "
                 "bubblewrap"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _caches_confined(self) -> ShellConfig:
+        if self.caches and self.sandbox == "none":
+            raise ValueError(
+                "caches need a sandbox, which shows /cache; without one programs have the caches "
+                "that shell.environment names"
+            )
+        if twice := next((name for name in self.caches if name in self.environment), None):
+            raise ValueError(f"caches and environment both set {twice}; take it out of one")
         return self
 
     @property

@@ -164,7 +164,11 @@ def test_one_that_sleeps_for_ever_is_ended(folder: Path, monkeypatch: pytest.Mon
     watch = sandbox._watch_limits
 
     def watch_at_work(
-        process: subprocess.Popen[bytes], where: Path, config: ShellConfig, _: float, seconds: float
+        process: subprocess.Popen[bytes],
+        where: list[Path],
+        config: ShellConfig,
+        _: float,
+        seconds: float,
     ) -> Iterator[str]:
         """Its time begins when it has: on a busy machine all of it may pass before."""
         until(folder / "begun")

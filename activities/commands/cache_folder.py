@@ -1,0 +1,67 @@
+"""Caches of commands: a folder of the job that programs such as pip and npm fill for next time.
+
+A cache is part of no checkpoint. Setup and `run_command` have one each, so that nothing that an
+agent leaves reaches a layer. Commands of a job share it side by side; it is emptied when nobody
+uses it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal
+
+from activities.checkpoints import Root
+from activities.checkpoints.locks import file_lock
+from activities.checkpoints.removal import make_removable
+from activities.commands.folder_size import count_folder_bytes
+from activities.commands.private_folder import private_path
+from config.schema.shell import ShellConfig
+
+LOCK_SECONDS = 2
+"""Seconds to wait for another command that empties the cache."""
+
+
+@contextmanager
+def cache_folder(
+    root: Root, job: str, config: ShellConfig, user: Literal["commands", "setup"]
+) -> Iterator[Path | None]:
+    """Yield the folder that a command sees at `/cache`; None without one, or if it is locked.
+
+    Afterwards the folder is emptied if it is larger than `shell.cache_bytes` and nobody uses it.
+    """
+    if not config.caches:
+        yield None
+        return
+    place = private_path(root, job) / "caches" / user
+    folder, lock = place / "content", place / "lock"
+    place.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(lock, seconds=LOCK_SECONDS, shared=True))
+        except TimeoutError:
+            # A cache only saves time: the command runs without it.
+            yield None
+            return
+        folder.mkdir(exist_ok=True)
+        # A command may have taken the rights away.
+        folder.chmod(0o700)
+        yield folder
+    _empty_large_folder(place, folder, lock, config.cache_bytes)
+
+
+def _empty_large_folder(place: Path, folder: Path, lock: Path, most: int) -> None:
+    gone = place / "gone"
+    try:
+        with file_lock(lock, seconds=0):
+            make_removable(folder)
+            if count_folder_bytes(folder) > most:
+                gone.mkdir(exist_ok=True)
+                folder.rename(gone / secrets.token_hex(6))
+    except TimeoutError:
+        # The last command that uses the folder looks.
+        return
+    shutil.rmtree(gone, ignore_errors=True)
