@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -28,6 +29,12 @@ NEEDED = ("pytest==9.*", "MarkupSafe>=2", "setuptools>=77")
 RUN_TESTS = (
     "pip install -q --no-deps --no-index --no-build-isolation --target /tmp/mako ./repo"
     " && cd repo && PYTHONPATH=/tmp/mako pytest -q -p no:cacheprovider test"
+)
+NPM_NEEDED = (
+    *("es-value-fixtures@1.7.1", "for-each@0.3.5", "has-bigints@1.1.0", "has-proto@1.2.0"),
+    *("has-override-mistake@1.0.1", "has-property-descriptors@1.0.2", "has-symbols@1.1.0"),
+    *("iconv-lite@0.5.2", "mock-property@1.1.0", "object-inspect@1.13.4", "safer-buffer@2.1.2"),
+    *("side-channel@1.1.0", "tape@5.9.0"),
 )
 
 
@@ -63,35 +70,81 @@ def mako(tmp_path: Path) -> WorkTree:
     return tree
 
 
-async def test_a_job_runs_the_tests_of_a_python_package(
-    temporal: Client, root: Root, index: str, mako: WorkTree
-) -> None:
+@pytest.fixture
+def qs(tmp_path: Path) -> WorkTree:
+    """The npm package qs, which has its tests with it."""
+    if not shutil.which("npm"):
+        pytest.skip("there is no npm here")
+    command = ["npm", "pack", "--silent", "qs@6.14.0", "--pack-destination", str(tmp_path)]
+    fetched = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if fetched.returncode:
+        pytest.skip(f"npm cannot fetch here: {fetched.stderr[-200:]}")
+    with tarfile.open(tmp_path / "qs-6.14.0.tgz") as opened:
+        opened.extractall(tmp_path, filter="data")
+    tree = WorkTree(tmp_path / "package")
+    tree.git("init", "-q", "-b", "trunk")
+    tree.commit("qs 6.14.0", {})
+    return tree
+
+
+async def run_tests(
+    client: Client, root: Root, tree: WorkTree, command: str, shell: dict[str, object]
+) -> str:
+    """Return what the command printed in a job on the repository."""
     model = Short(
         {
             "Plan": [plan("[x] Test"), hand_over({}), DONE],
-            "Work": [("run_command", {"command": f"({RUN_TESTS}) | tee output/tests.txt"}), DONE],
+            "Work": [("run_command", {"command": f"({command}) | tee output/tests.txt"}), DONE],
             "Close": [close("output/tests.txt")],
         }
     )
-    shell = {
+    settings = {f"shell.{name}": value for name, value in shell.items()}
+    settings["tools"] = ["files", "todos", "job", "shell"]
+    async with serving(client, root, model) as jobs:
+        handle = await jobs.start(job(repository={"url": tree.url}, set=settings))
+        result = await jobs.result(handle, 240)
+        assert result["status"] == "completed"
+        return (jobs.folder(handle) / "output" / "tests.txt").read_text()
+
+
+async def test_a_job_runs_the_tests_of_a_python_package(
+    temporal: Client, root: Root, index: str, mako: WorkTree
+) -> None:
+    needed = " ".join(f"'{each}'" for each in NEEDED)
+    shell: dict[str, object] = {
         "network": [index],
         "caches": {"PIP_CACHE_DIR": "pip"},
         "setup": [
             "python3 -m venv /layer",
-            f"/layer/bin/pip install --no-index --find-links http://{index}/ '"
-            + "' '".join(NEEDED)
-            + "'",
+            f"/layer/bin/pip install --no-index --find-links http://{index}/ {needed}",
         ],
     }
-    settings = {f"shell.{name}": value for name, value in shell.items()}
-    settings["tools"] = ["files", "todos", "job", "shell"]
-    async with serving(temporal, root, model) as jobs:
-        start = job(repository={"url": mako.url}, set=settings)
-        handle = await jobs.start(start)
-        result = await jobs.result(handle, 240)
-        printed = (jobs.folder(handle) / "output" / "tests.txt").read_text()
-    assert result["status"] == "completed"
+    printed = await run_tests(temporal, root, mako, RUN_TESTS, shell)
     last = printed.strip().splitlines()[-1]
     assert " passed" in last, printed[-2000:]
     assert "failed" not in last, printed[-2000:]
     assert int(last.split(" passed")[0].split()[-1]) > 500
+
+
+@pytest.mark.skipif(
+    not os.environ.get("LONGHAUL_SOAK"), reason="npm takes a minute; LONGHAUL_SOAK=1 runs it"
+)
+async def test_a_job_runs_the_tests_of_a_node_package(
+    temporal: Client, root: Root, qs: WorkTree
+) -> None:
+    certificates = "NODE_EXTRA_CA_CERTS"
+    shell: dict[str, object] = {
+        # With the port, since a mirror of the registry may have a private address.
+        "network": ["registry.npmjs.org:443"],
+        "caches": {"npm_config_cache": "npm"},
+        "environment": {certificates: certificates} if os.environ.get(certificates) else {},
+        "path": ["/layer/node_modules/.bin"],
+        "setup": [f"npm install --no-audit --no-fund --prefix /layer {' '.join(NPM_NEEDED)}"],
+    }
+    # Node looks for modules in the folders above a file, and in NODE_PATH.
+    command = "cd repo && NODE_PATH=/layer/node_modules tape 'test/*.js'"
+    printed = await run_tests(temporal, root, qs, command, shell)
+    assert "\n# fail" not in printed, printed[-2000:]
+    passed = printed.partition("\n# pass ")[2].split()
+    assert passed, printed[-2000:]
+    assert int(passed[0]) > 500
