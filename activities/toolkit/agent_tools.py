@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from activities.toolkit.registry import REGISTRY, Tool, select_tools
 from activities.toolkit.remote import remote_tool
 from config.schema.agent import AgentConfig, ConfigError
+from config.schema.shell import LAYER, ShellConfig
+from protocol.text import first_few
+
+COMMAND_TOOL = "run_command"
+MAX_HOSTS = 10
+"""Hosts that the description of the command tool names."""
 
 
 def tools_by_name(config: AgentConfig) -> dict[str, Tool]:
     """Return all tools a configuration may name, by name; those of the registry come first."""
-    return REGISTRY | {tool.name: tool for tool in _server_tools(config)}
+    tools = [*REGISTRY.values(), *_server_tools(config)]
+    return {tool.name: _describe_shell(tool, config.shell) for tool in tools}
 
 
 def agent_tools(config: AgentConfig) -> list[Tool]:
@@ -20,7 +29,11 @@ def agent_tools(config: AgentConfig) -> list[Tool]:
     """
     tools = [*select_tools(config.toolset), *_server_tools(config)]
     names = {"", *(entry.name for entry in tools)}
-    return [entry for entry in tools if entry.needs in names or entry.name in config.tools]
+    return [
+        _describe_shell(entry, config.shell)
+        for entry in tools
+        if entry.needs in names or entry.name in config.tools
+    ]
 
 
 def has_tool(config: AgentConfig, name: str) -> bool:
@@ -40,6 +53,19 @@ def check_servers(config: AgentConfig) -> None:
             f"agent {config.name}: mcp: {clash[0]} is the name of a tool or a group of tools; "
             "call the server something else"
         )
+
+
+def _describe_shell(entry: Tool, shell: ShellConfig) -> Tool:
+    """Return the tool; the command tool's description names what is configured for commands."""
+    if entry.name != COMMAND_TOOL or not (shell.setup or shell.hosts):
+        return entry
+    parts = [entry.summary]
+    if shell.setup:
+        parts.append(f"Programs installed for this job are in {LAYER}/bin, which is in PATH.")
+    if shell.hosts:
+        hosts = first_few(shell.hosts, MAX_HOSTS)
+        parts.append(f"Over HTTP it reaches these hosts only: {hosts}.")
+    return replace(entry, summary=" ".join(parts))
 
 
 def _server_tools(config: AgentConfig) -> list[Tool]:
