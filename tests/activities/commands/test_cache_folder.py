@@ -96,11 +96,11 @@ def test_whatever_a_command_leaves_there_the_next_one_runs(tmp_path: Path) -> No
 
 
 def test_a_command_that_fills_the_cache_is_ended(root: Root, tmp_path: Path) -> None:
-    shell = SHELL.model_copy(update={"disk_bytes": 20_000_000})
-    fill = "for n in 1 2 3 4; do head -c 10000000 /dev/urandom > /cache/pip/$n; done; sleep 30"
+    shell = SHELL.model_copy(update={"disk_bytes": 50_000_000})
+    fill = "for n in 1 2 3 4 5 6 7 8; do head -c 20000000 /dev/zero > /cache/pip/$n; done; sleep 30"
     with cache_folder(root, JOB, shell, "commands") as cache:
         ended = sandbox.run_shell_command(fill, tmp_path, shell, 60, cache=cache)
-    assert ended.trouble == "it wrote more than 20,000,000 bytes"
+    assert ended.trouble == "it wrote more than 50,000,000 bytes"
 
 
 def test_setup_and_checks_do_not_see_what_agents_left(tmp_path: Path) -> None:
