@@ -12,6 +12,7 @@ old list cannot put it in place of a newer one: it reads the list and adds to th
 
 from __future__ import annotations
 
+import random
 import secrets
 import shutil
 import tempfile
@@ -34,6 +35,7 @@ from protocol.state import Data
 MAX_PACKS = 50
 """Each push adds one; of more, small ones become one."""
 MAX_ATTEMPTS = 20
+BACKOFF_SECONDS = 0.05
 """How often a list is read and written anew that others keep changing."""
 MAX_REMEMBERED = 1000
 SWEEP_SECONDS = 86_400
@@ -88,7 +90,7 @@ class S3Remote:
     ) -> None:
         """See `Remote`."""
         before = self._recall_listing(area) or self._read_listing(area)
-        for _ in range(MAX_ATTEMPTS):
+        for attempt in range(1, MAX_ATTEMPTS + 1):
             listing = before.listing
             refs = {**new_refs, **listing.refs, **moved_refs}
             if refs == listing.refs:
@@ -102,6 +104,8 @@ class S3Remote:
                 if len(packs) > MAX_PACKS:
                     self._merge_packs(area, repository, objects, after)
                 return
+            # Apart from each other, or one host could lose every time.
+            time.sleep(random.uniform(0, BACKOFF_SECONDS * attempt))
             before = self._read_listing(area)
         raise RemoteUnavailable(f"others changed the refs {MAX_ATTEMPTS} times meanwhile")
 

@@ -75,7 +75,7 @@ def test_show_without_a_worker_tells_the_last_state_on_record(engine, starter):
     assert ran.code == 0
     assert "no worker answers" in ran.err
     assert "orphan · Left alone" in ran.out
-    assert "phase 4 · tactical" in ran.out
+    assert "phase 4 (tactical) Reading" in ran.out
     assert "waiting (budget)" in ran.out
     assert "1/5 todos" in ran.out
     assert "model calls" not in ran.out
