@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import httpx2
+
 from engine.errors import SetupError
 
 SECONDS = 3
 """How long a request may take to arrive, and a process to answer."""
-MAX_BYTES = 50_000_000
 Respond = Callable[[str], Awaitable[tuple[str, str, str]]]
 """From a path to status line, content type and body."""
 
@@ -51,37 +52,12 @@ async def serve_text(
 
 async def fetch_text(address: str, path: str) -> tuple[int, str]:
     """Return status and body; 0 and an empty text if nobody answers in time."""
-    host, _, port = address.rpartition(":")
     try:
-        async with asyncio.timeout(SECONDS):
-            reader, writer = await asyncio.open_connection(host, int(port))
-            try:
-                writer.write(
-                    f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()
-                )
-                head = await reader.readuntil(b"\r\n\r\n")
-                body = await reader.read(MAX_BYTES)
-                while more := await reader.read(MAX_BYTES):
-                    body += more
-            finally:
-                writer.close()
-        if b"transfer-encoding: chunked" in head.lower():
-            body = _join_chunks(body)
-        return int(head.split(b" ", 2)[1]), body.decode(errors="replace")
-    except (TimeoutError, OSError, EOFError, LookupError, ValueError, asyncio.LimitOverrunError):
+        async with httpx2.AsyncClient(trust_env=False, timeout=SECONDS) as client:
+            answer = await client.get(f"http://{address}{path}")
+    except httpx2.HTTPError:
         return 0, ""
-
-
-def _join_chunks(body: bytes) -> bytes:
-    parts: list[bytes] = []
-    while body:
-        size, _, rest = body.partition(b"\r\n")
-        length = int(size.split(b";")[0] or b"0", 16)
-        if not length:
-            break
-        parts.append(rest[:length])
-        body = rest[length + 2 :]
-    return b"".join(parts)
+    return answer.status_code, answer.text
 
 
 def _handler(

@@ -38,6 +38,20 @@ def moto_server(port: int | None = None) -> Iterator[str]:
 
 
 @contextmanager
+def empty_remote(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a remote of kind `git` or `s3` that nothing was pushed to."""
+    if kind == "git":
+        path = folder / "remote.git"
+        subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
+        yield f"file://{path}"
+        return
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with moto_server() as endpoint:
+        yield create_bucket(endpoint)
+
+
+@contextmanager
 def unconditional_server(folder: Path) -> Iterator[str]:
     """An endpoint that takes every write and keeps it in a folder; its bucket is `bucket`."""
     pytest.importorskip("obstore")

@@ -11,7 +11,7 @@ from activities.checkpoints.git import run_git
 
 OWNER_SECONDS = 20
 REFS = "refs/longhaul/"
-"""What the names of our refs begin with, in the remote and in drafts of what is fetched."""
+"""Prefix of our refs, in the remote and in drafts of fetched repositories."""
 
 
 class GitRemote:
@@ -43,7 +43,7 @@ class GitRemote:
             lines = [line.split("\t") for line in away.output.splitlines()]
             rejected = [line for line in lines if line[0] == "!"]
             new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
-            # A ref that points elsewhere is not even sent; what the remote refused comes again.
+            # A new ref that points elsewhere is not sent. Refs that the remote refused are pushed again.
             reasons = [
                 why
                 for _, spec, why in rejected

@@ -1,4 +1,4 @@
-"""Checkpoints elsewhere: what hosts that share no disk have in common.
+"""Checkpoints in a remote, which hosts without a common disk share.
 
 A job's refs there, below `jobs/<job>/`:
 
@@ -6,8 +6,8 @@ A job's refs there, below `jobs/<job>/`:
     tags/<tag>                phase starts and the end, as in the job's own repository
     owner/<run id>            first run of the workflow: distinguishes it from another of its id
 
-Each root moves refs of its own and each run has new ones. So nobody undoes what another one has
-pushed, and what a reset of the workflow leaves behind stays reachable.
+Each root moves only its own refs, and each run has new ones. So nobody overwrites another's push,
+and commits that a reset of the workflow leaves behind stay reachable.
 
 A remote is a git repository, or, with an address that begins with `s3://`, a bucket.
 """
@@ -33,11 +33,11 @@ from config.s3_address import S3Address, is_s3_address
 
 LOCK_SECONDS = 60
 MAX_PACKS = 60
-"""Each fetch brings one; so many wait for the next phase end at most."""
+"""Each fetch adds a pack; at most this many wait for the next phase end."""
 
 
 class Remote(Protocol):
-    """What a place for checkpoints can do. An area is a job's, such as `jobs/guide`.
+    """A place for checkpoints. An area holds the refs of one job or project: `jobs/guide`.
 
     All methods raise RemoteUnavailable, and GitNotInstalled.
     """
@@ -50,25 +50,25 @@ class Remote(Protocol):
         moved_refs: dict[str, str],
         new_refs: dict[str, str],
     ) -> None:
-        """Store commits with all that they were made from, then the refs that point at them.
+        """Store commits with everything reachable from them, then the refs.
 
         Args:
-            objects: Where git finds what the repository's own packs lack.
-            moved_refs: Commits by name of the ref, which is made, or moved from wherever it was.
-            new_refs: The same, but a ref that points elsewhere is left as it is.
+            objects: Folder with objects that the repository's own packs lack.
+            moved_refs: Commits by ref name. Each ref is created or moved from wherever it was.
+            new_refs: The same, but a ref that points elsewhere stays.
         """
 
     def list_refs(self, area: str, folder: str) -> list[str]:
-        """Names of the refs of an area below a folder, such as `owner`."""
+        """List the refs of an area below a folder, such as `owner`."""
 
     def check_access(self) -> None:
-        """Return if it can be used from here."""
+        """Raise unless this worker can use the remote."""
 
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
-        """Bring what a draft of a repository lacks into it.
+        """Download the objects that a draft repository lacks.
 
         Returns:
-            The refs, and the packs in an order in which each needs only those before it.
+            The refs, and the packs, each of which needs only packs before it.
         """
 
 
@@ -78,12 +78,12 @@ def _bucket_remote(url: str) -> S3Remote:
 
 
 def open_remote(url: str) -> Remote:
-    """The remote at an address. Raises RemoteUnavailable."""
+    """Return the remote at an address. Raises RemoteUnavailable."""
     return _bucket_remote(url) if is_s3_address(url) else GitRemote(url)
 
 
 def job_area(job: str) -> str:
-    """The area of a job's refs."""
+    """Return the area of a job's refs."""
     name = folder_name(job).replace(".", "%2E")
     if len(name.encode()) > 200:
         name = f"%h{hashlib.sha1(job.encode('utf-8', 'surrogatepass')).hexdigest()}"
@@ -91,7 +91,7 @@ def job_area(job: str) -> str:
 
 
 def ref_prefix(job: str) -> str:
-    """What the names of a job's refs in a git repository begin with."""
+    """Return the common prefix of a job's refs in a git repository."""
     return f"{REFS}{job_area(job)}/"
 
 

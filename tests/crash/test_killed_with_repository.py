@@ -23,16 +23,22 @@ from tests.workflows.test_publish import model
 TOKEN = {"TEA_ACCESS": PASSWORD}
 
 
+def serve_clone(tree: WorkTree, place: Place) -> Path:
+    """A bare clone that takes pushes over HTTP and keeps a log of its refs."""
+    (place.folder / "served").mkdir()
+    remote = bare_clone(tree, place.folder / "served" / "tea.git")
+    for name, value in (("http.receivepack", "true"), ("core.logAllRefUpdates", "true")):
+        git(remote, "config", name, value)
+    return remote
+
+
 @pytest.mark.parametrize("trouble", ["slow fetch", "slow"])
 async def test_what_is_killed_on_the_wire_is_fetched_anew_or_pushed_once(
     trouble: Trouble, workers: Nursery, temporal: TemporalServer, tmp_path: Path
 ) -> None:
     place = Place(tmp_path, workers, temporal)
     tree = WorkTree.create(place.folder / "tea", _gitignore="*.log\n", tea_py="x = 1\n")
-    (place.folder / "served").mkdir()
-    remote = bare_clone(tree, place.folder / "served" / "tea.git")
-    for name, value in (("http.receivepack", "true"), ("core.logAllRefUpdates", "true")):
-        git(remote, "config", name, value)
+    remote = serve_clone(tree, place)
     root = Root.open(place.folder / "root", create=True)
     queue = f"repository-{trouble.replace(' ', '-')}"
     with ModelServer(model()) as served, web(remote.parent) as wire:
@@ -48,7 +54,7 @@ async def test_what_is_killed_on_the_wire_is_fetched_anew_or_pushed_once(
         handle = await client.start_workflow(
             "Job", start, id=queue, task_queue=queue, result_type=dict
         )
-        assert await asyncio.to_thread(wire.waits.wait, 60)
+        assert await asyncio.to_thread(wire.waits.wait, 90)
         worker.kill()
         await asyncio.to_thread(worker.until_gone)
         wire.trouble = ""
@@ -75,10 +81,7 @@ async def test_a_project_whose_worker_is_killed_while_it_pushes_pushes_once(
 ) -> None:
     place = Place(tmp_path, workers, temporal)
     tree = WorkTree.create(place.folder / "tea", cups__one_txt="one\n")
-    (place.folder / "served").mkdir()
-    remote = bare_clone(tree, place.folder / "served" / "tea.git")
-    for name, value in (("http.receivepack", "true"), ("core.logAllRefUpdates", "true")):
-        git(remote, "config", name, value)
+    remote = serve_clone(tree, place)
     root = Root.open(place.folder / "root", create=True)
     queue = "repository-project"
     with ModelServer(test_project_repository.team()) as served, web(remote.parent) as wire:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -17,7 +16,7 @@ from activities.checkpoints import Root
 from activities.projects.repository import ProjectRepository, repository_path
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request
-from tests.buckets import KEYS, create_bucket, moto_server
+from tests.buckets import empty_remote
 from tests.workflows.serving import SECONDS, serving
 from tests.workflows.team import Team, Writes, project, write
 from tests.workflows.test_hosts import another
@@ -50,15 +49,8 @@ class FirstStageOnly:
 def remote(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    if request.param == "git":
-        path = tmp_path / "remote.git"
-        subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-        yield f"file://{path}"
-        return
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    with moto_server() as endpoint:
-        yield create_bucket(endpoint)
+    with empty_remote(request.param, tmp_path, monkeypatch) as remote:
+        yield remote
 
 
 def pipeline(remote: str, **details: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from activities.documents.inputs import read_documents
 from cli.output import UserError
 from cli.staging import stage_documents
 from config.schema.agent import ConfigError
-from tests.buckets import KEYS, create_bucket, moto_server
+from tests.buckets import empty_remote
 
 LIMIT = 1_000_000
 
@@ -22,15 +21,8 @@ LIMIT = 1_000_000
 def address(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    if request.param == "git":
-        path = tmp_path / "remote.git"
-        subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-        yield f"file://{path}"
-        return
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    with moto_server() as endpoint:
-        yield create_bucket(endpoint)
+    with empty_remote(request.param, tmp_path, monkeypatch) as address:
+        yield address
 
 
 def test_a_staged_document_is_taken_in_on_a_host_that_never_had_it(
