@@ -43,7 +43,7 @@ class GitRemote:
             lines = [line.split("\t") for line in away.output.splitlines()]
             rejected = [line for line in lines if line[0] == "!"]
             new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
-            # A new ref that points elsewhere is not sent. Refs that the remote refused are pushed again.
+            # A new ref that points elsewhere is not sent; refused refs are pushed again.
             reasons = [
                 why
                 for _, spec, why in rejected
