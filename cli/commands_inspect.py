@@ -173,20 +173,25 @@ def diff(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Tell how a job's files differ between the starts of two phases, or a phase and now.
+    """Show how a job's files differ between the starts of two phases, or a phase and now.
 
-    Without phases: what the work on a repository changed since it began, as `git diff` shows it;
-    of a project, up to its newest accepted work. What the system keeps (archive/, tools/ and the
-    like) is listed last and by name only; with PATH its lines are shown as well.
+    Without phases it shows what the work on a repository changed since it began, as `git diff`
+    does; for a project, up to its newest accepted work. The system's own files (archive/, tools/
+    and the like) come last and by name only; name one as PATH to see its lines.
     """
-    from cli import checkpoint_reader, differences  # noqa: PLC0415 - loads the activities
-
     if before is None:
         return _repository_diff(job, stat=stat, name_only=name_only, json=json)
     if after is None:
         raise UserError(f"diff {job} {before}: name a second moment, PHASE or now")
     if name_only:
         raise UserError("--name-only is for the work on a repository: leave the phases out")
+    return _phase_diff(job, before, after, path, stat=stat, json=json)
+
+
+def _phase_diff(job: str, before: str, after: str, path: str, *, stat: bool, json: bool) -> int:
+    """Print how the files differ between two moments of a job."""
+    from cli import checkpoint_reader, differences  # noqa: PLC0415 - loads the activities
+
     for moment in (before, after):
         checkpoint_reader.parse_moment(moment)
     if (places := _job_places(job)).project is not None:

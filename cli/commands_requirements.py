@@ -62,11 +62,11 @@ def requirements(
     ] = "",
     json: Json = False,
 ) -> int:
-    """List, search, show, export, withdraw or restore what the store of requirements holds.
+    """List, search, show, export, withdraw or restore requirements in the store.
 
-    What is withdrawn stays so, whatever its job does: it is found, taken and counted no more, and
-    comes out of the graph. What is restored is there again; what was accepted is a draft then, to
-    be judged anew. Needs no server.
+    A withdrawn requirement stays withdrawn whatever its job does: searches, claims and counts
+    ignore it, and it leaves the graph. Restoring brings it back; an accepted one becomes a draft
+    to be judged again. Needs no server.
     """
     names = what or []
     if action == "show":
@@ -88,6 +88,10 @@ def requirements(
     entries = entries[:limit]
     if action == "export":
         return _export_requirements(entries, format, to)
+    return _print_requirements(entries, json=json)
+
+
+def _print_requirements(entries: list[StoredRequirement], *, json: bool) -> int:
     if json:
         print_json([_requirement_data(entry) for entry in entries])
         return OK

@@ -109,18 +109,8 @@ def load_agent(
         if text := os.environ.get(variable):
             settings[key] = (variable, _parse_number(text) if key.startswith("limits.") else text)
     checked = _validate_file(merged, settings)
-    if reviews and checked.review:
-        raise ConfigError(
-            f"{source}: review: {name} reviews other agents and has no reviewer itself"
-        )
-    if reviews and checked.mcp:
-        raise ConfigError(
-            f"{source}: mcp: {name} reviews other agents, and a reviewer has no servers"
-        )
-    if reviews and checked.skills:
-        raise ConfigError(
-            f"{source}: skills: {name} reviews other agents, and a reviewer has no skills"
-        )
+    if reviews:
+        _check_reviewer(name, checked, source)
     if checked.review and checked.review.agent not in agent_names(folder):
         raise ConfigError(
             f"{source}: review.agent: {_no_agent(checked.review.agent, agent_names(folder))}"
@@ -150,6 +140,20 @@ def load_agent(
 
 def _reviewer_name(agent: AgentFile) -> str:
     return agent.review.agent if agent.review else ""
+
+
+def _check_reviewer(name: str, agent: AgentFile, source: Path) -> None:
+    """Raise ConfigError if an agent that reviews others has a reviewer, servers or skills."""
+    if agent.review:
+        raise ConfigError(
+            f"{source}: review: {name} reviews other agents and has no reviewer itself"
+        )
+    for key in ("mcp", "skills"):
+        if getattr(agent, key):
+            what = "servers" if key == "mcp" else key
+            raise ConfigError(
+                f"{source}: {key}: {name} reviews other agents, and a reviewer has no {what}"
+            )
 
 
 def _load_reviewer(agent: AgentFile, folder: Path) -> AgentConfig | None:

@@ -10,7 +10,7 @@ from temporalio import workflow
 from protocol.course import Course
 from protocol.endings import GuardPoint
 from protocol.record import JobRecord, WaitState
-from protocol.requests import Call, Usage
+from protocol.requests import Call, ToolReply, Usage
 from protocol.state import Todo
 from protocol.tools import ToolRoute
 from workflows import budget, course, guards, pending, questions, replies, stuck, traces
@@ -155,12 +155,16 @@ class ToolCalls:
             course.CallOutcome(call, reply, polling=route.polling, completed=completed)
         )
         if not (refusal or answer or call.tool in replies.COUNTED):
-            waiting = guards.count_undecided(job, reply, call.tool, reply.error or "")
-            if waiting:
-                # Recorded as refused: the model makes it again, and patterns count from zero.
-                job.course = job.course.in_new_phase
-                await self.wait_for_person(waiting)
+            await self._wait_if_undecided(call, reply)
         return True
+
+    async def _wait_if_undecided(self, call: Call, reply: ToolReply) -> None:
+        """Park the job once guards have failed to decide on too many calls."""
+        job = self.job
+        if waiting := guards.count_undecided(job, reply, call.tool, reply.error or ""):
+            # Recorded as refused: the model makes it again, and patterns count from zero.
+            job.course = job.course.in_new_phase
+            await self.wait_for_person(waiting)
 
     async def wait_for_person(self, waiting: WaitState) -> None:
         """Park the job for what the model cannot mend, with the details in `errors/`."""

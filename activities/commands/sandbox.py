@@ -124,6 +124,19 @@ def check_sandbox(config: ShellConfig) -> None:
             )
 
 
+def _system_mounts(config: ShellConfig) -> list[str]:
+    """The arguments that mount the system's folders and its files below /etc read-only."""
+    arguments = []
+    for path in SYSTEM:
+        if Path(path).is_symlink():
+            arguments += ["--symlink", str(Path(path).readlink()), path]
+        elif Path(path).is_dir():
+            arguments += ["--ro-bind", path, path]
+    for name in [*ETC, *(NETWORK_ETC if config.network is True else ())]:
+        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return arguments
+
+
 def run_shell_command(
     command: str,
     folder: Path,
@@ -152,17 +165,8 @@ def run_shell_command(
     check_sandbox(config)
     program = find_bwrap()
     confined = config.sandbox == "bubblewrap" and program is not None
-    most = config.processes
-    limits = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
-    # Of the sandbox's own user, by either of the names that shells have for it. The kernel does not
-    # hold root to it: there only the count below does.
-    limits += f"; ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null"
-    if config.caches:
-        places = " ".join(shlex.quote(f"{CACHE}/{name}") for name in config.caches.values())
-        # In the sandbox, where a link that a command left there leads nowhere else.
-        limits += f"; mkdir -p {places} 2>/dev/null"
     mark = secrets.token_hex(16)
-    shell = ["/bin/sh", "-c", f'{limits}; exec /bin/sh -c "$1"', "sh", command]
+    shell = ["/bin/sh", "-c", f'{_shell_preamble(config)}; exec /bin/sh -c "$1"', "sh", command]
     with ExitStack() as stack:
         proxy = stack.enter_context(HostProxy(config.hosts)) if confined and config.hosts else None
         arguments = stack.enter_context(variable_arguments(config))
@@ -220,6 +224,20 @@ def _await_end(
     return CommandResult(None if trouble else code, text, output.size, trouble)
 
 
+def _shell_preamble(config: ShellConfig) -> str:
+    """The shell commands that set resource limits and create cache folders before a command."""
+    most = config.processes
+    lines = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
+    # Shells name the limit on processes `-u` or `-p`. The kernel does not apply it to root, whose
+    # processes only the watch over the limits counts.
+    lines += f"; ulimit -u {most} 2>/dev/null || ulimit -p {most} 2>/dev/null"
+    if config.caches:
+        places = " ".join(shlex.quote(f"{CACHE}/{name}") for name in config.caches.values())
+        # Created inside the sandbox, where a link left by an earlier command cannot leave it.
+        lines += f"; mkdir -p {places} 2>/dev/null"
+    return lines
+
+
 def _unconfined_environment(folder: Path, config: ShellConfig, mark: str) -> dict[str, str]:
     own = {"PATH": _path_variable(config), "HOME": str(folder), "LANG": "C.UTF-8"}
     return {**read_variables(config), **own, MARK_VARIABLE: mark}
@@ -273,14 +291,7 @@ def _bwrap_command(
         arguments += ["--setenv", name, value]
     if argument_fd is not None:
         arguments += ["--args", str(argument_fd)]
-    for path in SYSTEM:
-        if Path(path).is_symlink():
-            arguments += ["--symlink", str(Path(path).readlink()), path]
-        elif Path(path).is_dir():
-            arguments += ["--ro-bind", path, path]
-    names = [*ETC, *(NETWORK_ETC if config.network is True else ())]
-    for name in names:
-        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    arguments += _system_mounts(config)
     if config.network is True:
         arguments.append("--share-net")
     arguments += ["--proc", "/proc", "--dev", "/dev"]

@@ -63,9 +63,9 @@ def archive_page(
         data["issue"] = issue
     if by:
         data["by"] = by
-    said = [remark for remark in snapshot.state.remarks if remark.phase == phase.number]
-    if said:
-        data["remarks"] = [{"by": each.by or "a person", "text": each.text} for each in said]
+    remarks = [remark for remark in snapshot.state.remarks if remark.phase == phase.number]
+    if remarks:
+        data["remarks"] = [{"by": each.by or "a person", "text": each.text} for each in remarks]
     acts = [replace_surrogates(" ".join(act.split())) for act in acts]
     if acts:
         data["people"] = acts
@@ -84,21 +84,27 @@ def archive_page(
         lines += [phase.description, ""]
     if issue:
         lines += [f"## Issue, from {by}" if by else "## Issue", "", issue, ""]
-    if said:
+    if remarks:
         lines += ["## What people said", ""]
-        lines += [f"- {each.by or 'a person'}: {' '.join(each.text.split())}" for each in said]
+        lines += [f"- {each.by or 'a person'}: {' '.join(each.text.split())}" for each in remarks]
         lines += [""]
     if acts:
         lines += ["## What people did", "", *(f"- {act}" for act in acts), ""]
-    lines += ["## Todos", ""]
+    lines += _todo_lines(phase, outcome)
+    lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _from_notes(phase), ""]
+    yaml_text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    return ArchivePage(yaml_text, "\n".join(lines))
+
+
+def _todo_lines(phase: Phase, outcome: Outcome) -> list[str]:
+    """The Markdown section of the phase's todos."""
+    lines = ["## Todos", ""]
     for todo in phase.todos:
         status = _todo_status(todo, phase, outcome)
         lines.append(f"- [{'x' if todo.done else ' '}] {todo.id}. {todo.content} ({status})")
         if todo.notes:
             lines.append(f"  Notes: {' '.join(todo.notes.split())}")
-    lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _from_notes(phase), ""]
-    yaml_text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-    return ArchivePage(yaml_text, "\n".join(lines))
+    return lines
 
 
 def archive_prompt(snapshot: Snapshot) -> str:

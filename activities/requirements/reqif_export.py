@@ -71,6 +71,13 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
         )
         for document, children in hierarchies.items()
     ]
+    return _unparse_bundle(objects, specifications, time)
+
+
+def _unparse_bundle(
+    objects: list[ReqIFSpecObject], specifications: list[ReqIFSpecification], time: str
+) -> str:
+    """Return the XML of a document with these objects and specifications."""
     content = ReqIFReqIFContent(
         data_types=[
             ReqIFDataTypeDefinitionString(_DATA_TYPE, last_change=time, max_length="100000")

@@ -267,14 +267,7 @@ class PrepareActivity:
         """A job from the start of a phase of another; see `activities.starting.fork`."""
         origin = find_origin(self._root, fork, newest)
         pinned = origin.snapshot.config
-        if request.agent not in ("", pinned.name):
-            raise ConfigError(
-                f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
-                "leave `agent` out"
-            )
-        config = amend_config(pinned, request.set)
-        check_result_schema(config)
-        choose_models(config)
+        config = _amend_origin(request, fork, pinned)
         # What a server declared stays as it was pinned, like all that is not overridden.
         notices = declare_tools(config) if config.mcp != pinned.mcp else []
         notices += check_remote(config, request)
@@ -348,6 +341,19 @@ class PrepareActivity:
             keep_days=config.keep_days,
         )
         return checkpoints
+
+
+def _amend_origin(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> AgentConfig:
+    """The first job's configuration with the fork's settings, checked. Raises ConfigError."""
+    if request.agent not in ("", pinned.name):
+        raise ConfigError(
+            f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
+            "leave `agent` out"
+        )
+    config = amend_config(pinned, request.set)
+    check_result_schema(config)
+    choose_models(config)
+    return config
 
 
 def _publish_of_fork(request: PrepareRequest, link: RepositoryLink) -> Publish | None:

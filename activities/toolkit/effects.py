@@ -76,18 +76,10 @@ def run_once(
         raise ToolError(MAY_HAVE_HAPPENED)
     else:
         try:
-            text, after = run()
-            # The result has only the tree's id, so the tree must be on disk first.
-            after.store.flush()
-            outcome = {"text": text, "files": after.id}
-        except Unfinished as unfinished:
-            if unfinished.again:
-                results.release(begun_key)
-                raise
-            pending = unfinished.pending.model_dump(exclude_defaults=True)
-            outcome = {"pending": pending, "held": unfinished.held}
-        except ToolError as error:
-            outcome = {"error": str(error)}
+            outcome = _run_to_outcome(run)
+        except Unfinished:
+            results.release(begun_key)
+            raise
         except DependencyUnavailable:
             results.put(passed_key, b"%d" % attempt)
             results.release(begun_key)
@@ -98,3 +90,19 @@ def run_once(
     if "error" in outcome:
         raise ToolError(outcome["error"])
     return outcome["text"], Files(files.store, outcome["files"], limit=files.limit)
+
+
+def _run_to_outcome(run: Callable[[], tuple[str, Files]]) -> dict[str, Any]:
+    """Make the call and return its outcome as the ledger records it."""
+    try:
+        text, after = run()
+        # The result has only the tree's id, so the tree must be on disk first.
+        after.store.flush()
+    except Unfinished as unfinished:
+        if unfinished.again:
+            raise
+        pending = unfinished.pending.model_dump(exclude_defaults=True)
+        return {"pending": pending, "held": unfinished.held}
+    except ToolError as error:
+        return {"error": str(error)}
+    return {"text": text, "files": after.id}

@@ -199,14 +199,13 @@ def tool(
 
     def register_function(function: F) -> F:
         summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
-        if wrong := _declaration_problem(function, effect, phases):
+        wrong = _declaration_problem(function, effect, phases)
+        if not (wrong or summary):
+            wrong = "has no docstring, whose first line the model reads"
+        if not wrong and local and (at_most_once or effect == "outside"):
+            wrong = "reaches outside: it needs local=False"
+        if wrong:
             raise ConfigError(f"{_tool_place(function)}: {wrong}")
-        if not summary:
-            raise ConfigError(
-                f"{_tool_place(function)}: has no docstring, whose first line the model reads"
-            )
-        if local and (at_most_once or effect == "outside"):
-            raise ConfigError(f"{_tool_place(function)}: reaches outside: it needs local=False")
         REGISTRY[function.__name__] = Tool(
             name=function.__name__,
             group=group,

@@ -14,6 +14,7 @@ from cli.report.data import (
     MOST_LISTED,
     Act,
     Decision,
+    Deliverable,
     Figures,
     Head,
     Item,
@@ -85,15 +86,7 @@ def compose_report(
         refusals=_shift_steps(group_refusals(refusals), shift),
         scope=_scope_table(facts.state.scope),
         evidence=list_proofs(facts, tally if complete else None, head.status)[-MOST_LISTED:],
-        deliverables=[
-            deliverable.model_copy(
-                update={
-                    "path": safe_line(deliverable.path),
-                    "problem": safe_line(deliverable.problem),
-                }
-            )
-            for deliverable in checkpoints.list_deliverables(facts, result)
-        ],
+        deliverables=_list_deliverables(facts, result),
         unresolved=[safe_line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
         people=[_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
         decisions=[_decision(each) for each in status.get("approvals") or []][-MOST_LISTED:],
@@ -138,6 +131,18 @@ def _job_head(
         read=now,
         link=link if job_view else None,
     )
+
+
+def _list_deliverables(facts: CheckpointFacts, result: dict[str, Any]) -> list[Deliverable]:
+    return [
+        deliverable.model_copy(
+            update={
+                "path": safe_line(deliverable.path),
+                "problem": safe_line(deliverable.problem),
+            }
+        )
+        for deliverable in checkpoints.list_deliverables(facts, result)
+    ]
 
 
 def _phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally | None) -> PhaseLine:
