@@ -245,6 +245,7 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         key=request.pending.key if request.pending else _call_key(request),
         pending=request.pending,
         gives_up=request.gives_up,
+        activity_id=activity.info().activity_id,
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         project_id=snapshot.link.id if snapshot.link else "",
         project_link=snapshot.link,
@@ -323,6 +324,7 @@ def _run_effect_once(
         run_entry,
         # To ask how a task stands changes nothing.
         repeatable=not entry.at_most_once or bool(pending and pending.task),
+        activity_id=context.activity_id,
         attempt=context.attempt,
     )
     return text

@@ -56,6 +56,8 @@ class ToolContext:
     """The job's id."""
     key: str
     """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
+    activity_id: str = ""
+    """The activity that makes the call. A call that is resumed is made by another activity."""
     attempt: int = 1
     """Which one this is, where those before may have been made on another host."""
     project_id: str = ""

@@ -37,6 +37,7 @@ def run_once(
     run: Callable[[], tuple[str, Files]],
     *,
     repeatable: bool = False,
+    activity_id: str = "",
     attempt: int = 1,
     prepare: Callable[[], object] | None = None,
 ) -> tuple[str, Files]:
@@ -49,8 +50,10 @@ def run_once(
         run: Makes the call. A ToolError is recorded as a result, DependencyUnavailable is not.
         repeatable: Whether an interrupted call may be made again. A finished call is never
             repeated: a late attempt would undo later changes.
-        attempt: Number of this attempt, since earlier ones may have run on another host with its
-            own ledger.
+        activity_id: The activity that runs the call. A call that a person resumes runs in another
+            activity, whose attempts count from 1 again.
+        attempt: Number of this attempt of the activity, since earlier ones may have run on another
+            host with its own ledger.
         prepare: Makes ready for the call. It is repeated after an interruption, and the call does
             not count as begun before it returns. What it raises is not recorded.
 
@@ -65,9 +68,9 @@ def run_once(
     done_key, begun_key, passed_key = f"{key}.done", f"{key}.begun", f"{key}.passed"
     stored = results.find(done_key)
     # Otherwise the previous attempt ran on another host, so its outcome is unknown here.
-    known = attempt == 1 or results.find(passed_key) == b"%d" % (attempt - 1)
+    known = attempt == 1 or results.find(passed_key) == _attempt_mark(activity_id, attempt - 1)
     if stored is None and prepare and known and results.find(begun_key) is None:
-        results.put(passed_key, b"%d" % attempt)
+        results.put(passed_key, _attempt_mark(activity_id, attempt))
         prepare()
         stored = results.find(done_key)
     if stored is not None:
@@ -81,7 +84,7 @@ def run_once(
             results.release(begun_key)
             raise
         except DependencyUnavailable:
-            results.put(passed_key, b"%d" % attempt)
+            results.put(passed_key, _attempt_mark(activity_id, attempt))
             results.release(begun_key)
             raise
         results.put(done_key, json.dumps(outcome).encode())
@@ -106,3 +109,8 @@ def _run_to_outcome(run: Callable[[], tuple[str, Files]]) -> dict[str, Any]:
     except ToolError as error:
         return {"error": str(error)}
     return {"text": text, "files": after.id}
+
+
+def _attempt_mark(activity_id: str, attempt: int) -> bytes:
+    """Return the name of an attempt that ended here before the call began."""
+    return f"{activity_id} {attempt}".encode()

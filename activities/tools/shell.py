@@ -71,6 +71,7 @@ def run_command(
             context.key,
             context.files,
             run,
+            activity_id=context.activity_id,
             attempt=context.attempt,
             # A worker killed in the setup has not begun the command.
             prepare=partial(_build_layer, context) if config.setup else None,

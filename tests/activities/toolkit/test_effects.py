@@ -148,6 +148,19 @@ def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
     assert run_once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
 
 
+def test_an_attempt_of_another_activity_says_nothing_of_this_one(
+    kept: ResultCache, files: Files
+) -> None:
+    def away() -> tuple[str, Files]:
+        raise DependencyUnavailable("nobody there")
+
+    with pytest.raises(DependencyUnavailable):
+        run_once(kept, "run.7", files, away, activity_id="7", attempt=1)
+    # A person resumed the job: another host began attempt 1 of the next activity, and was lost.
+    with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
+        run_once(kept, "run.7", files, never, activity_id="9", attempt=2)
+
+
 def test_a_call_interrupted_while_it_was_made_ready_has_not_begun(
     kept: ResultCache, files: Files
 ) -> None:
