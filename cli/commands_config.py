@@ -34,7 +34,8 @@ def check(
 
     With an agent come its prompts, phrases, guards, hooks, tools and graph; with all of them, guard
     files and prompts that no agent names; always, the guards that the workspaces root has learned.
-    What a machine may lack (an endpoint, a sandbox, MCP servers) is for `doctor`, or the start.
+    Variables of `shell.environment` that are not set here are named. What else a machine may lack
+    (an endpoint, a sandbox, MCP servers) is for `doctor`, or the start.
     Exit code 1 if anything is wrong. Needs no server.
     """
     from cli import config_checks  # noqa: PLC0415 - loads the activities, which takes a second

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from activities.checkpoints import PathRefused, parse_path
+from activities.commands.variables import missing_variables
 from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices
 from activities.requirements.text.indicators import Indicators
@@ -204,12 +205,14 @@ def _check_agent(name: str, folder: Path) -> Finding:
     except ConfigError as problem:
         return Finding(name, problem=str(problem))
     source = agent_file(name, folder)
+    missing = sorted(set(missing_variables(resolved.config.shell).values()))
     data = {
         "file": str(source),
         "extends": above[0] if above else None,
         "model": resolved.config.model.name,
         "tools": len(resolved.tools),
         "servers": sorted(resolved.config.mcp),
+        "missing_variables": missing,
     }
     parts = [
         f"extends {', '.join(above) or 'the defaults'}",
@@ -219,6 +222,9 @@ def _check_agent(name: str, folder: Path) -> Finding:
     ]
     if configuration_layers(folder).is_own(source):
         parts.append(str(source))
+    if missing:
+        # Workers may have them: the command can run on another machine.
+        parts.append(f"shell.environment needs {', '.join(missing)}, not set here")
     return Finding(name, ", ".join(parts), data=data)
 
 

@@ -52,6 +52,7 @@ async def run_checks(project: Path | None = None) -> AsyncIterator[Check]:
         "workspaces": _check_root,
         "store": _check_store,
         "configuration": _check_configuration,
+        "variables of commands": _check_variables,
         "graph": _check_graph,
         "token vocabulary": _check_tokens,
         "sandbox": _check_sandbox,
@@ -156,6 +157,28 @@ def _check_configuration() -> Check:
         more = f" (and {len(wrong) - 1} more: `starter.py config check`)" if wrong[1:] else ""
         return Check("configuration", False, f"{wrong[0]}{more}", "correct it")
     return Check("configuration", True, f"agents {', '.join(agent_names())}")
+
+
+def _check_variables() -> Check:
+    from activities.commands.variables import missing_variables  # noqa: PLC0415 - loads the activities
+
+    name, missing, count = "variables of commands", list[str](), 0
+    for agent in agent_names():
+        try:
+            shell = load_agent(agent).shell
+        except ConfigError:
+            continue  # the check of the configuration says what is wrong
+        count += len(shell.environment)
+        missing += [
+            f"{agent}: {source} (for {variable})"
+            for variable, source in missing_variables(shell).items()
+        ]
+    if missing:
+        return Check(
+            name, False, f"shell.environment names what is not set here: {', '.join(missing)}",
+            "set them where workers start, or take them out of shell.environment",
+        )  # fmt: skip
+    return Check(name, True, f"{count} named, all set" if count else "none are named")
 
 
 def _check_graph() -> Check:

@@ -11,15 +11,20 @@ from activities.redaction.credentials import credential_value, hide_in_bytes
 from config.schema.shell import ShellConfig
 
 
+def missing_variables(config: ShellConfig) -> dict[str, str]:
+    """Return the variables of commands whose value the worker lacks, with the worker's names."""
+    sources = config.environment.items()
+    return {name: source for name, source in sources if not credential_value(source)}
+
+
 def missing_variable(config: ShellConfig) -> str | None:
     """Return which worker variable is missing and what to do, or None."""
-    for name, source in config.environment.items():
-        if not credential_value(source):
-            return (
-                f"shell.environment takes {name} from the worker's variable {source}, which is not "
-                f"set or empty. Set {source} where workers start, or take {name} out of "
-                "shell.environment"
-            )
+    for name, source in missing_variables(config).items():
+        return (
+            f"shell.environment takes {name} from the worker's variable {source}, which is not "
+            f"set or empty. Set {source} where workers start, or take {name} out of "
+            "shell.environment"
+        )
     return None
 
 

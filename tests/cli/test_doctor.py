@@ -62,6 +62,17 @@ def configured(monkeypatch, tmp_path):
     return configure
 
 
+@pytest.fixture
+def own_agent(monkeypatch, tmp_path):
+    def write(text: str) -> None:
+        file = tmp_path / "own" / "agents" / "mine" / "agent.yaml"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"extends: generalist\n{text}")
+        monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path / "own"))
+
+    return write
+
+
 def test_a_remote_that_cannot_be_used_is_found(offline, configured, tmp_path):
     assert "none" in checks(offline("doctor", "--json"))["remote"]["found"]
     configured(f"file://{tmp_path}/nothing.git")
@@ -84,6 +95,25 @@ def test_a_bucket_is_looked_at(offline, configured, monkeypatch, tmp_path):
     with unconditional_server(tmp_path / "served") as endpoint:
         configured(f"s3://bucket/x?endpoint={endpoint}")
         assert "ignores conditions" in checks(offline("doctor", "--json"))["remote"]["found"]
+
+
+def test_a_missing_variable_of_commands_is_named(offline, own_agent, monkeypatch):
+    own_agent("shell:\n  environment: {PIP_INDEX_URL: TEAM_INDEX, TOKEN: TEAM_TOKEN}\n")
+    monkeypatch.setenv("TEAM_TOKEN", "something-secret")
+    monkeypatch.delenv("TEAM_INDEX", raising=False)
+    found = checks(offline("doctor", "--json"))["variables of commands"]
+    assert not found["ok"]
+    assert "mine: TEAM_INDEX (for PIP_INDEX_URL)" in found["found"]
+    assert "TEAM_TOKEN" not in found["found"]
+    checked = offline("config", "check", "mine")
+    assert (checked.code, "shell.environment needs TEAM_INDEX, not set here" in checked.out) == (
+        0,
+        True,
+    )
+
+    monkeypatch.setenv("TEAM_INDEX", "https://index.example.org/simple")
+    assert checks(offline("doctor", "--json"))["variables of commands"]["ok"]
+    assert "TEAM_INDEX" not in offline("config", "check", "mine").out
 
 
 def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):
