@@ -1,8 +1,8 @@
-"""A helper: a conversation of its own that reads for the agent and gives one answer.
+"""Runs a helper: a separate conversation that reads for the agent and gives one answer.
 
-One activity is one reply of the helper with the results of what it looked up. Its conversation is a
-tree that goes from one to the next by its id, and into the checkpoint with its answer. A helper can
-only read; what it fetches from the web stays with it.
+One activity is one reply of the helper plus the results of its look-ups. The conversation is stored
+as a tree; the workflow passes the tree's id from one activity to the next, and the checkpoint keeps
+it with the answer. A helper can only read; what it fetches from the web stays in its own tree.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ from protocol.requests import Usage
 
 FILES = "files"
 SHARE = 0.75
-"""Of the tokens of a request at which the agent's own conversation would be compacted: what a
-helper's may grow to."""
+"""Share of the agent's compaction limit that a helper's conversation may use."""
 LAST = "This is your last reply: answer the task with what you know, in plain text."
 SILENT = "Answer the task in plain text, or read on with a tool."
 NO_ROOM = "Not read: there is no room left in this conversation. Answer with what you know."
@@ -57,7 +56,7 @@ class Helping:
 
     @activity.defn(name="ask_helper")
     async def ask_helper(self, request: HelperRequest) -> HelperReply:
-        """One reply of a helper: look-ups and their results, or the answer."""
+        """Get one reply of a helper: look-ups with their results, or the answer."""
         with typed_failures():
             async with heartbeats():
                 if not await asyncio.to_thread(self._has_task, request):
@@ -67,7 +66,9 @@ class Helping:
                 )
 
     def _has_task(self, request: HelperRequest) -> bool:
-        """Whether the call can be done at all; if not, the tool itself says what is wrong."""
+        """Return whether the call's arguments are valid; if not, the tool itself reports the
+        problem.
+        """
         snapshot = open_snapshot(self._root, request)
         try:
             read_task(snapshot.files, snapshot.tool_call(request.call)["function"]["arguments"])
@@ -113,7 +114,7 @@ class Helping:
 
 
 class _LookUp:
-    """The calls of one reply, as far as there is room for their results."""
+    """Runs the calls of one reply as long as their results fit into the conversation."""
 
     def __init__(
         self, root: Root, snapshot: Snapshot, conversation: Conversation, files: Files
@@ -143,16 +144,16 @@ class _LookUp:
 
     @property
     def files(self) -> Files:
-        """The workspace with what was fetched from the web."""
+        """The workspace, including files the helper fetched from the web."""
         return self._context.files
 
     @property
     def is_full(self) -> bool:
-        """Whether the results take up all the room there is."""
+        """Whether the results use up all remaining tokens."""
         return self._room <= 0
 
     def run(self, name: str, raw: str) -> str:
-        """The result of a call."""
+        """Run a call and return its result, or an error for the model."""
         if self.is_full:
             return f"{ERROR_PREFIX}{NO_ROOM}"
         try:
@@ -178,7 +179,7 @@ class _LookUp:
 
 
 def helper_tools(snapshot: Snapshot) -> list[Tool]:
-    """The agent's own tools of this phase that only read, and those of the web."""
+    """Return the agent's tools for this phase that only read, including those of the web."""
     state = snapshot.state
     return [
         entry
@@ -190,7 +191,7 @@ def helper_tools(snapshot: Snapshot) -> list[Tool]:
 
 
 def _open_conversation(snapshot: Snapshot, request: HelperRequest) -> tuple[Conversation, Files]:
-    """The helper's conversation so far with the next message, and the files it sees."""
+    """Return the helper's conversation with the next message, and the files it sees."""
     if request.tree:
         tree = snapshot.checkpoints.files(request.tree)
         conversation = Conversation(tree.subfolder(CONVERSATION))
@@ -208,7 +209,7 @@ def _open_conversation(snapshot: Snapshot, request: HelperRequest) -> tuple[Conv
 
 
 def _store_tree(conversation: Conversation, files: Files) -> str:
-    """Hex id of the tree that holds both; it is in the store before the workflow knows of it."""
+    """Store both in one tree and return its hex id, before the workflow refers to it."""
     tree = Files.empty(files.store)
     for name, part in ((CONVERSATION, conversation.files), (FILES, files)):
         tree = tree.with_tree_entry((name,), TreeEntry(FOLDER, bytes.fromhex(part.id)))
@@ -217,7 +218,7 @@ def _store_tree(conversation: Conversation, files: Files) -> str:
 
 
 def _count_tokens(snapshot: Snapshot, conversation: Conversation) -> int:
-    """Tokens of the helper's next request."""
+    """Return the size of the helper's next request in tokens."""
     encoding = encoding_name(snapshot.config.model_for(snapshot.state.phase.kind).name)
     tools = sum(count_tokens(str(entry.schema), encoding) for entry in helper_tools(snapshot))
     return tools + conversation.count_tokens(encoding)

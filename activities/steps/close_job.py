@@ -38,8 +38,9 @@ NOT_IN_FILE: Any = {
     "branch": {"commit"},
     "usage": {"cached_tokens", "written_tokens"},
 }
-"""What differs between two runs of the same steps: ids, and how much of a prompt was cached, which
-depends on when a call was repeated."""
+"""Fields that differ between two runs of the same steps: ids, and how much of a prompt was cached,
+which depends on when a call was repeated.
+"""
 
 
 class CloseJobActivity:
@@ -97,8 +98,11 @@ def _left_out(result: JobResult) -> Any:
 def _branch(
     root: Root, snapshot: Snapshot, request: CloseRequest, result: JobResult
 ) -> BranchResult | None:
-    """The work as a branch, and as files where it was not pushed. What keeps it from being made is
-    said in the result, and the files are in the workspace all the same."""
+    """Commit the work to a branch; if that was not pushed, also write it as files.
+
+    Returns None if no branch can be made; the result then says why, and the files stay in the
+    workspace.
+    """
     story = completion_story(snapshot, request.call) or unfinished_story(job_id(), [request.reason])
     link = snapshot.repository
     assert link is not None

@@ -1,4 +1,4 @@
-"""The `compact` activity: a smaller context from a checkpoint whose context has grown too large."""
+"""The `compact` activity: shortens a conversation that has grown too large."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from activities.text.tokens import count_tokens, encoding_name
 from protocol.requests import CompactReply, CompactRequest, Usage
 
 SUMMARIES = 2
-"""Summaries that are asked for before the system writes what they leave out."""
+"""Number of summaries requested before the system itself adds what they omit."""
 
 
 class CompactActivity:
@@ -53,13 +53,13 @@ class CompactActivity:
         return _plan_compaction(snapshot, request).folded > snapshot.compaction.folded
 
     async def _request_summaries(self, request: CompactRequest) -> list[StreamedReply]:
-        """What the model wrote, the newest last; empty when it is not to be had.
+        """Ask the model for a summary; return its replies, newest last, empty if it gives none.
 
-        An endpoint that is away or busy is waited for longer than what may fail otherwise, and a
-        key that is refused is a person's to mend: without them the phase gets no further either.
+        An unreachable or busy endpoint gets more attempts than other failures, and a refused key
+        needs a person: the phase cannot continue without either.
 
         Raises:
-            ApplicationError: the endpoint failed in such a way.
+            ApplicationError: The endpoint failed in one of these ways.
         """
         written: list[StreamedReply] = []
         for attempt in range(1, SUMMARIES + 1):
@@ -69,7 +69,8 @@ class CompactActivity:
                     question, lambda reply: reply, f".summary{attempt}"
                 )
             except ApplicationError as error:
-                # What was paid for is used: the next call meets the key that is refused as well.
+                # Use a summary that was already paid for: the next model call will meet the refused
+                # key.
                 if is_retried(error) or (error.type == "Credentials" and not written):
                     raise
                 activity.logger.warning("summary: %s", error.message)
@@ -135,7 +136,7 @@ class CompactActivity:
 
 
 def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionPlan:
-    """What to do; the same whenever it is asked of the same checkpoint."""
+    """Plan the compaction; the same checkpoint always gives the same plan."""
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = encoding_name(model.name)
     before = snapshot.compaction
@@ -157,6 +158,6 @@ def _required_mentions(snapshot: Snapshot) -> context_summary.RequiredMentions:
 
 
 def _folded_messages(snapshot: Snapshot, planned: CompactionPlan) -> list[dict[str, Any]]:
-    """The exchanges that are folded now."""
+    """Return the messages that this compaction folds."""
     start = max(OPENING, snapshot.compaction.folded)
     return snapshot.conversation.messages(start, planned.folded)

@@ -34,7 +34,7 @@ PUBLISH = (
     "The job is done, and its work would be pushed as branch {branch} to {remote}. "
     "`starter.py diff {job}` shows it."
 )
-"""What a person is asked before the branch is pushed."""
+"""Question to a person before the branch is pushed."""
 
 
 def endings_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
@@ -89,7 +89,9 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
 
 
 def _publishing(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
-    """A person's approval of the branch that the end of the job pushes, if there is one."""
+    """Return the voter that asks a person to approve the push at the end of the job, if it is
+    needed.
+    """
     link = snapshot.repository
     if link is None or link.publish is None or "job_complete" not in request.points:
         return []

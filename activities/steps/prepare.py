@@ -1,4 +1,4 @@
-"""The start of a job: everything checked before anything is made."""
+"""Prepares a job: checks everything before it creates anything."""
 
 from __future__ import annotations
 
@@ -95,16 +95,16 @@ OF_ITS_OWN = (
 
 @dataclass(frozen=True)
 class PreparedJob:
-    """What the first checkpoint is made of."""
+    """Content of the first checkpoint."""
 
     snapshot: Snapshot
     tools: list[Tool]
     last_page: str = ""
-    """Archive page of the phase before, where there is one."""
+    """Archive page of the previous phase, if there is one."""
     story: str = ""
-    """What the checkpoint's message begins with."""
+    """Start of the checkpoint's commit message."""
     notices: list[str] = field(default_factory=list)
-    """For people: what the job does without."""
+    """Messages for people, such as what the job has to do without."""
     notifying: Notifying | None = None
 
 
@@ -116,7 +116,7 @@ class PrepareActivity:
 
     @activity.defn(name="prepare")
     async def prepare(self, request: PrepareRequest) -> PrepareReply:
-        """Resolve and pin the configuration, take the documents in, make the first phase."""
+        """Resolve and pin the configuration, import the documents, begin the first phase."""
         with typed_failures():
             async with heartbeats():
                 if request.project and request.project.root:
@@ -129,7 +129,7 @@ class PrepareActivity:
                     await asyncio.to_thread(fetch_origin, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
                     raise await no_such_job(activity.client(), self._root, fork.job)
-                # A project has it from the job itself.
+                # A project takes the number from the result of the job that it forks.
                 newest = None
                 if fork and not request.project:
                     newest = await newest_phase(activity.client(), fork.job)
@@ -189,7 +189,7 @@ class PrepareActivity:
         return reply
 
     def _start_new_job(self, request: PrepareRequest) -> PreparedJob:
-        """A job from nothing: its first files and the bootstrap."""
+        """Prepare a new job: its first files and the bootstrap phase."""
         config = load_agent(request.agent, request.set)
         add_learned(self._root, config, request.project.id if request.project else "")
         choose_models(config)
@@ -249,7 +249,7 @@ class PrepareActivity:
     def _bring_repository(
         self, request: PrepareRequest, start: RepositoryStart, snapshot: Snapshot
     ) -> list[str]:
-        """Fetch the repository and put it into the workspace; gives lines for people."""
+        """Fetch the repository and put it into the workspace; return messages for people."""
         if request.project:
             raise ConfigError("repository: a job of a project works on the project's; leave it out")
         owner, bounds = job_id(), Bounds.of_agents(snapshot.config)
@@ -258,17 +258,17 @@ class PrepareActivity:
         return [f"repository: {note}" for note in origin.notes]
 
     def _project_cache(self, request: PrepareRequest) -> ResultCache | None:
-        """What the jobs of a project have in common."""
+        """Return the cache that the jobs of a project share; None outside a project."""
         if request.project is None:
             return None
         return ResultCache(repository_path(self._root, request.project.id))
 
     def _fork_job(self, request: PrepareRequest, fork: Fork, newest: int | None) -> PreparedJob:
-        """A job from the start of a phase of another; see `activities.starting.fork`."""
+        """Prepare a fork of another job at the start of a phase; see `activities.starting.fork`."""
         origin = find_origin(self._root, fork, newest)
         pinned = origin.snapshot.config
         config = _amend_origin(request, fork, pinned)
-        # What a server declared stays as it was pinned, like all that is not overridden.
+        # Keep the pinned tools of MCP servers unless the fork overrides `mcp`.
         notices = declare_tools(config) if config.mcp != pinned.mcp else []
         notices += check_remote(config, request)
         skills = read_skills(config) if config.skills != pinned.skills else None
@@ -299,7 +299,8 @@ class PrepareActivity:
         with _as_problems(config):
             instructions = self._job_instructions(request)
             if snapshot.link and not request.project:
-                # A person's: nobody waits for it, and nobody is to hold it against that handoff.
+                # A person forked a project's job: no project waits for it or judges it by that
+                # handoff.
                 alone = OF_ITS_OWN.format(project=snapshot.link.id)
                 instructions, snapshot.link = f"{alone}\n\n{instructions}", None
                 notices = [*notices, alone]
@@ -324,13 +325,13 @@ class PrepareActivity:
         )
 
     def _job_instructions(self, request: PrepareRequest) -> str:
-        """What the job was given; for a project's job, what was handed over to it."""
+        """Return the job's instructions; for a project's job, the rendered handoff."""
         if request.project is None:
             return request.instructions
         return render_handoff(self._root, request.project, again=request.fork is not None)
 
     def _claim_checkpoints(self, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
-        """The job's own repository, made if need be and claimed."""
+        """Open the job's checkpoint repository, creating it if needed, and claim it."""
         check_not_forgotten(self._root)
         checkpoints = open_checkpoints(self._root, job_id(), create=True)
         claim_repository(
@@ -357,7 +358,7 @@ def _amend_origin(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> A
 
 
 def _publish_of_fork(request: PrepareRequest, link: RepositoryLink) -> Publish | None:
-    """Where a fork's branch is pushed: what the first job was to push is not its business."""
+    """Return where the fork's branch is pushed; the original job's target does not apply."""
     try:
         return request.publish and request.publish.completed(link.origin.start)
     except ValueError as wrong:
@@ -365,8 +366,10 @@ def _publish_of_fork(request: PrepareRequest, link: RepositoryLink) -> Publish |
 
 
 def _not_taken_over(snapshot: Snapshot) -> list[str]:
-    """Jobs in the place of which this one begins. Who plans or tests is begun again as well after
-    what it said was accepted."""
+    """Return the earlier jobs that this one replaces.
+
+    Empty for planners and testers: they are also started anew after their reports were accepted.
+    """
     link = snapshot.link
     return link.earlier_jobs if link and not link.handoff.report else []
 
@@ -388,7 +391,7 @@ def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> Jo
 
 
 def _with_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
-    """With the agent's folders and a page for each of its tools."""
+    """Return the files with the agent's folders and a page for each of its tools."""
     for folder in config.folders:
         files = files.make_folder(folder)
     if files.entry("tools"):
@@ -402,7 +405,7 @@ def _with_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
 
 @contextmanager
 def _as_problems(config: AgentConfig) -> Iterator[None]:
-    """What a workspace refuses is a mistake in the start or in the configuration."""
+    """Report files that a workspace refuses as mistakes in the start or in the configuration."""
     try:
         yield
     except (FilesError, PathRefused) as error:

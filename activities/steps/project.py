@@ -1,4 +1,4 @@
-"""The activities of a project: begin, look into a job's work, merge it, write state, close."""
+"""The activities of a project: prepare, take over a job's work, merge it, write state, close."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from protocol.text import SUBJECT, one_line
 
 MAX_ID = 150
 OF_EVERY_JOB = ("notes", "output")
-"""Folders that jobs write to whatever they are asked for."""
+"""Folders that every job writes to, whatever its task."""
 
 OTHER_NEEDS = (
     "If the need itself is wrong, mend it in the project's file and begin anew: "
@@ -63,7 +63,7 @@ OTHER_NEEDS = (
 
 
 def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]:
-    """Every activity of projects, bound to a workspaces root and to models."""
+    """Return the activities of projects for a workspaces root."""
 
     @activity.defn(name="prepare_project")
     async def prepare_project(request: ProjectPrepareRequest) -> ProjectPrepareReply:
@@ -121,7 +121,7 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
 def _prepare_project(
     root: Root, start: ProjectStart, chain: str, registered: list[str]
 ) -> ProjectPrepareReply:
-    """Check what was started as far as it can be, and make the repository."""
+    """Check the start as far as possible, then create the project's repository."""
     if len(job_id()) > MAX_ID:
         raise ConfigError(f"the id of a project has at most {MAX_ID} characters: its jobs' follow")
     check_not_forgotten(root)
@@ -185,7 +185,7 @@ def _check_product(start: ProjectStart) -> None:
 
 
 def _project_scope(start: ProjectStart) -> list[ScopeItem]:
-    """The items that a project of groups divides; none for other forms.
+    """Return the items that a project of groups divides; empty for other forms.
 
     Raises:
         ConfigError: There are no items, or they have too many bytes for Temporal's history.
@@ -212,7 +212,7 @@ def _project_scope(start: ProjectStart) -> list[ScopeItem]:
 
 
 def load_agents(start: ProjectStart) -> list[AgentConfig]:
-    """The agents of a project whose jobs can begin. Raises ConfigError."""
+    """Load the agents of the project's roles and stages. Raises ConfigError."""
     limits = {f"limits.job.{k}": v for k, v in start.limits.model_dump().items() if v is not None}
     selected = [(start.agent(role), start.set) for role in FORM_SPECS[start.form].roles]
     selected += [(stage.agent, {**start.set, **stage.set}) for stage in start.stages]
@@ -223,7 +223,7 @@ def load_agents(start: ProjectStart) -> list[AgentConfig]:
 
 
 def project_remote(agents: list[AgentConfig]) -> str:
-    """The remote of a project: all of its agents have the same. Raises ConfigError."""
+    """Return the remote that all agents of a project share. Raises ConfigError if they differ."""
     remotes = {config.workspace.remote or "" for config in agents}
     if len(remotes) > 1:
         raise ConfigError(
@@ -234,7 +234,9 @@ def project_remote(agents: list[AgentConfig]) -> str:
 
 
 def project_keep_days(agents: list[AgentConfig]) -> float | None:
-    """How long a project is kept: as long as the agent that keeps longest wants it."""
+    """Return the longest time any of the agents keeps its data, in days; None if one keeps it
+    forever.
+    """
     all_days = [config.keep_days for config in agents]
     days = [value for value in all_days if value is not None]
     return max(days) if days and len(days) == len(all_days) else None
@@ -246,7 +248,7 @@ def _all_conditions(start: ProjectStart) -> list[DoneWhen]:
 
 
 def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> str:
-    """Bring the units that changed up to date in the state file."""
+    """Update the changed units in the state file; return the commit."""
     form = FORM_SPECS[request.form]
     name, key = form.state_file, form.units_key
     raw = repository.read_file(request.state, name)
@@ -261,14 +263,14 @@ def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> s
 
 
 def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
-    """Write the result beside the product, and name in it where that ends."""
+    """Commit the result to the state branch; it names the final commit of the product."""
     repository = open_project(root, job_id(), request.remote, request.head, request.state)
     result = request.result.model_copy(update={"commit": request.head})
     text = result.model_dump_json(indent=2) + "\n"
     story = f"Project {request.result.status}\n\n{request.result.summary}"
     files = {RESULT: text.encode()}
     if (origin := repository.origin) and origin.commit != request.head:
-        # Without git there is the repository itself, which people can clone.
+        # Without git there is no patch, but people can clone the repository itself.
         with suppress(GitNotInstalled, RemoteUnavailable):
             files[PATCH] = make_patch(repository, origin.commit, request.head)
     commit = _commit_files(repository, request.state, files, story)
@@ -280,7 +282,7 @@ def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
 def _commit_files(
     repository: ProjectRepository, before: str, files: dict[str, bytes], story: str
 ) -> str:
-    """Put files of the project's own on their branch; the commit that has them."""
+    """Commit the project's own files to the state branch; return the commit."""
     tree = repository.with_files(repository.tree_id(before), files)
     if tree == repository.tree_id(before):
         return before

@@ -1,4 +1,4 @@
-"""The `publish_branch` activity: the work of a job or project, pushed once."""
+"""The activities that push the branch of a job or project once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from protocol.repository import BranchResult
 
 
 def publish_activities(root: Root) -> list[Callable[..., Any]]:
-    """`publish_branch` and `publish_project`, bound to a workspaces root."""
+    """Return `publish_branch` and `publish_project` for a workspaces root."""
 
     @activity.defn(name="publish_branch")
     async def publish_branch(request: PublishRequest) -> BranchResult:
@@ -68,7 +68,7 @@ def _publish_project(root: Root, request: PublishProjectRequest) -> BranchResult
 
 
 def completion_story(snapshot: Snapshot, call: int | None) -> str:
-    """What a job says of its work where it completes; empty where it does not."""
+    """Return the summary and notes of a completed job; empty if it did not complete."""
     if call is None:
         return ""
     arguments = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
@@ -77,5 +77,5 @@ def completion_story(snapshot: Snapshot, call: int | None) -> str:
 
 
 def unfinished_story(job: str, words: Sequence[str]) -> str:
-    """The message of a commit whose job came to no end of its own."""
+    """Return a commit message for work of a job that ended without completing."""
     return "\n\n".join([f"Unfinished work of {job}", *filter(None, words)])

@@ -1,4 +1,4 @@
-"""Ways back: to the newest checkpoint that can be found, and from the folder of a paused job."""
+"""Recovers a job from its newest intact checkpoint, or from the folder a person edited."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ from protocol.requests import (
 from protocol.scope import follow_boxes
 
 NAMED_PATHS = 8
-"""Edited paths that the log and the notices name."""
+"""Number of edited paths that the log and the notices name."""
 
 
 class Recovery:
-    """The activities that recover a job, and those that let a person in."""
+    """The activities that recover a job, and those for people who work in its folder."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
 
     @activity.defn(name="find_checkpoint")
     def find_checkpoint(self, request: RecoverRequest) -> RecoverReply:
-        """The newest of the candidates that this store, or the remote, holds whole."""
+        """Return the newest candidate that is complete here or in the remote."""
         with typed_failures(), heartbeats_from_thread():
             check_root(self._root, request.root, request.remote)
             if request.remote:
@@ -77,7 +77,7 @@ class Recovery:
                         return _recovery_reply(Snapshot.load(checkpoints, commit))
             message = f"None of the job's checkpoints can be found under {self._root.path}"
             if record := find_forgotten(self._root, job_id()):
-                # Temporal's reset has it run once more.
+                # The job was forgotten, and Temporal's reset runs it once more.
                 message = f"The {record.message}"
             raise typed_failure(
                 "Storage",
@@ -87,7 +87,7 @@ class Recovery:
 
     @activity.defn(name="take_folder")
     def take_folder(self, request: TakeFolderRequest) -> ImportReply:
-        """Take what a person changed in the folder of a paused job into a checkpoint."""
+        """Commit the edits that a person made in the folder of a paused job."""
         with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             before = snapshot.files
@@ -111,7 +111,7 @@ class Recovery:
                 ),
                 timestamp,
             )
-            # Here, where a person waits for the job, and not beside its steps.
+            # Pack here, where the job waits for a person, so that no step is delayed.
             pack_if_full(snapshot.checkpoints, job_id())
             return ImportReply(
                 commit=commit,
@@ -124,7 +124,7 @@ class Recovery:
 
     @activity.defn(name="show_folder")
     def show_folder(self, request: JobPosition) -> FolderReply:
-        """Bring the folder up to the checkpoint, whole: a person is about to look at it."""
+        """Bring the whole folder up to the checkpoint, because a person is about to look at it."""
         with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(self._root, request)
             moved = project_folder(
@@ -134,13 +134,13 @@ class Recovery:
 
     @activity.defn(name="write_error")
     def write_error(self, request: WriteErrorRequest) -> EmptyReply:
-        """Leave what went wrong in `errors/` of the folder; no part of any checkpoint."""
+        """Write the error to `errors/` of the folder; it is not part of any checkpoint."""
         with typed_failures(), heartbeats_from_thread():
             check_root(self._root, request.root, request.remote)
             folder = self._root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
             page = folder / f"step_{request.step:05d}.md"
-            # First what needs no checkpoint, which may be what is missing.
+            # Write first what needs no checkpoint: the checkpoint may be what is missing.
             page.write_text(redact(request.text))
             parts = [request.text]
             if request.call is not None:
@@ -152,18 +152,18 @@ class Recovery:
 
     @property
     def activities(self) -> list[Callable[..., object]]:
-        """All of them."""
+        """All activities of this class."""
         return [self.find_checkpoint, self.take_folder, self.show_folder, self.write_error]
 
 
 def _leave_out_refused(before: Files, edited: Files, notes: list[str]) -> Files:
-    """`edited` without edits that nobody may make; a note for each of them."""
+    """Return `edited` without edits that are not allowed; append a note for each."""
     beat = throttled_heartbeat()
     for change in diff_files(before, edited):
         beat()
         if top := system_part(change.path):
-            # Restored from the top: restoring one file of a replaced folder would leave the empty
-            # folder behind.
+            # Restore the whole top-level entry: restoring one file of a replaced folder would leave
+            # the empty folder behind.
             edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))
             notes.append(
                 f"{replace_surrogates(change.path)} is kept by the system; the edit was left out"
@@ -176,7 +176,7 @@ def _leave_out_refused(before: Files, edited: Files, notes: list[str]) -> Files:
 
 
 def _restore_unreadable(snapshot: Snapshot, before: Files, notes: list[str]) -> None:
-    """Restore files that the system reads where the edit is a folder or a link to nothing."""
+    """Restore files the system reads if an edit made them a folder or a dangling link."""
     for path in READ:
         entry, previous = snapshot.files.tree_entry((path,)), before.tree_entry((path,))
         if entry and entry != previous and snapshot.read_bytes(path) is None:
@@ -188,11 +188,11 @@ def _restore_unreadable(snapshot: Snapshot, before: Files, notes: list[str]) -> 
 
 
 def _described_call(root: Root, request: WriteErrorRequest) -> str:
-    """The call with its arguments, as far as they can be read and may be shown."""
+    """Describe the call with its arguments, redacted and cut to a bounded size."""
     assert request.call is not None
     try:
         called = open_snapshot(root, request).tool_call(request.call)["function"]
-    except Exception as error:  # whatever keeps it from being read is not worth failing over
+    except Exception as error:  # reporting must not fail
         return f"It cannot be read: {type(error).__name__}: {error}"
     try:
         arguments = json.loads(called["arguments"])
@@ -204,8 +204,7 @@ def _described_call(root: Root, request: WriteErrorRequest) -> str:
 
 
 def _recovery_reply(snapshot: Snapshot) -> RecoverReply:
-    """Where a job goes on from: in the middle of a reply, or at the end of one with which its phase
-    may end."""
+    """Return where the job continues: within a reply, or after one that may end its phase."""
     reply = RecoverReply(
         commit=snapshot.commit, at=scheduled_at(), state=snapshot.state.without_notes()
     )

@@ -64,7 +64,7 @@ class SetModelActivity:
     def _change_tools(
         self, snapshot: Snapshot, before: AgentConfig, config: AgentConfig
     ) -> list[ToolRoute]:
-        """Return the routes of all tools if the setting brings or takes one, else an empty list."""
+        """Return the routes of all tools if the change adds or removes one, else nothing."""
         if config.toolset == before.toolset:
             return []
         tools = tools_for(config)

@@ -43,9 +43,9 @@ from protocol.text import both_ends, commit_message, first_few, start_of
 MAX_CHANGED = 50
 MAX_PROBLEMS = 20
 MAX_PROBLEM_CHARACTERS = 2000
-"""Per problem."""
+"""Maximum length of a problem."""
 MAX_PROMPT_CHARACTERS = 100_000
-"""Characters of a summary in the prompt that has it shortened."""
+"""Maximum length of a summary in the prompt that shortens it."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class TakeWorkActivity:
 
 
 def load_work(root: Root, request: TakeWorkRequest) -> Snapshot:
-    """The job's last checkpoint, fetched where another host made it."""
+    """Load the job's last checkpoint, fetching it if another host made it."""
     try:
         return Snapshot.load(open_checkpoints(root, request.job), request.checkpoint)
     except CheckpointMissing:

@@ -1,4 +1,4 @@
-"""What people say to an agent while it works: kept with its instructions, whatever is undone."""
+"""Adds people's remarks to the instructions, where they survive rewinds and restored files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def remarks_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
 
     @activity.defn(name="tell")
     def add_remarks(request: RemarksRequest) -> RemarksReply:
-        """Put what people said into the instructions and, where they say so, into the scope."""
+        """Add remarks to the instructions, and requested items to the scope."""
         with typed_failures(), heartbeats_from_thread():
             snapshot = open_snapshot(root, request)
             before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
@@ -58,21 +58,21 @@ def remarks_activity(root: Root) -> Callable[[RemarksRequest], RemarksReply]:
 
 
 def _speakers(remarks: Sequence[Remark]) -> str:
-    """`ada@host, a person`: who said something, once each."""
+    """Name each speaker once, such as `ada@host, a person`."""
     return ", ".join(
         dict.fromkeys(one_line(replace_surrogates(each.by), 100) or "a person" for each in remarks)
     )
 
 
 def amend_instructions(snapshot: Snapshot) -> None:
-    """Have the instructions hold all that people said, also after files were put back."""
+    """Make the instructions contain all remarks, even after files were restored."""
     text = snapshot.read_text("instructions.md")
     if (amended := with_remarks(text, snapshot.state.remarks)) != text:
         snapshot.write_system_file("instructions.md", amended.encode())
 
 
 def with_remarks(instructions: str, remarks: Sequence[Remark]) -> str:
-    """Instructions with the remarks that they lack under the heading `Amended`, at their end."""
+    """Append missing remarks to the instructions under the heading `Amended`."""
     lines = [f"- {remark.line}".replace("\n", "\n  ") for remark in remarks]
     lacking = [line for line in lines if line not in instructions]
     if not lacking:

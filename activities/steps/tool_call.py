@@ -41,12 +41,12 @@ from protocol.scope import follow_boxes
 
 
 def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
-    """One activity for each tool of the registry, and `deny_call` for calls that are not run."""
+    """Return an activity for each tool of the registry, and `deny_call` for refused calls."""
     return [_tool_activity(root, entry) for entry in REGISTRY.values()] + [_deny_activity(root)]
 
 
 def remote_activity(root: Root) -> Callable[[Sequence[RawValue]], ToolReply]:
-    """The activity of every other name: tools that a job's configuration brings along."""
+    """Return the dynamic activity, which runs tools that a job's configuration declares."""
 
     @activity.defn(dynamic=True)
     def run_remote(arguments: Sequence[RawValue]) -> ToolReply:
@@ -90,7 +90,7 @@ def _deny_activity(root: Root) -> Callable[[ToolRequest], ToolReply]:
 
 
 def commit_time(request: ToolRequest) -> int:
-    """Date of the commit: a local activity takes the last regular one's."""
+    """Return the commit's date; a local activity uses that of the last regular one."""
     return request.at if activity.info().is_local else scheduled_at()
 
 
@@ -110,7 +110,7 @@ def run_tool(
 ) -> ToolReply:
     """Run one call, or record its answer or refusal, and save the checkpoint.
 
-    A call about which a guard asks a person is neither run nor recorded.
+    A call that needs a person's approval is neither run nor recorded.
     """
     if request.answer is not None:
         story = snapshot.commit_message(f"{entry.name} answered")
@@ -135,10 +135,11 @@ def run_tool(
         way = unfinished.pending
         return ToolReply(commit=request.commit, at=time_ms, ok=False, pending=way, **passed)
     except (ToolError, FilesError, PathRefused) as problem:
-        # What has no text would pass for a result: a server's error may have none.
+        # An empty error, such as a server's, would look like a result.
         why = str(problem).strip() or f"{entry.name} failed and did not say why."
         if instead := _rewrite_note(guards):
-            # An error of arguments that it never sent says nothing to the model by itself.
+            # Without this note the model would not understand an error about arguments that a guard
+            # rewrote.
             why = f"{why}\n{instead}"
         failed = snapshot.commit_message(f"{entry.name} failed")
         return _record_result(
@@ -167,9 +168,9 @@ def run_tool(
 
 
 def _note_changes(snapshot: Snapshot, before: Files, tool_files: Files) -> tuple[str, bool]:
-    """The first changed path, and whether the tool itself changed files of the work.
+    """Return the first changed path, and whether the tool itself changed files of the work.
 
-    Notes of the system are no progress of the job, and neither is what hooks write.
+    Changes to the system's files, and changes by hooks, do not count as progress.
     """
     changed = snapshot.record_changes(before)
     if "plan.md" in changed:
@@ -194,8 +195,11 @@ def _ask_person(
 def _run_guarded(
     snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: CallGuards
 ) -> tuple[str, str, Files, str]:
-    """The tool's result, what is added to it, the files as the tool itself left them, and what the
-    model has to read of the result before it goes on.
+    """Run the tool under its guards.
+
+    Returns:
+        The result; text that hooks add to it; the files as the tool itself left them; and what
+        failed in a command, if anything.
     """
     state = snapshot.state
     kind = state.phase.kind
@@ -235,7 +239,7 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
         files=snapshot.files,
         reads=snapshot.reads,
         changes=snapshot.changes,
-        # A copy, so that a call which fails half way leaves no trace in the state.
+        # A copy, so that a call that fails half way leaves the state unchanged.
         state=snapshot.state.deep_copy(),
         config=snapshot.config,
         conversation=snapshot.conversation,
@@ -262,7 +266,7 @@ def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) 
 def _reach_typed(
     entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot
 ) -> str:
-    """Run the tool; trouble that the model cannot mend becomes a typed failure."""
+    """Run the tool; turn trouble that the model cannot fix into a typed failure."""
     try:
         return _run_effect_once(entry, context, arguments, snapshot)
     except (DependencyUnavailable, StoreUnavailableError) as error:
@@ -270,17 +274,17 @@ def _reach_typed(
     except OSError as error:
         if is_store_error(error):
             raise
-        # The tool's own: a connection that is refused is no trouble of the workspaces root.
+        # The tool's own error: a refused connection is no failure of the workspaces root.
         what = f"{type(error).__name__}: {error}"
         raise typed_failure("Unforeseen", what[:1000], retry=may_retry()) from error
     except ToolError:
-        # What the refusal showed counts as read, or the same edit would be refused again.
+        # Count what the refusal showed as read, or the same edit would be refused again.
         snapshot.reads = context.reads
         raise
 
 
 def _check_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> None:
-    """Raise ToolError where the tool changed what it may not."""
+    """Raise ToolError if the tool changed a path that it may not change."""
     for change in diff_files(snapshot.files, context.files):
         why = write_refusal(change.path, snapshot.state.phase.kind, entry.owns)
         if change.new and change.new.kind != "folder":
@@ -292,8 +296,10 @@ def _check_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> Non
 
 
 def _call_key(request: ToolRequest) -> str:
-    """Key of a call's outside effects: all activities that run it share it, as it is run anew when
-    a person approved it or mended what it failed of; reset and rewind do not.
+    """Return the key of a call's effects outside.
+
+    It stays the same if the call runs again after an approval or a repair, and differs after a
+    reset or rewind.
     """
     return f"{activity.info().workflow_run_id}.{request.commit[:12]}.{request.call}"
 
@@ -301,7 +307,7 @@ def _call_key(request: ToolRequest) -> str:
 def _run_effect_once(
     entry: Tool, context: ToolContext, arguments: dict[str, Any], snapshot: Snapshot
 ) -> str:
-    """Run the tool; what reaches outside never again once it was finished."""
+    """Run the tool; an effect outside is not repeated once it has finished."""
     if not entry.at_most_once and entry.effect != "outside":
         return entry.run(context, arguments)
     results, key, pending = ResultCache(snapshot.checkpoints.path), context.key, context.pending
@@ -322,7 +328,7 @@ def _run_effect_once(
         key,
         context.files,
         run_entry,
-        # To ask how a task stands changes nothing.
+        # Polling a task changes nothing.
         repeatable=not entry.at_most_once or bool(pending and pending.task),
         activity_id=context.activity_id,
         attempt=context.attempt,
@@ -331,7 +337,7 @@ def _run_effect_once(
 
 
 def _rewrite_note(guards: CallGuards) -> str:
-    """Tells the model what was run instead of what it sent."""
+    """Say what was run instead of what the model sent; empty if no guard rewrote the call."""
     if not guards.rewriters:
         return ""
     changes = "; ".join(
@@ -353,7 +359,7 @@ def _record_result(
     changed: bool = False,
     polls: bool = False,
 ) -> ToolReply:
-    # A server's answer, say, may hold the key that it was given.
+    # A server's answer may contain the key that was sent to it.
     text = hide_credentials(text)
     content = truncate_result(
         text + hide_credentials(added), snapshot.config.limits.result_characters
@@ -380,12 +386,12 @@ def _record_result(
 
 
 def error_line(text: str) -> str:
-    """What workflow code knows of an error."""
+    """Return the error's first line, redacted and cut: all that workflow code sees of it."""
     return redact(text.splitlines()[0][:5000])[:200]
 
 
 def truncate_result(text: str, limit: int) -> str:
-    """A result no longer than `limit` characters: the middle gives way to a line that says so."""
+    """Cut a result to `limit` characters, replacing the middle by a line that says so."""
     if len(text) <= limit:
         return text
     mark = "[TRUNCATED {gone} characters; ask for a part: offset, limit and column, pages, a path]"

@@ -1,9 +1,9 @@
-"""The turn from one phase to the next, as one step from checkpoint to checkpoint.
+"""Ends one phase and begins the next, as one step from checkpoint to checkpoint.
 
-In this order: archive the list, regenerate `workspace_summary.md`, put the next list into the
-state (with `todos.yaml` moved into the archive), begin a fresh conversation, save one
-checkpoint. So the next list exists before the old conversation goes, and there is no model call
-without an active todo.
+In this order: archive the list, regenerate `workspace_summary.md`, put the next list into the state
+(with `todos.yaml` moved into the archive), begin a fresh conversation, save one checkpoint. So the
+next list exists before the old conversation goes, and there is no model call without an active
+todo.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from protocol.state import JobState, Phase, Todo
 from protocol.text import one_line, start_of
 
 ISSUE_CHARACTERS = 500
-"""Of an issue that goes into history."""
+"""Maximum length of an issue in Temporal's history."""
 
 
 class TransitionActivity:
@@ -70,7 +70,9 @@ class TransitionActivity:
                 return await asyncio.to_thread(self._change_phase, request, summary)
 
     async def _request_summary(self, request: TransitionRequest) -> StreamedReply | None:
-        """The phase in the model's words; without them the notes on its todos take the place."""
+        """Return the model's summary of the phase; None if it gives none, and the todos' notes
+        serve.
+        """
 
         def summary_question() -> ModelQuery:
             snapshot = open_snapshot(self._root, request)
@@ -122,7 +124,7 @@ class TransitionActivity:
         commit = snapshot.save(story, timestamp)
         moved = publish_checkpoint(self._root, snapshot, phase_tag(request.number), attempt_key())
         usage = priced_usage(summary, snapshot.config) if summary else Usage()
-        # The call that ends a phase is run here.
+        # Count the call that ends the phase: it runs here.
         usage.tool_calls += int(request.call is not None)
         return TransitionReply(
             commit=commit,
@@ -208,8 +210,8 @@ def _opening_messages(
     try:
         return first_messages(snapshot, page, traces, restored=restored)
     except ConfigError as error:
-        # The job's templates were checked when it began: as a rule a worker of another version
-        # did that, and takes one of the next attempts.
+        # The templates were valid when the job began, so probably a worker of another version
+        # checked them; such a worker may take a later attempt.
         raise typed_failure(
             "Unforeseen",
             f"This worker cannot fill the prompts that the job began with, {error}. Those of "
@@ -219,7 +221,7 @@ def _opening_messages(
 
 
 def _take_scope(snapshot: Snapshot) -> None:
-    """The boxes of the first plan are the scope of a job that was given none."""
+    """Use the boxes of the first plan as the scope of a job that started without one."""
     state = snapshot.state
     if not any(item.original for item in state.scope):
         state.scope = [
@@ -229,7 +231,7 @@ def _take_scope(snapshot: Snapshot) -> None:
 
 
 def _restore_phase(snapshot: Snapshot, commit: str, *, with_files: bool) -> None:
-    """Go back to a phase's start: the scope, and the files but for the archive pages since."""
+    """Restore the scope of a phase's start; also its files, except archive pages and lessons."""
     base = Snapshot.load(snapshot.checkpoints, commit)
     snapshot.state.scope = base.state.scope
     if with_files:
@@ -240,12 +242,12 @@ def _restore_phase(snapshot: Snapshot, commit: str, *, with_files: bool) -> None
             snapshot.write_system_file("experiences.md", lessons)
         amend_instructions(snapshot)
     else:
-        # The plan stays: no later change of it would show a box that is ticked already.
+        # The plan stays. Follow its boxes now: ticked ones would not show as later changes.
         follow_boxes(snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md"))))
 
 
 def _consume_todos(files: Files, phase: Phase) -> Files:
-    """Take `todos.yaml` out of the way: into the archive when it is the list of this phase."""
+    """Remove `todos.yaml`, archiving it if it is the list of this phase."""
     if files.entry("todos.yaml") is None:
         return files
     if phase.purpose == "work":
