@@ -33,10 +33,10 @@ _FILE = TypeAdapter(list[DocumentCandidates])
 
 
 def read_candidates(files: Files) -> list[DocumentCandidates]:
-    """Return the documents with their candidates, in the order of identification.
+    """Return the documents and their candidates, in the order in which documents were searched.
 
     Raises:
-        InvalidWorkspaceFile: The file differs from what `put_candidates` writes; names the place.
+        InvalidWorkspaceFile: The file does not have our format; the message names the place.
     """
     if files.entry(JSON_PATH) is None:
         return []
@@ -51,7 +51,7 @@ def read_candidates(files: Files) -> list[DocumentCandidates]:
 def put_candidates(
     files: Files, document: str, candidates: list[Candidate], threshold: float
 ) -> Files:
-    """Write both files with these as the document's candidates, replacing earlier ones.
+    """Write both files, with these as the document's candidates in place of earlier ones.
 
     The Markdown file lists candidates below the threshold under their own heading.
 

@@ -112,7 +112,7 @@ def _first_of_doubles(connection: Connection, row: Row[Any]) -> Row[Any] | None:
     before = tuple_(F.at, F.job, F.id) < tuple_(literal(row.at), literal(row.job), literal(row.id))
     same = _double_condition(literal(row.said), before)
     other = or_(F.job != row.job, F.id != row.id)
-    # Locked, or it could be rejected meanwhile and neither would stay.
+    # Lock the original: it could be rejected meanwhile, and neither would remain.
     query = select(FIRST).where(same, other).order_by(F.status, F.at, F.job, F.id).limit(1)
     return connection.execute(query.with_for_update()).first()
 
@@ -176,12 +176,12 @@ def decide_requirement(
 
 
 def check_undecided(connection: Connection, call: Call, ref: str) -> None:
-    """Raise StoreRefusedError if `decide_requirement` would for the requirement itself."""
+    """Raise StoreRefusedError if this job may not decide on the requirement."""
     _find_undecided(find_row(connection, ref), call, ref)
 
 
 def _find_undecided(row: Row[Any] | None, call: Call, ref: str) -> Row[Any] | None:
-    """Return the requirement this job holds; None if this or a later call decided on it."""
+    """Return the requirement this job holds; None if this call or a later one has decided on it."""
     if row is None or row.withdrawn:
         raise StoreRefusedError(
             f"There is no requirement {ref} any more or yet; call take_requirement() for the next."
@@ -221,7 +221,7 @@ def list_decided(
 
 
 def _check_original(other: Row[Any] | None, named: str) -> None:
-    """Refuse an original that is itself missing, a duplicate or rejected, or none would stay."""
+    """Refuse an original that is missing, rejected or itself a duplicate: no copy would remain."""
     if other is None or other.withdrawn:
         raise StoreRefusedError(
             f"duplicate_of: there is no requirement {named} in the store; "

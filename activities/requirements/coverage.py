@@ -1,7 +1,7 @@
 """Whether the requirements of a workspace cover the binding sentences of its documents.
 
 A sentence with must, must not or should is covered once a citation touches it on its page, or a
-rule sets it aside. Candidates are found anew in the text, since agents may edit the listed ones.
+rule sets it aside. Candidates are identified anew in the text, since agents may edit the list.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def measure_coverage(
             rule = next(
                 (n for n, rule in enumerate(rules) if rule.sets_aside(document, each)), None
             )
-            # A sentence that leads a list is covered once one of its items is cited.
+            # A sentence that introduces a list is covered once one of its items is cited.
             if each.id in touched or each.id in leads:
                 cited += 1
             elif rule is not None:

@@ -129,7 +129,7 @@ def _spec_types(time: str) -> list[ReqIFSpecObjectType | ReqIFSpecificationType]
 
 
 def _stable_id(kind: str, name: str) -> str:
-    """Return an XML ID that a later export gives the same thing: tools update it by its id."""
+    """Return an XML ID that stays the same in later exports, by which tools update their copy."""
     return f"{kind}-{uuid5(NAMESPACE_URL, f'longhaul:{kind}:{name}')}"
 
 

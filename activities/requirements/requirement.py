@@ -20,15 +20,15 @@ MAX_CITATIONS = 20
 
 
 class Citation(Data):
-    """A quoted passage and where it was found."""
+    """A quoted passage and its place."""
 
     id: str = Field(min_length=1, max_length=100)
     document: str = Field(min_length=1, max_length=1000)
     page: int = Field(ge=1, le=10_000_000)
     label: str | None = Field(None, max_length=100)
-    """The printed page number, where it differs."""
+    """The printed page number, if it differs from `page`."""
     section: str | None = Field(None, max_length=MAX_SECTION)
-    """Number, else title, of the passage's section."""
+    """Number of the passage's section, or its title if it has no number."""
     quote: str = Field(min_length=1, max_length=MAX_TEXT)
     """The page's own words, on one line."""
     url: str | None = Field(None, max_length=2000)
@@ -63,11 +63,11 @@ class Requirement(Data):
     candidate: str | None = Field(None, max_length=1000)
     """Id of the candidate it came from."""
     job: str = ""
-    """Not in `final.json`: the content of a job's workspace does not depend on the job's id."""
+    """Not in `final.json`, so that a workspace's content does not depend on the job's id."""
 
     @property
     def ref(self) -> str:
-        """Its id among all jobs, such as `job-1/REQ-001`."""
+        """The id that is unique among all jobs, such as `job-1/REQ-001`."""
         return f"{self.job}/{self.id}"
 
     @property

@@ -1,8 +1,8 @@
 """Requirements in the store, filled from workspaces.
 
-A job's rows are what its workspace holds. `fill_requirements` brings them up to it, whatever
-happened before: a retry doubles nothing, and what a rewind undid is withdrawn. Each write says
-when its call was scheduled; one that comes later than a newer one of the same job changes nothing.
+A job's rows mirror its workspace. `fill_requirements` updates them from any earlier state: a retry
+duplicates nothing, and requirements removed by a rewind are withdrawn. Each write carries the time
+when its call was scheduled; one that arrives after a newer one of the same job changes nothing.
 """
 
 from __future__ import annotations
@@ -39,18 +39,20 @@ TAKEN_OVER = "taken over by the fork {}"
 
 @dataclass(frozen=True)
 class KnownRequirement:
-    """What is compared when another is like it."""
+    """The fields compared when searching for similar requirements."""
 
     ref: str
     text: str
     status: str
     taken_by: str | None
-    """The job that is to decide on it, while it is a draft."""
+    """The job that currently holds a draft to decide on it."""
 
 
 def stored_blobs(connection: Connection, job: str) -> dict[str, str]:
-    """The content that the store has of a job's requirements, by id; of what is withdrawn only
-    where that stays so."""
+    """Return the blob ids of a job's stored requirements, by id.
+
+    Includes withdrawn ones only if a person or a fork withdrew them, since those stay withdrawn.
+    """
     condition = or_(R.withdrawn.is_(False), R.withdrawn_why.is_not(None))
     query = select(R.id, R.blob).where(R.job == job, condition)
     return {row.id: row.blob for row in connection.execute(query)}
@@ -62,13 +64,13 @@ def fill_requirements(
     present: Mapping[str, str],
     changed: Sequence[tuple[Requirement, str]],
 ) -> None:
-    """Bring a job's rows up to its workspace.
+    """Make a job's rows match its workspace.
 
     Args:
         connection: In a transaction.
-        call: Whose write this is.
-        present: Ids of all requirements of the workspace, with the blob id of each.
-        changed: Those that the store may not have as they are now, with their blob ids.
+        call: The call that writes.
+        present: Blob ids of all requirements of the workspace, by id.
+        changed: Requirements that may differ from the stored ones, with their blob ids.
     """
     if not is_newest_call(connection, call):
         return
@@ -84,7 +86,8 @@ def fill_requirements(
     for requirement, blob in changed:
         row = there.get(requirement.id)
         if row is not None and row.blob == blob:
-            # It is back as it was, say by an undone rewind: what was decided on it holds.
+            # Unchanged and present again, such as after an undone rewind: earlier decisions stay
+            # valid.
             if row.withdrawn and row.withdrawn_why is None:
                 update_requirement(
                     connection, call.job, requirement.id, {"withdrawn": False, "at": call.at}
@@ -97,7 +100,7 @@ def _put_requirement(
     connection: Connection, call: Call, requirement: Requirement, blob: str, *, replace: bool
 ) -> None:
     if replace:
-        # Another text under the same id is another requirement: decisions were on the old one.
+        # Another text under the same id is a new requirement; decisions applied to the old one.
         for table, column in ((CITATIONS, CITATIONS.c.requirement), (REQUIREMENTS, R.id)):
             connection.execute(
                 delete(table).where(table.c.job == call.job, column == requirement.id)
@@ -122,7 +125,7 @@ def _put_requirement(
 
 
 def requirement_fingerprint(requirement: Requirement) -> str:
-    """The same for two that say the same, word for word, of the same passage."""
+    """Return a hash of text, first quote and document name, ignoring case and white space."""
     first = requirement.citations[0]
     name = first.url or first.document.rpartition("/")[2]
     words = [" ".join(text.split()).casefold() for text in (requirement.text, first.quote, name)]
@@ -130,11 +133,11 @@ def requirement_fingerprint(requirement: Requirement) -> str:
 
 
 def take_over(connection: Connection, call: Call, parent: str, present: Mapping[str, str]) -> None:
-    """Withdraw the drafts of a fork's parent that are the fork's from now on.
+    """Withdraw drafts of a fork's parent that now belong to the fork.
 
     Args:
         connection: In a transaction.
-        call: The fork's.
+        call: The fork's call.
         parent: The job it was forked from.
         present: As for `fill_requirements`, of the fork's workspace.
     """
@@ -149,11 +152,11 @@ def take_over(connection: Connection, call: Call, parent: str, present: Mapping[
 def withdraw_as_parent(
     connection: Connection, call: Call, parent: str, present: Mapping[str, str]
 ) -> None:
-    """Withdraw what the fork has unchanged and a person withdrew of its parent.
+    """Withdraw the fork's unchanged copies of requirements that a person withdrew from its parent.
 
     Args:
         connection: In a transaction, after the fork's rows were filled.
-        call: The fork's.
+        call: The fork's call.
         parent: The job it was forked from.
         present: As for `take_over`.
     """
@@ -168,10 +171,10 @@ def withdraw_as_parent(
 
 
 def withdraw_requirement(connection: Connection, ref: str, by: str, why: str) -> str:
-    """Withdraw a requirement for good, whatever its workspace says; the status that it had.
+    """Withdraw a requirement for good, whatever its workspace contains; return its earlier status.
 
     Raises:
-        StoreRefusedError: there is none of that name, or it is withdrawn already.
+        StoreRefusedError: It does not exist, or is withdrawn already.
     """
     row = find_row(connection, ref, lock=True)
     if row is None:
@@ -191,12 +194,12 @@ def _withdraw_row(connection: Connection, job: str, id: str, by: str, why: str) 
 
 
 def restore(connection: Connection, ref: str, by: str, why: str) -> str:
-    """Take back what a person withdrew; the status that it has from now on.
+    """Undo a person's withdrawal; return the requirement's new status.
 
-    What was accepted is a draft again, since the graph has it no more.
+    An accepted requirement becomes a draft, since the graph no longer has it.
 
     Raises:
-        StoreRefusedError: there is none of that name, or no person has withdrawn it.
+        StoreRefusedError: It does not exist, or no person has withdrawn it.
     """
     row = find_row(connection, ref, lock=True)
     if row is None:
@@ -219,13 +222,13 @@ def restore(connection: Connection, ref: str, by: str, why: str) -> str:
 
 
 def list_drafts(connection: Connection, jobs: Sequence[str]) -> list[tuple[str, str]]:
-    """Job and id of what these jobs left undecided."""
+    """Return job and id of these jobs' undecided requirements."""
     condition = and_(R.job.in_(jobs), R.status == "draft", R.withdrawn.is_(False))
     return [(row.job, row.id) for row in connection.execute(select(R.job, R.id).where(condition))]
 
 
 def supersede_drafts(connection: Connection, call: Call, before: Sequence[str]) -> None:
-    """Withdraw the drafts of jobs that are over, and whose task the caller has now."""
+    """Withdraw the drafts of ended jobs that the calling job replaces."""
     if is_newest_call(connection, call):
         for job, id in list_drafts(connection, before):
             update_requirement(connection, job, id, _GONE | {"at": call.at})
@@ -233,7 +236,7 @@ def supersede_drafts(connection: Connection, call: Call, before: Sequence[str]) 
 
 
 def known_requirements(connection: Connection) -> list[KnownRequirement]:
-    """All requirements but those withdrawn, rejected or said to be duplicates."""
+    """Return all requirements that are drafts or accepted, and not withdrawn."""
     query = (
         select(R.job, R.id, R.text, R.status, R.taken_by)
         .where(R.withdrawn.is_(False), R.status.in_(("draft", "accepted")))
@@ -249,8 +252,8 @@ def known_requirements(connection: Connection) -> list[KnownRequirement]:
 
 
 def forget_requirements(connection: Connection, job: str) -> None:
-    """Remove a job's requirements, with what was decided on them; late writes stay out."""
-    # Named in full: another job's name may begin like this one's, or be the same in capitals.
+    """Delete a job's requirements and reopen their duplicates; late writes are ignored."""
+    # Compare the full reference: job names may share a prefix or differ only in case.
     columns = REQUIREMENTS.alias().c
     refs = select(columns.job + "/" + columns.id).where(columns.job == job)
     reopen_duplicates(connection, R.duplicate_of.in_(refs))
@@ -260,7 +263,7 @@ def forget_requirements(connection: Connection, job: str) -> None:
 
 @dataclass(frozen=True)
 class StoredRequirement:
-    """A requirement with what became of it."""
+    """A requirement with the decision on it, and who withdrew or restored it."""
 
     requirement: Requirement
     reasons: str | None
@@ -281,15 +284,15 @@ def search_requirements(
     withdrawn: bool = False,
     refs: Sequence[str] = (),
 ) -> list[StoredRequirement]:
-    """What the store holds of which all that is given is true, by job and id.
+    """Return the requirements that match all given conditions, ordered by job and id.
 
     Args:
         connection: In a transaction.
-        job: Whose.
-        status: Which.
+        job: Id of the job, or empty.
+        status: Status, or empty.
         document: The end of the path of the first passage's document.
-        withdrawn: Whether those that are withdrawn are among them.
-        refs: Only these.
+        withdrawn: Whether to include withdrawn requirements.
+        refs: If given, only these.
     """
     query = select(REQUIREMENTS).order_by(R.job, func.length(R.id), R.id)
     for column, value in ((R.job, job), (R.status, status)):
@@ -322,26 +325,26 @@ def search_requirements(
 
 
 def find_row(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:
-    """The row of that `ref`, also when it is withdrawn."""
+    """Return the row with this `ref`, even if withdrawn."""
     job, _, id = ref.rpartition("/")
     query = select(REQUIREMENTS).where(R.job == job, R.id == id)
     return connection.execute(query.with_for_update() if lock else query).first()
 
 
 def find_requirement(connection: Connection, ref: str) -> Requirement | None:
-    """The requirement of that `ref`, unless it is withdrawn."""
+    """Return the requirement with this `ref`; None if withdrawn."""
     row = find_row(connection, ref)
     return None if row is None or row.withdrawn else as_requirement(connection, row)
 
 
 def job_requirements(connection: Connection, job: str) -> list[Requirement]:
-    """A job's requirements as the store has them, but for those withdrawn."""
+    """Return a job's stored requirements, except withdrawn ones."""
     query = select(REQUIREMENTS).where(R.job == job, R.withdrawn.is_(False)).order_by(R.id)
     return [as_requirement(connection, row) for row in connection.execute(query).all()]
 
 
 FREE: dict[str, Any] = {"taken_by": None, "taken_key": None, "taken_until": None}
-"""What a row says that nobody has taken."""
+"""Column values of a row that no job holds."""
 _UNDECIDED = FREE | dict.fromkeys(
     ("reasons", "duplicate_of", "decided_by", "decided_key", "decided_at")
 )
@@ -350,11 +353,11 @@ _GONE = (
     | {"withdrawn": True}
     | dict.fromkeys(("withdrawn_by", "withdrawn_why", "restored_by", "restored_why"))
 )
-"""What a row says that its workspace has no more; a person's reason is added."""
+"""Column values of a withdrawn row, to which a person's reason may be added."""
 
 
 def reopen_duplicates(connection: Connection, same: ColumnElement[bool]) -> None:
-    """Make drafts again of the duplicates of what is not to stay, lest no one of them does."""
+    """Make duplicates of removed requirements drafts again, so that one of them can be accepted."""
     connection.execute(
         update(REQUIREMENTS)
         .where(R.status == "duplicate", same)
@@ -363,12 +366,14 @@ def reopen_duplicates(connection: Connection, same: ColumnElement[bool]) -> None
 
 
 def update_requirement(connection: Connection, job: str, id: str, values: dict[str, Any]) -> None:
-    """Give one requirement these values."""
+    """Set these columns of one requirement."""
     connection.execute(update(REQUIREMENTS).where(R.job == job, R.id == id).values(values))
 
 
 def is_newest_call(connection: Connection, call: Call) -> bool:
-    """Whether no later call of the job was here; keeps others of the job out until the end."""
+    """Return whether no later call of the job has written; lock out its other calls until the
+    transaction ends.
+    """
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     connection.execute(
         dialect.insert(JOBS).values(job=call.job, at=call.at).on_conflict_do_nothing()
@@ -381,7 +386,7 @@ def is_newest_call(connection: Connection, call: Call) -> bool:
 
 
 def as_requirement(connection: Connection, row: Row[Any]) -> Requirement:
-    """The requirement of a row, with its citations."""
+    """Return the row's requirement with its citations."""
     cited = connection.execute(
         select(CITATIONS)
         .where(CITATIONS.c.job == row.job, CITATIONS.c.requirement == row.id)

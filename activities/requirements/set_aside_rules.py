@@ -17,7 +17,7 @@ _PAGES = re.compile(r"^(\d{1,6})(?:\s*-\s*(\d{1,6}))?$")
 
 
 class SetAsideRule(Data):
-    """Which sentences of a document are set aside, and why. All conditions must hold."""
+    """The sentences of a document that are set aside, and why. All conditions must hold."""
 
     document: str
     reason: str
@@ -29,11 +29,11 @@ class SetAsideRule(Data):
     """Includes its subsections."""
     containing: str | None = None
     below: float | None = None
-    """Sets aside only candidates with less confidence."""
+    """If set, the rule applies only to candidates with less confidence."""
 
     @property
     def takes_whole_document(self) -> bool:
-        """Whether it has no condition beyond the document."""
+        """Whether the rule has no condition besides the document."""
         return not (self.ids or self.pages or self.section or self.containing or self.below)
 
     @property

@@ -54,9 +54,9 @@ class _OpenDatabase:
         try:
             self._database = opened(read_only=read_only)
         except RuntimeError:
-            # Readers refuse what a killed writer leaves: an unfinished checkpoint, or half a record
-            # at the end of the log. Nobody was promised that record, so a writer may drop it. Keep
-            # a copy of the log, which might be damaged elsewhere.
+            # A killed writer may leave an unfinished checkpoint, or half a record at the end of the
+            # log, which readers refuse to open. That record was never confirmed, so a writer may
+            # drop it. Keep a copy of the log, since it might be damaged elsewhere.
             log = Path(f"{path}.wal")
             if log.exists():
                 shutil.copyfile(log, f"{log}.torn")

@@ -65,12 +65,12 @@ class Candidate(BaseModel):
 
     @property
     def force(self) -> Force:
-        """The force of its modality."""
+        """How strongly the statement binds, by its modality."""
         return FORCES[self.modality]
 
     @property
     def binds(self) -> bool:
-        """Whether its own words say that something must, must not or should be."""
+        """Whether its own words express must, must not or should."""
         return self.modality != "permission" and not self.inherited
 
 
@@ -115,7 +115,7 @@ def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
 
 
 def force_of(text: str) -> Force | None:
-    """Return the force of a statement by its words; None if no word binds or permits."""
+    """Return how strongly the words bind; None if no word binds or permits."""
     phrases = shipped_phrases()
     demand = _find_demand(text, phrases.find(text), phrases)
     return FORCES[demand.modality] if demand else None
@@ -138,7 +138,7 @@ def _find_demand(text: str, hits: list[PhraseHit], phrases: PhraseMatcher) -> _D
 
 
 def _inheritable_demand(demand: _Demand | None) -> _Demand | None:
-    # "It may contain the following:" demands nothing, and most lists in manuals begin like that.
+    # "It may contain the following:" demands nothing, and most lists in manuals begin that way.
     if demand is None or demand.modality == "permission":
         return None
     return replace(demand, confidence=demand.confidence * _INHERITED)

@@ -126,8 +126,7 @@ class PhraseMatcher:
 
 @cache
 def shipped_phrases() -> PhraseMatcher:
-    """The phrases of the file that ships, or of one's own in its place. Raises ConfigError if it is
-    malformed."""
+    """Load the shipped phrases or those that replace them. Raises ConfigError if malformed."""
     path = configuration_layers().find_file("requirements/indicators.yaml")
     return PhraseMatcher(read_model(path, Indicators))
 

@@ -1,8 +1,8 @@
-"""Sentences and list items of a document's pages, each exactly as it stands on one page.
+"""Splits a document's pages into sentences and list items, each exactly as printed on one page.
 
-Made for plain text out of PDFs as much as for Markdown: lines are wrapped, headings are not
-marked, headers and footers run along. Python's `re` is used on lines and blocks only, with
-expressions that cannot backtrack.
+It handles plain text from PDFs as well as Markdown: wrapped lines, unmarked headings, and running
+headers and footers in the text. Python's `re` is used on lines and blocks only, with expressions
+that cannot backtrack.
 """
 
 import re
@@ -30,7 +30,7 @@ _CELLS = re.compile(r"\s\|\s|^\s*\||\|\s*$", re.MULTILINE)
 _CLOSERS = "\"'\u201d\u2019\u00bb)]*_"
 _END = re.compile(
     r"[.!?\u2026][\"'\u201d\u2019\u00bb)\]*_]*"
-    # The mark of a footnote is no part of the sentence. After a digit it may be a decimal.
+    # A footnote mark is not part of the sentence; after a digit it may be a decimal.
     r"(?P<mark>(?<=[^\d\s][.!?\u2026\"'\u201d\u2019\u00bb)\]])\d{1,3}(?:[,\u2013-]\d{1,3}){0,20}|(?:\[(?:\d{1,3}|[ivxl]{1,6})\])+|[\u00b9\u00b2\u00b3\u2070-\u2079]+)?"
     r"(?=\s|$)"
 )
@@ -51,7 +51,7 @@ _MONTH = re.compile(
     r"Werktag|Jahrhundert)"
 )
 MAX_LINES_WITH_FOOT = 400
-"""Of a page that may have a foot; a text without pages has more."""
+"""Lines of a page that may have footnotes; a document without pages has more."""
 _JOINING = {"and", "or", "of", "to", "the", "und", "oder", "der", "die", "das", "von"}
 _FIRST = ("1", "a", "A", "i")
 _STOPS = tuple(".!?:;")
@@ -60,10 +60,11 @@ _OPEN_WORD = re.compile(r"\s*\S*[-\u2010\u00ad]$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or list item. `text` stands on the page; `full_text` goes on over the page end.
+    """A sentence or list item: `text` is on the page, `full_text` continues over the page end.
 
-    `is_item` says that it is in a list item or numbered clause, `begins_block` that its block
-    begins with it."""
+    `is_item` means that it is in a list item or numbered clause, `begins_block` that it is the
+    first of its block.
+    """
 
     page: int
     text: str
@@ -72,9 +73,9 @@ class Sentence:
     begins_block: bool = True
     is_heading: bool = False
     section: str = ""
-    """Number, else title, of the section it stands in, as the document gives it."""
+    """Number of its section as the document gives it, or the title if there is no number."""
     rest: str = ""
-    """What of it stands on the next page."""
+    """The part of it that is on the next page."""
 
 
 @dataclass(slots=True)
@@ -88,11 +89,11 @@ class _Block:
 def split_sentences(
     pages: Iterable[Page], abbreviations: frozenset[str], words: frozenset[str]
 ) -> list[Sentence]:
-    """All sentences in order. What repeats at the top or foot of pages is given once.
+    """Return all sentences in order; lines that repeat at the top or foot of pages appear once.
 
-    A sentence that goes on over a page end belongs to the page where it starts; what of it
-    stands on the next page is not given again. Footnotes follow the text of their page. `words`
-    (frequent ones, in small letters) help to see that a page ends in the middle of a sentence.
+    A sentence that continues over a page end belongs to the page where it starts, and the rest is
+    not repeated on the next page. Footnotes follow the text of their page. `words` (frequent ones
+    in lower case) help to detect that a page ends in the middle of a sentence.
     """
     there = list(pages)
     furniture = _repeated_shapes(there)
@@ -100,7 +101,7 @@ def split_sentences(
     result: list[Sentence] = []
     last = -1
     section = ""
-    # What the file itself says of its sections is better than what looks like a heading.
+    # The file's own section marks are more reliable than lines that look like headings.
     titles = {_title_words(title) for page in there for title in page.sections}
     for page in there:
         running, lines = _split_running_lines(page, furniture)
@@ -116,7 +117,7 @@ def split_sentences(
             elif not titles:
                 section = block.section or section
             if _title_words(" ".join(block.lines)) in titles:
-                # The heading itself, or its entry in a table of contents.
+                # The heading itself, or its entry in the table of contents.
                 block.is_heading = True
             page_sentences += _split_block(page.number, block, abbreviations, section)
         if (
@@ -128,7 +129,7 @@ def split_sentences(
             rest = result[last].rest or page_sentences[0].text
             result[last] = replace(result[last], full_text=full_text, rest=rest)
             del page_sentences[0]
-        # Not after the body, where it would part a list from the sentence before it.
+        # Insert them before the body: after it they would part a list from its introduction.
         position = max(last, 0)
         result[position:position] = [
             Sentence(page.number, line.strip(), line, is_heading=bool(_RUNNING_TITLE.match(line)))
@@ -142,7 +143,7 @@ def split_sentences(
 
 
 def _repeated_shapes(pages: list[Page]) -> set[str]:
-    """Shapes of the lines that stand at the top or foot of many pages, or of many in a row."""
+    """Return the shapes of lines at the top or foot of many pages, or of many consecutive ones."""
     pages_by_shape: dict[str, list[int]] = {}
     for place, page in enumerate(pages):
         for shape in {_line_shape(line) for line in _edge_lines(page.text)}:
@@ -164,7 +165,7 @@ def _line_shape(line: str) -> str:
 
 
 def _split_running_lines(page: Page, furniture: set[str]) -> tuple[list[str], list[str]]:
-    """The running lines at both ends of a page, and the lines between them."""
+    """Return the running lines at both ends of a page, and the lines between them."""
     lines = page.text.split("\n")
     running: list[str] = []
     labels = (page.label, str(page.number))
@@ -186,12 +187,14 @@ def _split_running_lines(page: Page, furniture: set[str]) -> tuple[list[str], li
 
 
 def _is_foot(lines: list[str], numbered: bool) -> bool:
-    """Whether the last line names the section at the foot of a page, beside the page's number."""
+    """Return whether the last line is a running foot that names the section, beside the page
+    number.
+    """
     text = lines[-1].strip()
     above = next((line for line in reversed(lines[:-1]) if line.strip()), "")
     return (
         (numbered or bool(_PAGE_LINE.fullmatch(above)))
-        and lines[-2:-1] != [above]  # nothing but text would stand so close
+        and lines[-2:-1] != [above]  # ordinary text would be this close
         and text[-1] not in ".!?:;"
         and len(text) <= 70
         and bool(_RUNNING_TITLE.match(text))
@@ -199,10 +202,10 @@ def _is_foot(lines: list[str], numbered: bool) -> bool:
 
 
 def _split_footnotes(lines: list[str]) -> tuple[list[str], list[list[str]]]:
-    """The text of a page, and the footnotes below it, each with its lines.
+    """Return the page's text without footnotes, and the lines of each footnote.
 
-    A line that begins with a number is a footnote's where the text above has that number as a
-    mark, right behind a word or its full stop, and the notes go on with the next number.
+    A line that begins with a number starts the footnotes if the text above has that number as a
+    mark, directly behind a word or its full stop.
     """
     if len(lines) > MAX_LINES_WITH_FOOT:
         return lines, []
@@ -230,7 +233,7 @@ def _has_note_mark(text: str, number: str) -> bool:
 
 
 def _split_blocks(lines: list[str]) -> Iterator[_Block]:
-    """Paragraphs, items, headings and table cells; code between fences is left out."""
+    """Yield paragraphs, items, headings and table cells, without fenced code."""
     lengths = sorted(len(line) for line in lines if line.strip())
     width = lengths[len(lengths) * 9 // 10] if lengths else 0
     block = _Block()
@@ -265,8 +268,10 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
 
 
 def _is_row(lines: list[str], place: int) -> bool:
-    """Whether a line has cells of a table, and not just a bar within a sentence: bars frame it, or
-    the line above or below has cells as well. An empty line may stand between two rows."""
+    """Return whether a line is a table row, and not a sentence that contains a bar.
+
+    Bars frame a row, or the line above or below has cells too, possibly across one empty line.
+    """
     line = lines[place]
     if not _CELLS.search(line):
         return False
@@ -285,22 +290,23 @@ def _fence_end(lines: list[str], start: int, fence: str) -> int | None:
 
 
 def _is_title(line: str) -> bool:
-    """Whether a line that stands like a heading reads like one: "Breaks should be used" does not,
-    whatever follows."""
+    """Return whether a line set like a heading also reads like one; "Breaks should be used" does
+    not.
+    """
     words = [word for word in re.findall(r"[^\W\d_]+", line) if len(word) > 3]
     capitals = sum(word[0].isupper() for word in words)
     return bool(_HEADING.match(line) or _SECTION.match(line)) or capitals > 0.6 * len(words)
 
 
 def _section_number(line: str) -> str:
-    """The number in front of a heading or clause; of a marked heading without one its title."""
+    """Return the number before a heading or clause; for a marked heading without one, its title."""
     if match := _SECTION.match(line):
         return " ".join(match[1].split())
     return line.strip("# \t")[:200] if _HEADING.match(line) else ""
 
 
 def _begins_item(line: str, block: _Block) -> bool:
-    """Whether a mark or number in front is a list's, and not what a line was broken before."""
+    """Return whether the line starts a list item; a wrapped line may begin with a number."""
     match = _ITEM.match(line)
     if not match:
         return False
@@ -309,7 +315,7 @@ def _begins_item(line: str, block: _Block) -> bool:
 
 
 def _begins_clause(line: str, block: _Block) -> bool:
-    """Whether the number in front is a clause's, and not just what the line begins with."""
+    """Return whether the line starts a numbered clause; a wrapped line may begin with a number."""
     if not _CLAUSE.match(line):
         return False
     before, after = (_parse_section_number(text) for text in (block.section, _section_number(line)))
@@ -317,7 +323,7 @@ def _begins_clause(line: str, block: _Block) -> bool:
 
 
 def _title_words(heading: str) -> str:
-    """The words of a heading or title, without the mark or number before them."""
+    """Return the words of a heading in lower case, without the mark or number before them."""
     start = 0
     for marker in (_HEADING, _ITEM, _SECTION):
         if match := marker.match(heading, start):
@@ -335,19 +341,21 @@ def _is_ended(block: _Block) -> bool:
 
 
 def _is_heading(line: str, after: str, block: _Block, width: int) -> bool:
-    """A short line between sentences that is none: it ends without a stop, a new one follows."""
+    """Return whether an unmarked short line is a heading: it has no full stop, and a new text
+    follows.
+    """
     text = line.strip()
     if len(text) > 70 or len(text) > width * 0.6 or text[-1] in ".!?:;,-" or text[0] in "-*\u2022":
         return False
     words = text.split()
     numbered = bool(_CLAUSE.match(line) or re.match(r"\d{1,2}\.?\s", text))
     if (_BULLET.match(after) and not numbered) or words[-1].lower() in _JOINING:
-        return False  # what leads over to a list or to the next line
+        return False  # the line introduces a list or continues on the next line
     first = words[1] if numbered and len(words) > 1 else words[0]
     follows = _STARTER.match(after)
     return (
         len(words) <= 9
-        # Terms that are explained begin with a small letter as well.
+        # Terms in a glossary may begin with a small letter.
         and (first[0].isupper() or (len(words) <= 6 and follows is not None))
         and _is_ended(block)
         and (follows is None or not follows[1].islower())
@@ -398,7 +406,7 @@ def _continues_sentence(last: Sentence, first: Sentence, words: frozenset[str]) 
 
 
 def citable_text(text: str, limit: int) -> str:
-    """The text, or as many of its first words as the limit allows; no half word at the end."""
+    """Cut a text to `limit` characters at a word's end."""
     if len(text) > limit:
         text = text[: limit + 1].rsplit(" ", 1)[0]
     return _OPEN_WORD.sub("", text)

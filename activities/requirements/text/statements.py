@@ -13,7 +13,7 @@ from activities.requirements.text.indicators import shipped_phrases
 from activities.requirements.text.sentences import Sentence, split_sentences
 
 MAX_CACHED_SENTENCES = 50_000
-"""Of all documents together; about thirty megabytes."""
+"""Limit for all documents together; about thirty megabytes."""
 
 
 @dataclass(frozen=True)

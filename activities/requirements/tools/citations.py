@@ -82,7 +82,7 @@ def cite_web(
 
     The page must be in documents/sources/. Answers with the citation's id, for add_requirement.
     """
-    # One day of tolerance: the agent's day may begin before the server's.
+    # Allow one day more: the agent's day may begin before the server's.
     latest = (datetime.fromtimestamp(context.time_ms / 1000, UTC) + timedelta(days=1)).date()
     if not FIRST_DAY <= accessed <= latest:
         raise ToolError(

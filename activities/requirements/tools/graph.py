@@ -36,7 +36,7 @@ from config.schema.graph import NodeKind
 SECONDS = 90
 SHOWN_RELATIONS = 100
 MAX_COMPARED = GraphLimits.rows
-"""Nodes of a kind that are compared; a statement returns no more rows."""
+"""Maximum number of nodes of a kind that are compared; a statement returns no more rows."""
 CLOSEST = 5
 MIN_LIKENESS = 0.35
 _QUERY = GraphLimits(seconds=10)

@@ -29,7 +29,7 @@ from config.schema.graph import JOB, NodeKind
 from protocol.state import DeferredWrite
 
 SECONDS = 180
-"""Enough for two tries, each of which may wait for the lock."""
+"""Enough for two attempts, each of which may wait for the lock."""
 RequirementId = Annotated[
     str,
     Field(

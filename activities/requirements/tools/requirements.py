@@ -39,7 +39,7 @@ from activities.tools.documents import DocumentPath, document_of, document_pages
 MAX_LISTED = 120
 LISTED_TEXT = 110
 MAX_REFUSED = 5
-"""Refusals of quotes that are shown in full."""
+"""Number of refused quotes that are shown in full."""
 Quotes = Annotated[
     list[QuotedPassage] | None,
     Field(

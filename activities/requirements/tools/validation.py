@@ -43,7 +43,7 @@ def take_requirement(context: ToolContext) -> str:
     except StoreRefusedError as refusal:
         raise ToolError(str(refusal)) from None
     except StoreUnavailableError as error:
-        # A validator can only wait for the store.
+        # Without the store, a validator cannot do anything else.
         raise DependencyUnavailable(str(error)) from None
     text = (
         _requirement_text(requirement) if requirement else "No draft requirement is left to take."
@@ -76,11 +76,11 @@ def decide_requirement(
     entry = DeferredWrite(kind=DECIDED, key=context.key, at=context.time_ms, about=id, data=data)
     writer = StoreWriter.for_call(context)
     try:
-        # Check before the decision: afterwards it is no draft, and nobody would notice that it is
-        # missing. The store itself refuses ids without a job.
+        # Check before the decision: an accepted requirement is no longer a draft, and nobody would
+        # notice that its node is missing. The store itself refuses ids without a job.
         concerns = "/" in id and integrates_graph(context)
         if status == "accepted" and concerns and not is_in_graph(writer, id):
-            # Do not ask for a node of a requirement this job may not decide on.
+            # Do not demand a node for a requirement on which this job may not decide.
             with suppress(StoreUnavailableError):
                 writer.store.read(
                     lambda connection: claims.check_undecided(connection, writer.call, id)
@@ -99,7 +99,8 @@ def decide_requirement(
 def _remove_from_graph(writer: StoreWriter, decision: DeferredWrite) -> list[str]:
     """Remove a requirement that was not accepted from the graph; return remarks for the model."""
     if any(each is decision for each in writer.state.deferred_writes):
-        # The store may still refuse the decision, such as when another job holds it.
+        # The store may still refuse the decision, for example because another job holds the
+        # requirement.
         return ["If it is in the graph it stays there: decide again when the store answers."]
     entry = DeferredWrite(kind=REMOVAL, key=decision.key, at=decision.at, about=decision.about)
     try:
