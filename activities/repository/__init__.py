@@ -1,1 +1,1 @@
-"""Existing code: fetched when a job or project begins, handed out as a branch when it ends."""
+"""Existing code: fetched when a job or project begins, published as a branch when it ends."""

@@ -1,4 +1,4 @@
-"""How large a repository may be, and the words for one that is larger."""
+"""Size limits of a repository, and the errors for one that exceeds them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from config.schema.agent import AgentConfig, ConfigError
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most that a start takes."""
+    """Size limits for the repository of a start."""
 
     files: int
     bytes: int
-    """Of all files together, and of what is fetched."""
+    """All files together, and the data that git transfers."""
     file_bytes: int
-    """Of one file."""
+    """Each single file."""
 
     @classmethod
     def of_agents(cls, *agents: AgentConfig) -> Bounds:
-        """The widest of the agents' limits."""
+        """Return the widest limits of these agents."""
         limits = [agent.limits for agent in agents]
         return cls(
             max(each.repository_files for each in limits),
@@ -29,7 +29,7 @@ class Bounds:
         )
 
     def check_files(self, source: str, count: int) -> None:
-        """Raises ConfigError for too many files."""
+        """Raise ConfigError for too many files."""
         if count > self.files:
             raise ConfigError(
                 f"repository {source}: more than {self.files:,} files; limits.repository_files "
@@ -37,7 +37,7 @@ class Bounds:
             )
 
     def check_bytes(self, source: str, size: int, what: str) -> None:
-        """Raises ConfigError for too many bytes."""
+        """Raise ConfigError for too many bytes."""
         if size > self.bytes:
             raise ConfigError(
                 f"repository {source}: {what} more than {self.bytes:,} bytes; "
@@ -45,7 +45,7 @@ class Bounds:
             )
 
     def check_file(self, source: str, path: str, size: int) -> None:
-        """Raises ConfigError for a file that no checkpoint takes."""
+        """Raise ConfigError for a file that is too large for a checkpoint."""
         if size > self.file_bytes:
             raise ConfigError(
                 f"repository {source}: {path} has {size:,} bytes, and a file may have "
@@ -54,7 +54,7 @@ class Bounds:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of the files below a folder, in which others may be at work."""
+    """Return the bytes of all files below a folder that may change meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         try:

@@ -1,4 +1,4 @@
-"""What a job did, as commits upon the one that it began from."""
+"""A job's work as commits on top of the commit it began from."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from protocol.text import as_sentence, commit_message, one_line
 
 PATCH, BUNDLE = "output/changes.patch", "output/branch.bundle"
 PLAIN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-"""Nobody's settings change the form of a patch."""
+"""Ignore git settings of the system and the user, which may change a patch's format."""
 MOST_TODOS = 30
-"""That a commit's message names."""
+"""Number of todos in a commit message."""
 MOST_NOTES = 300
-"""Characters of the notes on each."""
+"""Characters of the notes on each todo."""
 
 
 @dataclass(frozen=True)
 class _Stage:
-    """The repository's files at the end of a phase, and what the phase did."""
+    """The repository's files at the end of a phase, and the message that describes it."""
 
     tree: str
     story: str
@@ -43,18 +43,18 @@ def commit_work(
 ) -> BranchResult:
     """Put a job's work on its branch: a commit for each phase that changed something.
 
-    A function of its arguments: done again, it gives the same commits.
+    Deterministic: the same arguments give the same commits.
 
     Args:
-        root: Where the git repository is.
-        snapshot: The job's end.
+        root: The workspaces root that has the git repository.
+        snapshot: The job's last checkpoint.
         job: Its id.
         starts: Start checkpoints of its phases, in order.
-        story: What the job says of its work, for the last commit.
+        story: Message of the last commit: the job's own summary.
 
     Raises:
-        CheckpointMissing: the repository is not on this root and cannot be fetched again.
-        Problem, ApplicationError: the same.
+        CheckpointMissing: The repository is not on this root and cannot be fetched again.
+        ConfigError, ApplicationError: As `bring_repository`.
     """
     link = snapshot.repository
     assert link is not None
@@ -65,7 +65,8 @@ def commit_work(
     trees, stages = [base], list[_Stage]()
     for stage in _stages(repository, snapshot, link, starts, story):
         if stage.tree in trees:
-            # Taken back, or nothing new: what led away from it is no part of the story.
+            # A phase that changed nothing gets no commit; one that restored an earlier state also
+            # drops the commits since that state.
             place = trees.index(stage.tree)
             trees, stages = trees[: place + 1], stages[:place]
             continue
@@ -83,17 +84,22 @@ def commit_work(
 
 
 def changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink) -> bool:
-    """Whether the repository's files equal those at the start, so that there is no branch.
+    """Return whether the repository's files equal those at the start, so that there is no branch.
 
     Raises:
-        CheckpointMissing, Problem, ApplicationError: as for `open_repository`.
+        CheckpointMissing, ConfigError, ApplicationError: As `open_repository`.
     """
     repository = open_repository(root, snapshot, link)
     return product_tree(repository, snapshot, link) == repository.tree_id(link.commit)
 
 
 def open_repository(root: Root, snapshot: Snapshot, link: RepositoryLink) -> ProjectRepository:
-    """The git repository of a job; fetched again where a lost host has taken it along."""
+    """Open the job's git repository, fetching it again if it was on a lost host.
+
+    Raises:
+        CheckpointMissing: It has no address to fetch it from.
+        ConfigError, ApplicationError: As `bring_repository`.
+    """
     try:
         return ProjectRepository(repository_path(root, link.owner))
     except CheckpointMissing:
@@ -124,20 +130,20 @@ def _stages(
             text = _phase_story(before, start)
             stages.append(_Stage(product_tree(repository, start, link), text, entry.timestamp))
         before, timestamp = start, entry.timestamp
-    # Of the last phase its beginning: what people say to a job whose branch was pushed and that has
-    # not ended yet makes no other commit of the same work.
+    # Date the last commit by the start of its phase: otherwise a remark to a job whose branch was
+    # pushed, but which has not ended yet, would give the same work another commit.
     return [*stages, _Stage(product_tree(repository, snapshot, link), story, timestamp)]
 
 
 def product_tree(repository: ProjectRepository, snapshot: Snapshot, link: RepositoryLink) -> str:
-    """The repository's files at a checkpoint, as git's own tree."""
+    """Return the git tree of the repository's files at a checkpoint."""
     caches = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
     files = without_ignored(snapshot.files, link.folder, link.tree, caches)
     return repository.take_from(files, link.folder, Since(link.commit, link.tree))
 
 
 def _phase_story(before: Snapshot, after: Snapshot) -> str:
-    """What a phase did, by its list: as it was archived when the next one began."""
+    """Describe a phase by its completed todos, from the page archived when the next phase began."""
     phase = before.state.phase
     page = yaml.safe_load(after.read_text(f"archive/phase_{phase.number:03d}.yaml") or "{}")
     done = [todo for todo in page.get("todos") or [] if todo.get("status") == "completed"]
@@ -151,18 +157,19 @@ def _phase_story(before: Snapshot, after: Snapshot) -> str:
 def with_files(
     repository: ProjectRepository, snapshot: Snapshot, result: BranchResult
 ) -> BranchResult:
-    """Put the branch into the workspace as a patch and a bundle; gives what holds it.
+    """Write the branch into the workspace as a patch and a bundle; the result names the files.
 
     Raises:
-        GitNotInstalled, RemoteUnavailable: there is no git program, or it failed.
-        OSError.
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: Git failed.
+        OSError: The temporary files cannot be written.
     """
     written = []
     text = make_patch(repository, result.base, result.commit)
     with TemporaryDirectory() as place:
         bundle = Path(place, "bundle")
         ref = f"refs/heads/{result.branch}"
-        # With one thread the same objects give the same bytes.
+        # Packing in one thread gives the same bytes each time.
         single = ("-c", "pack.threads=1")
         run_git(
             repository.path,
@@ -182,12 +189,16 @@ def with_files(
 
 
 def make_patch(repository: ProjectRepository, base: str, commit: str) -> bytes:
-    """The commits from one to another as `git am` takes them. Raises GitNotInstalled,
-    RemoteUnavailable."""
+    """Return the commits between the two in the format of `git am`.
+
+    Raises:
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: Git failed.
+    """
     with TemporaryDirectory() as place:
         form = ["--binary", "--full-index", "--no-signature", "--quiet"]
         commits = f"{base}..{commit}"
         run_git(repository.path, "format-patch", *form, "-o", place, commits, variables=PLAIN)
-        # By number, and git pads it to four digits only.
+        # Sort by number: git pads it to four digits only.
         patches = sorted(Path(place).iterdir(), key=lambda path: int(path.name.partition("-")[0]))
         return b"".join(path.read_bytes() for path in patches)

@@ -1,4 +1,4 @@
-"""The repository that a job or project begins with: fetched once, its commit pinned."""
+"""Fetches the repository of a job or project once and pins its commit."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ _WRONG = re.compile(
     r"repository '.*' not found|no such (file or directory|ref)|unadvertised object",
     re.IGNORECASE,
 )
-"""What git says where another attempt would fail as well."""
+"""Messages of git for errors that another attempt would meet again."""
 
 
 def bring_repository(
     root: Root, owner: str, start: RepositoryStart, bounds: Bounds
 ) -> RepositoryOrigin:
-    """The repository in a job's or project's own git repository, fetched if it is not there yet.
+    """Fetch the repository into the job's or project's own git repository, unless it is there
+    already.
 
-    A kill leaves a draft that the next attempt sweeps; what was pinned stays, wherever the branch
-    has moved since.
+    The next attempt removes the draft of a killed one. The pinned commit stays, even if the branch
+    moves.
 
     Raises:
-        ConfigError: there is no such repository, ref or folder, or it is too large.
-        ApplicationError: it cannot be reached; another attempt may help.
-        GitNotInstalled, OSError.
+        ConfigError: The repository, ref or folder does not exist, or is too large.
+        ApplicationError: It cannot be reached; another attempt may help.
+        OSError: It cannot be stored.
     """
     repository = ProjectRepository.create(repository_path(root, owner))
     path = repository.path
@@ -129,7 +130,7 @@ def _fetch_into(
         except RemoteUnavailable:
             if not is_commit:
                 raise
-            # A server may refuse a commit by its id that is in one of its branches.
+            # Some servers refuse to send a commit by id, although it is in a branch.
             every = ["+refs/heads/*:refs/longhaul/heads/*", "+refs/tags/*:refs/longhaul/tags/*"]
             run_remote_git(
                 draft, address, start.token_variable, *quiet, address, *every, watch=watch
@@ -156,7 +157,7 @@ def _point_start(draft: Path, commit: str, source: str) -> None:
 
 
 def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds) -> str:
-    """Where the staged folder is, staged now if `starter.py` has not."""
+    """Return the address of the staged folder; stage it now if `starter.py` has not."""
     name = start.folder
     if not name.startswith(STAGED):
         path = Path(name)
@@ -185,7 +186,7 @@ def _is_folder(tree: pygit2.Tree, path: str) -> bool:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Whole or not at all, and on the disk."""
+    """Write the file atomically and sync it to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     draft.write_text(text)

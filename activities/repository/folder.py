@@ -1,7 +1,7 @@
-"""A folder as the start: taken into a git repository, without what `.gitignore` names.
+"""A folder as the start of a job: copied into a git repository without ignored files.
 
-The top of a git work tree keeps its history: its commit is the start where nothing was changed
-since, and the parent of it otherwise.
+The top folder of a git work tree keeps its history. The job starts from its commit if nothing was
+changed since, else from a new commit on top of it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ WHO = "longhaul <longhaul@localhost>"
 
 
 def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
-    """Take a folder into a repository below `staged`; gives `staged:<repository>/<name>`.
+    """Copy a folder into a repository below `staged`; return `staged:<repository>/<name>`.
 
     Raises:
-        ConfigError: it is no folder, cannot be read, holds nothing, or is larger than the bounds.
-        GitNotInstalled: it is a git work tree, and this host has no git program.
-        OSError: there is no room.
+        ConfigError: It is no folder, cannot be read, has no files, or is too large.
+        GitNotInstalled: It is a git work tree, and this host has no git program.
+        OSError: The disk is full.
     """
     source = f"folder {path.name or path}"
     if not path.is_dir():
@@ -53,7 +53,7 @@ def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
             commit = _FolderPack(path, repository, source, bounds).take()
         repository.set_branch(MAIN, commit)
         target = staged / f"repository-{commit}.git"
-        with suppress(OSError):  # staged before
+        with suppress(OSError):  # it was staged before
             draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -61,7 +61,7 @@ def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
 
 
 def _take_work_tree(path: Path, repository: ProjectRepository, source: str, bounds: Bounds) -> str:
-    """The commit of a work tree as it stands; git itself says what that is."""
+    """Return a commit of the work tree's current files, as git itself sees them."""
     parent = _fetch_history(path, repository)
     index = repository.path / "work-tree-index"
 
@@ -78,7 +78,7 @@ def _take_work_tree(path: Path, repository: ProjectRepository, source: str, boun
         objects = run_git(None, *place, "objects").rstrip("\n")
         own_index = Path(run_git(None, *place, "index").rstrip("\n"))
         if own_index.exists():
-            # With it git knows what is unchanged without reading it.
+            # The index lets git skip unchanged files.
             shutil.copyfile(own_index, index)
         listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
         _check_new_files(path, sorted(set(listed.split("\0")) - {""}), source, bounds)
@@ -96,7 +96,7 @@ def _take_work_tree(path: Path, repository: ProjectRepository, source: str, boun
 
 
 def _fetch_history(path: Path, repository: ProjectRepository) -> pygit2.Commit | None:
-    """What a work tree has checked out, with its history; None where nothing is committed yet."""
+    """Fetch the checked-out commit with its history; return None if nothing is committed yet."""
     try:
         address, spec = f"file://{path.absolute()}", f"+HEAD:refs/heads/{MAIN}"
         run_git(repository.path, "fetch", "--quiet", "--no-tags", address, spec)
@@ -107,10 +107,10 @@ def _fetch_history(path: Path, repository: ProjectRepository) -> pygit2.Commit |
 
 
 def _check_new_files(path: Path, names: list[str], source: str, bounds: Bounds) -> None:
-    """Raises ConfigError for more than a start takes, before git has read it."""
+    """Raise ConfigError if the files exceed the limits, before git reads them."""
     total = 0
     for count, name in enumerate(names, 1):
-        with suppress(OSError):  # deleted, or a name that is not UTF-8
+        with suppress(OSError):  # it was deleted, or its name is not UTF-8
             size = (path / name).lstat().st_size
             bounds.check_file(source, name, size)
             total += size
@@ -134,7 +134,7 @@ class _FolderPack:
         self._newest = 0
 
     def take(self) -> str:
-        """The commit that holds the folder."""
+        """Write everything and return the commit's id."""
         with _ignoring(self._path) as (reader, prefix):
             self._reader, self._prefix = reader, prefix
             tree = self._folder(self._path, "")
@@ -149,7 +149,7 @@ class _FolderPack:
         return commit.hex()
 
     def _folder(self, folder: Path, above: str) -> bytes:
-        """The id of a folder's tree."""
+        """Write the folder and return its tree id."""
         entries: dict[bytes, TreeEntry] = {}
         try:
             listing = list(os.scandir(os.fsencode(folder)))
@@ -165,10 +165,10 @@ class _FolderPack:
         return self._add(TREE, tree_data(entries)) if entries else EMPTY_TREE
 
     def _entry(self, item: os.DirEntry[bytes], path: str) -> TreeEntry | None:
-        """One entry of a tree, None for what is left out."""
+        """Write one entry; return None if it is left out."""
         place = Path(os.fsdecode(item.path))
         if item.is_dir(follow_symlinks=False):
-            # A repository of its own is left out like a submodule.
+            # Leave a nested repository out, like a submodule.
             if self._is_ignored(f"{path}/") or (place / ".git").exists():
                 return None
             tree = self._folder(place, f"{path}/")
@@ -177,7 +177,7 @@ class _FolderPack:
             return None
         status = item.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            # As it stands: a Path would fold it.
+            # Keep the target exactly; `Path` would normalise it.
             return TreeEntry(LINK, self._add(BLOB, os.readlink(item.path)))  # noqa: PTH115
         if not stat.S_ISREG(status.st_mode):
             return None
@@ -203,14 +203,15 @@ class _FolderPack:
         try:
             return bool(self._reader.path_is_ignored(f"{self._prefix}{path}"))
         except (ValueError, UnicodeError, pygit2.GitError):
-            return False  # a name that libgit2 cannot be asked about
+            return False  # libgit2 cannot check such a name
 
 
 @contextmanager
 def _ignoring(path: Path) -> Iterator[tuple[pygit2.Repository, str]]:
-    """What reads the `.gitignore` files of a folder, and how paths begin there.
+    """Yield a repository that evaluates the folder's `.gitignore` files, and the prefix for its
+    paths.
 
-    Within a work tree those above it count as well, unless they name the folder itself.
+    In a work tree the files above the folder apply too, unless they ignore the folder itself.
     """
     if around := pygit2.discover_repository(str(path)):
         reader = pygit2.Repository(around)

@@ -1,7 +1,7 @@
-"""`AGENTS.md`: guidance of a repository for agents, from its root down to the folder worked in.
+"""Reads `AGENTS.md`: guidance for agents, from the repository's root down to the start folder.
 
-One file a folder, `AGENTS.override.md` before `AGENTS.md`; the nearer the later, and so the
-stronger (https://agents.md, and Codex for the override and the limit).
+Each folder counts once, with `AGENTS.override.md` before `AGENTS.md`. Nearer files come later and
+take precedence (https://agents.md; the override and the limit follow Codex).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from activities.text.plain import replace_surrogates
 
 NAMES = ("AGENTS.override.md", "AGENTS.md")
 MOST_BYTES = 32 * 1024
-"""Of all files together."""
+"""All files together."""
 MOST_LINKS = 5
 CUT = "\n[cut here: the files have more than 32 KiB together]"
 
@@ -23,8 +23,10 @@ CUT = "\n[cut here: the files have more than 32 KiB together]"
 def read_guidance(
     repository: pygit2.Repository, tree: pygit2.Tree, subfolder: str
 ) -> tuple[str, list[str]]:
-    """The texts, each under its path, and notes for people. Where they are too long it is the
-    farther ones that are cut."""
+    """Return the texts, each under its path, and notes for people.
+
+    If they are too long, files farther from the folder are cut.
+    """
     folders = [""]
     for part in subfolder.split("/") if subfolder else []:
         folders.append(posixpath.join(folders[-1], part))
@@ -48,7 +50,7 @@ def read_guidance(
 
 
 def _file(repository: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
-    """A file's content, links within the repository followed."""
+    """Return a file's content, following links within the repository; None if there is none."""
     for _ in range(MOST_LINKS):
         try:
             entry = tree[path]

@@ -1,4 +1,4 @@
-"""A branch pushed once: never by force, and not again where the remote has it already."""
+"""Pushes a branch once: never by force, and not again if the remote already has the commit."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LOOK_SECONDS = 60
 
 
 def push_branch(repository: ProjectRepository, publish: Publish, commit: str) -> str:
-    """Have the remote's branch end at a commit; gives the address, for people.
+    """Push the commit to the remote's branch; return the address as shown to people.
 
-    An attempt that was killed after its push is recognised by the commit, which is the same.
+    If an earlier attempt was killed after its push, the branch already ends at this commit.
 
     Raises:
-        ApplicationError: `BranchMoved`, the branch there has what the commit does not have;
-            `Dependency`, the remote cannot be reached or refuses.
-        ConfigError: the worker lacks the variable with the token.
+        ApplicationError: `BranchMoved` if the branch has commits that the work lacks; `Dependency`
+            if the remote cannot be reached or refuses.
+        ConfigError: The worker lacks the variable with the token.
     """
     shown = address_shown(publish.remote)
     try:
@@ -34,7 +34,7 @@ def push_branch(repository: ProjectRepository, publish: Publish, commit: str) ->
         try:
             run_remote_git(repository.path, publish.remote, publish.token_variable, *arguments)
         except RemoteUnavailable:
-            # Its answer may be all that was lost; or somebody was faster.
+            # Perhaps only the answer was lost, or somebody else pushed first.
             if _tip(publish) == commit:
                 return shown
             _check_forward(repository, publish, commit)
@@ -49,7 +49,7 @@ def push_branch(repository: ProjectRepository, publish: Publish, commit: str) ->
 
 
 def _tip(publish: Publish) -> str | None:
-    """Where the branch ends at the remote; None where there is none."""
+    """Return the last commit of the remote's branch; None if there is no such branch."""
     ref = f"refs/heads/{publish.branch}"
     listed = run_remote_git(
         None, publish.remote, publish.token_variable, "ls-remote", publish.remote, ref,
@@ -60,7 +60,7 @@ def _tip(publish: Publish) -> str | None:
 
 
 def _check_forward(repository: ProjectRepository, publish: Publish, commit: str) -> None:
-    """Refuse what only force could push."""
+    """Raise BranchMoved if the push would not be a fast-forward."""
     tip = _tip(publish)
     if tip is None or _is_ancestor(repository.git, tip, commit):
         return

@@ -1,4 +1,4 @@
-"""Remotes of people's repositories: credentials by a variable of the worker, and what git says."""
+"""Runs git against people's remotes, with credentials from a variable of the worker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HELPER = (
     f'!f() {{ test "$1" = get && printf "username=%s\\npassword=%s\\n" "${USER}" "${TOKEN}"; }}; f'
 )
 ANY_USER = "git"
-"""Servers that take a token look at no user name, unless the address has one."""
+"""User name for servers that expect a token and ignore the name, unless the address has one."""
 SECONDS = 3600
 
 
@@ -27,20 +27,22 @@ def run_remote_git(
     watch: Callable[[], None] | None = None,
     seconds: float = SECONDS,
 ) -> str:
-    """Run a git command that speaks to a remote; gives what it printed.
+    """Run a git command that contacts a remote; return its output.
 
-    The credential is in the environment of that one process: in no argument, file or setting.
+    The credential is passed in the environment of that process only, never in an argument, file or
+    setting.
 
     Raises:
-        ConfigError: the worker lacks the variable.
-        GitNotInstalled, RemoteUnavailable.
+        ConfigError: The worker lacks the variable.
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: Git failed.
     """
     options: list[str] = []
     variables: dict[str, str] = {}
     if token_variable:
         parts = urlsplit(address)
         scope = f"credential.{parts.scheme}://{parts.netloc.rpartition('@')[2]}.helper"
-        # The empty one takes out the helpers of the worker's own configuration.
+        # An empty helper disables those of the worker's own configuration.
         options = ["-c", f"{scope}=", "-c", f"{scope}={_HELPER}"]
         variables = {USER: parts.username or ANY_USER, TOKEN: read_token(token_variable)}
     return run_git(
@@ -49,7 +51,7 @@ def run_remote_git(
 
 
 def read_token(variable: str) -> str:
-    """The token in a variable of the worker. Raises ConfigError."""
+    """Return the token in a variable of the worker. Raises ConfigError if it is unusable."""
     try:
         token = api_key(variable)
     except ValueError as wrong:

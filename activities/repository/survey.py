@@ -1,4 +1,4 @@
-"""What is in the tree of a repository: its size, and what of it will not be there."""
+"""Surveys the tree of a repository: its size, and which contents will be missing."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from protocol.text import first_few
 
 POINTER = b"version https://git-lfs.github.com/spec/"
 MOST_POINTER = 1024
-"""Bytes of an LFS pointer, by its specification."""
+"""Maximum size of an LFS pointer in bytes, by its specification."""
 MOST_NAMED = 10
 
 
 @dataclass
 class Survey:
-    """What was found in a tree."""
+    """Size and missing contents of a tree."""
 
     file_count: int = 0
     bytes: int = 0
     submodules: list[str] = field(default_factory=list)
     pointers: list[str] = field(default_factory=list)
-    """Files that git-lfs would have fetched."""
+    """Paths of files whose content is in Git LFS."""
 
     @property
     def notes(self) -> list[str]:
-        """What of it is not there, for people and the model."""
+        """Sentences about missing contents, for people and the model."""
         notes = []
         if self.submodules:
             named = replace_surrogates(first_few(self.submodules, MOST_NAMED))
@@ -47,10 +47,10 @@ class Survey:
 def survey_tree(
     repository: pygit2.Repository, tree: pygit2.Tree, source: str, bounds: Bounds
 ) -> Survey:
-    """Look at every entry of a tree, and at no content but that of small files.
+    """Inspect every entry of a tree; read only small files.
 
     Raises:
-        ConfigError: it is larger than the bounds, or has a name that no folder can hold.
+        ConfigError: It exceeds the limits, or has a name that no folder can hold.
     """
     survey = Survey()
     small: list[tuple[str, pygit2.Oid]] = []

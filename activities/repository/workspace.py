@@ -1,4 +1,4 @@
-"""A repository in a job's workspace, and the text about it for the model."""
+"""Puts a repository into a job's workspace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEFT = shutil.ignore_patterns(
 def put_repository(
     root: Root, snapshot: Snapshot, owner: str, origin: RepositoryOrigin, publish: Publish | None
 ) -> None:
-    """Put what was fetched into the workspace. Contents are shared with it, not copied."""
+    """Put the fetched files into the workspace, sharing the stored objects."""
     repository = ProjectRepository(repository_path(root, owner))
     snapshot.borrow_objects(repository.path)
     snapshot.files = repository.put_into(snapshot.files, origin.commit, FOLDER)
@@ -36,13 +36,13 @@ def put_repository(
 
 
 def share_with_fork(root: Root, link: RepositoryLink, owner: str, checkpoints: Checkpoints) -> None:
-    """Give a fork a git repository of its own, as the first job has it, and let it read that.
+    """Give a fork its own copy of the job's git repository, and let its checkpoints read it.
 
-    Files are linked where the disk can: git writes none of them again. Doing it twice changes
+    Packs are hard-linked if the disk allows, since git never changes them. Doing it twice changes
     nothing.
     """
     source, target = repository_path(root, link.owner), repository_path(root, owner)
-    if not source.exists():  # the first job came from a lost host; its checkpoints are whole
+    if not source.exists():  # the job came from a lost host; its checkpoints are complete
         return
     if not target.exists():
         with atomic_folder(target) as draft:
@@ -52,7 +52,7 @@ def share_with_fork(root: Root, link: RepositoryLink, owner: str, checkpoints: C
 
 
 def _link_file(source: str, target: str) -> None:
-    # What is written in place may not be shared.
+    # Link only packs: git changes other files in place.
     if Path(source).suffix in (".pack", ".idx"):
         try:
             os.link(source, target)

@@ -1,4 +1,4 @@
-"""The tool that has a helper read: `activities.steps.ask_helper` is the helper."""
+"""The tool that delegates reading to a helper, which `activities.steps.ask_helper` runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocol.helpers import ANSWER_TOKENS, DELEGATE
 
 FOLDER = "delegated"
 CONVERSATION = "conversation"
-"""Part of a helper's tree."""
+"""Folder of the conversation in a helper's tree."""
 READING = ("files", "documents")
 MOST_FILES = 500
 NO_ANSWER = (
@@ -57,12 +57,12 @@ def delegate(
 
 
 def reads_for_others(entry: Tool) -> bool:
-    """Whether helpers have this tool where their agent has it."""
+    """Return whether a helper gets this tool if its agent has it."""
     return entry.group == "web" or (entry.effect == "reads" and entry.group in READING)
 
 
 def read_task(files: Files, raw_arguments: str) -> str:
-    """What a call of `delegate` has the helper do. Raises ToolError: the call cannot be done."""
+    """Return the task text of a `delegate` call. Raises ToolError if the call is invalid."""
     arguments = REGISTRY[DELEGATE].parse(raw_arguments)
     _check_files(files, arguments["files"])
     listed = "\n".join(f"- {path}" for path in arguments["files"])
@@ -70,7 +70,7 @@ def read_task(files: Files, raw_arguments: str) -> str:
 
 
 def read_answer(tree: Files) -> str:
-    """What a helper said last, empty where that was no answer."""
+    """Return a helper's last message; empty if that is no answer."""
     conversation = Conversation(tree.subfolder(CONVERSATION))
     last = conversation.message(len(conversation) - 1)
     said = last["content"] if last["role"] == "assistant" and not last.get("tool_calls") else ""

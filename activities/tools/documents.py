@@ -1,4 +1,4 @@
-"""Document tools. The text of an input document lies beside it, made when the job started."""
+"""Document tools. Each input document has its text beside it, extracted when the job started."""
 
 from __future__ import annotations
 

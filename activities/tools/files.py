@@ -107,14 +107,14 @@ def edit_file(
         )
     if old == new:
         raise ToolError(f"old and new are the same text: nothing would change in {path}.")
-    # Places that overlap count too: which of them is meant is unclear.
+    # Count overlapping places too: it is unclear which one is meant.
     if not replace_all and text.find(old, text.find(old) + 1) >= 0:
         times = f"{count} times" if count > 1 else "in places that overlap"
         raise ToolError(
             f"{path} contains that text {times}. Give more of the surrounding text, or set "
             "replace_all."
         )
-    # Before it is made: a short file can become one that fits into no memory.
+    # Check the size first: the result of a short file may not fit into memory.
     if (size := len(text) + count * (len(new) - len(old))) > context.files.limit:
         raise ToolError(
             f"{path} would have {size:,} characters; a file may have {context.files.limit:,}. "
@@ -159,7 +159,7 @@ def list_files(
 
 
 def _matches_pattern(path: str, pattern: str, folder: str) -> bool:
-    # As shells have it, `**/` also stands for no folder at all.
+    # In shells `**/` also matches no folder at all.
     patterns = {pattern, pattern.replace("**/", "")}
     names = {path, path.removeprefix(f"{folder}/")}
     return any(fnmatchcase(name, each) for name in names for each in patterns)
@@ -206,7 +206,7 @@ def _write_text(context: ToolContext, path: str, content: str) -> None:
 
 
 def _check_names_file(path: str) -> None:
-    """Raises ToolError for the path of a folder, of which a file would be made."""
+    """Raise ToolError if the path names a folder where a file is to be written."""
     if path.endswith(("/", "/.")):
         raise ToolError(
             f"{quote_path(path)} names a folder. Give the file's name too; folders on the "
@@ -239,9 +239,9 @@ def _entry_line(entry: FileEntry) -> str:
 
 
 def _with_ends(text: str, old: str, new: str) -> tuple[str, str]:
-    """Both with the line ends of a CRLF text, which read_file does not show."""
+    """Return `old` and `new` with the line ends of a CRLF text, since read_file hides them."""
     ends = text.count("\r\n")
-    # With a return in it, `old` says itself which ends it means.
+    # If `old` has a carriage return, the model chose the line ends itself.
     throughout = ends == text.count("\n") and "\r" not in old
     if ends and (throughout or old not in text):
         return _CRLF.sub("\r\n", old), _CRLF.sub("\r\n", new)
@@ -249,7 +249,7 @@ def _with_ends(text: str, old: str, new: str) -> tuple[str, str]:
 
 
 def _lines_around(text: str, passage: str) -> str:
-    """The part of a text most likely meant: near the first line of what was looked for."""
+    """Return numbered lines around the first line of `passage`, else from the start of the text."""
     lines = split_lines(text)
     first = passage.strip().split("\n")[0].strip()
     index = next((n for n, line in enumerate(lines) if first and first in line), 0)

@@ -20,7 +20,7 @@ from activities.toolkit.registry import tool
 MAX_SHOWN = 8
 BEFORE, AFTER = 150, 450
 SEARCH_TOOL = "search_history"
-"""Excluded from results, or earlier searches would find themselves."""
+"""Excluded from results, or earlier searches would match themselves."""
 _STEP = re.compile(r"^s(\d+)c\d+$")
 _WORD = re.compile(r"\w+")
 

@@ -1,4 +1,4 @@
-"""The tool by which a model looks at an image."""
+"""The tool that shows the model an image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 
 MOST_IMAGES = 4
-"""Of one reply: together they are sent again with each request of the phase."""
+"""Limit for one reply: its images are sent again with each request of the phase."""
 
 
 @tool("images", effect="reads", local=False, seconds=120)

@@ -29,9 +29,9 @@ from protocol.text import first_few
 FOLDER = "commands/"
 LOG = f"{FOLDER}log.jsonl"
 SHOWN_CHARACTERS = 8000
-"""Characters of the output that a result shows: as many lines as fill a few screens."""
+"""Characters of output in a result; a few screens of text."""
 END_CHARACTERS = 200
-"""Characters of the end of the output that are on record: where test runners say what they ran."""
+"""Characters kept from the output's end; test runners summarise there."""
 MAX_NAMED = 10
 SUCCESS = "Exit code 0."
 
@@ -73,7 +73,7 @@ def run_command(
             run,
             activity_id=context.activity_id,
             attempt=context.attempt,
-            # A worker killed in the setup has not begun the command.
+            # If the worker was killed during setup, the command has not begun.
             prepare=partial(_build_layer, context) if config.setup else None,
         )
     else:
@@ -84,13 +84,13 @@ def run_command(
 
 
 def _build_layer(context: ToolContext) -> Mapping[str, Path]:
-    """Return the layer's folder by where commands see it, built if need be."""
+    """Build the setup layer if needed; return its folders by the paths that commands see."""
     shell = context.config.shell
     try:
         return layer_folders(context.files, context.root, context.job, shell)
     except SetupFailed as error:
         if shell.setup_inputs:
-            # The agent may have written the inputs, and can correct them.
+            # The agent may have written the inputs and can correct them.
             raise ToolError(str(error)) from error
         raise DependencyUnavailable(str(error)) from error
     except sandbox.SandboxUnavailable as error:
@@ -144,7 +144,7 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
 def _with_output(
     context: ToolContext, files: Files, ended: sandbox.CommandResult
 ) -> tuple[Files, str]:
-    """The files with the output in one of its own, and its path, where it is too long to show."""
+    """Return the files, and the path of the output if it is too long to show."""
     if len(ended.output) <= SHOWN_CHARACTERS:
         return files, ""
     step = context.state.step

@@ -37,7 +37,7 @@ def use_skill(
     body = read_body(context.files, name)
     if todo := context.state.phase.current:
         before = [use for use in context.state.used_skills if use.name == name]
-        # The first that showed it: the result of a later call may only point to that one.
+        # Keep the first result that showed it: a later result may only refer to that one.
         message = min((use.message for use in before), default=len(context.conversation))
         used = UsedSkill(name=name, todo=todo.id, message=message)
         if used not in before:

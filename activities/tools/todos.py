@@ -47,7 +47,7 @@ FORMS = (
     '{"file_exists": "output/a*.md"}, {"matches": {path, pattern in RE2}}, '
     '{"valid": {path, JSON schema}} or {"command": "make test"}'
 )
-"""The same for the model's tools, in fewer tokens."""
+"""`DONE_WHEN` in fewer tokens, for the model's tools."""
 
 
 def _checked_condition(condition: DoneWhen | None) -> DoneWhen | None:

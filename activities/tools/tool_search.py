@@ -85,7 +85,7 @@ def _tool_page(entry: Tool) -> str:
 
 
 def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
-    """Return matching tools: by name first, then by summary, then by the rest."""
+    """Return tools that match the pattern: by name first, then by summary, then by the rest."""
     try:
         compiled = compile_pattern(pattern, any_case=True, memory=PATTERN_BYTES)
     except re2.error as error:
@@ -95,7 +95,7 @@ def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
 
 
 def _by_words(pool: list[Tool], query: str) -> list[Tool]:
-    """Return matching tools, best first by BM25; just the named ones if the query is tool names."""
+    """Return matching tools, best first by BM25; if the query lists tool names, those tools."""
     by_name = {entry.name: entry for entry in pool}
     names = list(dict.fromkeys(query.replace(",", " ").split()))
     if all(name in by_name for name in names):
@@ -131,7 +131,7 @@ def _index_row(entry: Tool) -> tuple[str, str, str]:
 
 
 def _search_parts(entry: Tool) -> tuple[str, str, str]:
-    """Return the searched texts: name, summary, and documentation with the arguments'."""
+    """Return the indexed texts: name, summary, and documentation with the arguments'."""
     # Without values and bounds, which would drown out the tool's purpose.
     arguments_text = "\n".join(
         f"{argument.name}: {argument.description}" for argument in entry.arguments.listed

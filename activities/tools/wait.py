@@ -38,7 +38,7 @@ def wait(
 
 
 def requested_time(raw_arguments: str, longest: int) -> tuple[int, int | None] | None:
-    """Return the seconds and the end in epoch seconds a `wait` call asks for; None if invalid."""
+    """Return the seconds and end (epoch seconds) that a `wait` call requests; None if invalid."""
     try:
         arguments = REGISTRY["wait"].parse(raw_arguments)
     except ToolError:

@@ -82,7 +82,7 @@ def fetch_page(
     moved = "" if fetched.final_url == fetched.url else f", which led to {fetched.final_url}"
     text = "\n".join(page.text for page in source.pages)
     lines = [line for line in text.splitlines() if line.strip()]
-    # cite_web asks for the day, and the model has no other way to know it.
+    # cite_web requires the date, and the model cannot know it otherwise.
     day = datetime.fromtimestamp(context.time_ms / 1000, UTC).date().isoformat()
     return (
         f"Fetched {fetched.url} on {day}{moved}.\n"
