@@ -1,11 +1,11 @@
 """Encryption of everything that goes to Temporal: AES-GCM, keys by id from the environment.
 
     LONGHAUL_CODEC_KEYS=2026b:BASE64,2026a:BASE64     the first encrypts, all of them decrypt
-    LONGHAUL_CODEC_KEYS_FILE=/path                    the same in a file, also one a line
+    LONGHAUL_CODEC_KEYS_FILE=/path                    the same in a file, optionally one per line
 
 A key is 32 random bytes in base64 or hexadecimal. Unencrypted payloads are accepted, so that people
 can send plain JSON from the Web UI. An undecryptable payload is passed on unchanged with the reason
-in its metadata; the converter turns it into an error, or into a value that is refused visibly.
+in its metadata; the converter turns it into an error, or into a value that is visibly refused.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class EncryptionCodec(PayloadCodec):
         Args:
             keys: Keys of 32 bytes by id; the first one encrypts.
         """
-        # Imported late, since commands and workers without keys do not need it.
+        # Import late: commands and workers without keys do not need it.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
         self._ciphers: dict[str, AESGCM] = {name: AESGCM(key) for name, key in keys.items()}
@@ -78,7 +78,7 @@ class EncryptionCodec(PayloadCodec):
         nonce, sealed = payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:]
         try:
             return Payload.FromString(cipher.decrypt(nonce, sealed, key_id))
-        # A text that is too short raises ValueError; a foreign one may decrypt to no payload.
+        # A text that is too short raises ValueError; foreign data may decrypt to something else.
         except (InvalidTag, ValueError):
             return _leave_encrypted(
                 payload, f"key {name!r} in {VARIABLE} here is not the one it was made with"
@@ -92,10 +92,10 @@ def _leave_encrypted(payload: Payload, reason: str) -> Payload:
 
 
 def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[str, bytes]:
-    """The keys by id, the encrypting one first; empty without keys.
+    """Return the keys by id, the encrypting one first; empty without keys.
 
     Raises:
-        SetupError: the variable or its file does not contain valid keys.
+        SetupError: The variable or its file does not contain valid keys.
     """
     text, where = environment.get(VARIABLE, ""), VARIABLE
     if file := environment.get(FILE_VARIABLE, ""):
@@ -135,17 +135,17 @@ def _decode_base64(text: str) -> bytes:
 
 
 def data_converter(environment: Mapping[str, str] = os.environ) -> DataConverter:
-    """The converter of clients and workers; it encrypts if the environment has keys.
+    """Return the converter of clients and workers; it encrypts if the environment has keys.
 
     Raises:
-        SetupError: the environment's keys cannot be used.
+        SetupError: The environment's keys cannot be used.
     """
     keys = keys_from_environment(environment)
     return encrypting_converter(keys) if keys else DATA_CONVERTER
 
 
 def encrypting_converter(keys: Mapping[str, bytes]) -> DataConverter:
-    """A converter that encrypts with these keys, failure messages included."""
+    """Return a converter that encrypts with these keys, failure messages included."""
     return dataclasses.replace(
         DATA_CONVERTER,
         payload_codec=EncryptionCodec(keys),

@@ -27,7 +27,7 @@ DEFAULT_ADDRESS = "localhost:7233"
 DEFAULT_UI = "http://localhost:8233"
 CONNECT_SECONDS = 5.0
 UI_SECONDS = 1.0
-"""Seconds that a Web UI has to answer, or else its link is not printed."""
+"""Seconds that a Web UI has to answer before its link is printed."""
 MAX_ERROR_CHARACTERS = 200
 """Most characters of an SDK error in a message."""
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
@@ -72,21 +72,21 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
 
 
 def _is_local(address: str) -> bool:
-    """Whether `host:port` is this machine, where compression costs more than it saves."""
+    """Return whether `host:port` is this machine, where compression costs more than it saves."""
     return address.rpartition(":")[0].strip("[]") in _LOCAL_HOSTS
 
 
 @cache
 def plain_runtime() -> Runtime:
-    """The runtime without metrics; one per process, since each runtime starts its own threads."""
+    """Return the runtime without metrics, one per process: each runtime starts its own threads."""
     return Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE))
 
 
 def client_options() -> dict[str, Any]:
-    """Arguments for `Client.connect`; `target_host` and `namespace` are always present.
+    """Return arguments for `Client.connect`; `target_host` and `namespace` are always present.
 
     Raises:
-        SetupError: the configuration cannot be read.
+        SetupError: The configuration cannot be read.
     """
     # The SDK treats a missing file like an empty one.
     if (file := os.environ.get("TEMPORAL_CONFIG_FILE")) and not Path(file).exists():
@@ -106,15 +106,15 @@ def client_options() -> dict[str, Any]:
 
 
 def task_queue() -> str:
-    """The task queue that starters and workers share."""
+    """Return the task queue that starters and workers share."""
     return os.environ.get("LONGHAUL_TASK_QUEUE") or "longhaul"
 
 
 def workspaces_root() -> Path:
-    """The absolute path of the folder with all workspaces.
+    """Return the absolute path of the folder with all workspaces.
 
     Raises:
-        SetupError: the path refers to the home of an unknown user.
+        SetupError: The path refers to the home of an unknown user.
     """
     configured = os.environ.get("LONGHAUL_WORKSPACES") or "workspaces"
     try:
@@ -124,7 +124,7 @@ def workspaces_root() -> Path:
 
 
 def ui_address() -> str | None:
-    """Base address of Temporal's Web UI; None when unknown."""
+    """Return the base address of Temporal's Web UI; None if unknown."""
     if configured := os.environ.get("TEMPORAL_UI_ADDRESS"):
         return configured.rstrip("/")
     try:
@@ -135,13 +135,13 @@ def ui_address() -> str | None:
 
 
 def ui_link(job_id: str, namespace: str = "default", *, base: str | None = None) -> str | None:
-    """The job's page in the Web UI; None when the UI's address is unknown."""
+    """Return the job's page in the Web UI; None if the UI's address is unknown."""
     base = base or ui_address()
     return f"{base}/namespaces/{namespace}/workflows/{quote(job_id, safe='')}" if base else None
 
 
 async def answering_link(job_id: str, namespace: str = "default") -> str | None:
-    """The job's page in the Web UI; None when no UI answers."""
+    """Return the job's page in the Web UI; None if no UI answers."""
     base = ui_address()
     if base is None or not await asyncio.to_thread(_answers, base):
         return None
@@ -149,7 +149,7 @@ async def answering_link(job_id: str, namespace: str = "default") -> str | None:
 
 
 def _answers(address: str) -> bool:
-    """Whether something listens at the address."""
+    """Return whether something listens at the address."""
     try:
         parts = urlsplit(address)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -160,7 +160,7 @@ def _answers(address: str) -> bool:
 
 
 def describe_endpoint() -> str:
-    """The model endpoint of a worker in this environment, for messages; never with the key."""
+    """Describe the model endpoint of a worker in this environment, without its key."""
     if base := os.environ.get("OPENAI_BASE_URL"):
         # Some endpoints have credentials in the address, which must not be shown.
         return without_credentials(base)
@@ -170,7 +170,7 @@ def describe_endpoint() -> str:
 
 
 def _connection_reason(text: str) -> str:
-    """The part of the SDK's connection error that a person can act on."""
+    """Return the part of the SDK's connection error that a person can act on."""
     known = {
         "Connection refused": "connection refused",
         "dns error": "the host name cannot be resolved",

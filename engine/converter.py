@@ -105,7 +105,7 @@ class TolerantPayloadConverter(CompositePayloadConverter):
 
 
 def why_sealed(payload: Payload) -> str:
-    """Why a payload is still encrypted; empty when it is not."""
+    """Return why a payload is still encrypted; empty if it is not."""
     if payload.metadata.get("encoding") != ENCRYPTED.encode():
         return ""
     reason = payload.metadata.get(REASON, b"").decode("utf-8", "replace")[:200]

@@ -19,12 +19,12 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 def worker_deployment() -> WorkerDeploymentConfig | None:
-    """The version named by the environment; None for an unversioned worker.
+    """Return the version named by the environment; None for an unversioned worker.
 
     Our own variables take precedence over those of Temporal's worker controller.
 
     Raises:
-        SetupError: one of the two variables is missing, or is not a valid name.
+        SetupError: One of the two variables is missing, or is not a valid name.
     """
     return _read_version((NAME, BUILD), _NAME, "letters, digits, _ and -") or _read_version(
         INJECTED, _INJECTED_NAME, "letters, digits and / _ -"
@@ -46,12 +46,12 @@ def _read_version(
 
 
 def version_label(config: WorkerDeploymentConfig | None) -> str:
-    """The version's label in the line that reports a ready worker."""
+    """Return the version's label in the line that reports a ready worker."""
     return f"version {config.version.to_canonical_string()}, " if config else ""
 
 
 def pinned_version(name: str, build: str) -> WorkerDeploymentConfig:
-    """A version whose jobs stay with it until somebody moves them."""
+    """Return a version whose jobs stay with it until somebody moves them."""
     return WorkerDeploymentConfig(
         version=WorkerDeploymentVersion(deployment_name=name, build_id=build),
         use_worker_versioning=True,

@@ -41,9 +41,9 @@ DATABASE_FLAGS = (
     *("--sqlite-pragma", "synchronous=NORMAL"),
 )
 _PORTS = range(20_000, 32_000)
-"""Below the ephemeral ports, which the system could assign elsewhere before the server binds."""
+"""Below the ephemeral ports: the system could assign one of those before the server binds it."""
 _STARTUP = timedelta(seconds=30)
-"""The server starts in well under a second, but not on a machine that is busy with tests."""
+"""Seconds for the server to start; it needs less than one, except on a machine busy with tests."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class DevelopmentServer:
 
 
 def find_binary() -> Path:
-    """The Temporal binary in this Python environment, else in PATH.
+    """Return the Temporal binary of this Python environment, else the one in PATH.
 
     Raises:
-        SetupError: there is no binary.
+        SetupError: There is no binary.
     """
     # Not resolved, since a virtual environment's interpreter is a link to another folder.
     beside = Path(sys.executable).parent / "temporal"
@@ -135,7 +135,7 @@ async def development_server(
 
 
 def free_port(preferred: int | None = None, *, avoid: int | None = None) -> int:
-    """The preferred port if it is free, else a free one outside the ephemeral range."""
+    """Return the preferred port if it is free, else a free one outside the ephemeral range."""
     if preferred is not None and preferred != avoid and _is_free(preferred):
         return preferred
     while True:

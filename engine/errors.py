@@ -1,4 +1,4 @@
-"""Errors that keep a process from its work."""
+"""Errors that prevent a process from working."""
 
 from protocol.errors import Refusal
 
@@ -11,4 +11,4 @@ class SetupError(Refusal):
 
 
 TOO_EARLY = "a query came with events of no workflow task; ask again"
-"""Reason of a refused query: the job has new events, and their workflow task is on its way."""
+"""Reason of a refused query: the job has new events whose workflow task has not started."""

@@ -26,7 +26,7 @@ Check = Callable[[], Awaitable[str]]
 async def readiness_problem(
     worker: Worker, client: Client, folder: Path, stop: asyncio.Event
 ) -> str:
-    """Why the worker cannot serve jobs; empty when it can."""
+    """Return why the worker cannot serve jobs; empty if it can."""
     if stop.is_set():
         return "draining"
     if not worker.is_running:

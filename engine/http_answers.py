@@ -1,4 +1,4 @@
-"""The little HTTP that health checks and metrics need: serve a text, fetch a text."""
+"""Minimal HTTP for health checks and metrics: serve a text, fetch a text."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import httpx2
 from engine.errors import SetupError
 
 SECONDS = 3
-"""How long a request may take to arrive, and a process to answer."""
+"""Time limit for a request to arrive, and for a process to answer."""
 Respond = Callable[[str], Awaitable[tuple[str, str, str]]]
-"""From a path to status line, content type and body."""
+"""Maps a path to status line, content type and body."""
 
 
 @asynccontextmanager
 async def serve_http(variable: str, address: str, respond: Respond) -> AsyncIterator[str]:
-    """Answer requests at `host:port` while the context lasts; gives the address.
+    """Answer requests at `host:port` during the context, and yield the address.
 
     Raises:
-        SetupError: it is no address, or is taken; names the variable that holds it.
+        SetupError: The address is invalid or in use; the message names its variable.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -39,7 +39,7 @@ async def serve_http(variable: str, address: str, respond: Respond) -> AsyncIter
 async def serve_text(
     variable: str, address: str, text: Callable[[], Awaitable[str]]
 ) -> AsyncIterator[str]:
-    """Serve a text at `/metrics`, as Prometheus reads it."""
+    """Serve a text at `/metrics` in Prometheus' content type."""
 
     async def respond(path: str) -> tuple[str, str, str]:
         if path != "/metrics":
@@ -77,7 +77,7 @@ def _handler(
             )
             await writer.drain()
         except (TimeoutError, OSError, EOFError, LookupError, asyncio.LimitOverrunError):
-            pass  # no request, or nobody who waits for the answer
+            pass  # no request arrived, or nobody waits for the answer
         finally:
             writer.close()
 

@@ -29,10 +29,10 @@ NATIVE = LoggingConfig(
 
 
 def log_level(otherwise: str) -> str:
-    """The log level of the environment, else `otherwise`.
+    """Return the log level of the environment, else `otherwise`.
 
     Raises:
-        SetupError: the level is unknown.
+        SetupError: The level is unknown.
     """
     configured = os.environ.get(LEVEL, "").strip()
     if configured and configured.upper() not in LEVELS:
@@ -41,10 +41,10 @@ def log_level(otherwise: str) -> str:
 
 
 def log_format() -> str:
-    """The log format of the environment: `text` or `json`.
+    """Return the log format of the environment: `text` or `json`.
 
     Raises:
-        SetupError: the format is unknown.
+        SetupError: The format is unknown.
     """
     configured = os.environ.get(FORMAT, "").strip().lower() or "text"
     if configured not in ("json", "text"):
@@ -99,7 +99,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _record_place(record: logging.LogRecord) -> dict[str, Any]:
-    """The job, phase and step of a record, as far as they are known."""
+    """Return the job, phase and step of a record, as far as known."""
     if activity.in_activity():
         info = activity.info()
         now = import_module("activities.runtime.tracing").PLACE.get() or {}

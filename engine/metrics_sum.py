@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 
 SAME_EVERYWHERE = "longhaul_jobs_waiting"
-"""Counted by asking the server: every process has the same figures."""
+"""Gauge that each process reads from the server, so all of them report the same figures."""
 
 
 class MetricsSum:
     """Sums samples by name and labels.
 
-    Counters and histograms never fall: the last values of a process that ended stay in the sum, as
-    Prometheus would otherwise take the smaller sum for a restart of all.
+    Counters and histograms never fall: the last values of an ended process stay in the sum.
+    Otherwise Prometheus would take the smaller sum for a reset of the counter.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class MetricsSum:
         self._retired: dict[str, float] = defaultdict(float)
 
     def update(self, process: int, page: str) -> None:
-        """Replace the samples of a process; an empty page leaves them."""
+        """Replace the samples of a process; an empty page changes nothing."""
         samples: dict[str, float] = {}
         for line in page.splitlines():
             if line.startswith("#"):
@@ -37,7 +37,7 @@ class MetricsSum:
             self._samples[process] = samples
 
     def retire(self, process: int) -> None:
-        """Keep the counters of a process that ended, and drop its gauges."""
+        """Add the counters of an ended process to the sum for good, and drop its gauges."""
         for key, value in self._samples.pop(process, {}).items():
             if self._type_of(key) != "gauge":
                 self._retired[key] += value

@@ -44,10 +44,10 @@ PUSH_SECONDS = 5.0
 
 
 def exit_process(code: int) -> NoReturn:
-    """End the process at once with this code, output flushed.
+    """Flush the output and end the process immediately with this exit code.
 
-    The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300)
-    and so turn success into a failure code; `os._exit` runs none of that.
+    The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300) and
+    so turn success into a failure code; `os._exit` skips that.
     """
     exports.flush_exports()
     logging.shutdown()
@@ -136,7 +136,7 @@ async def _run_worker(
     client: Client, version: WorkerDeploymentConfig | None, meter: MetricMeter | None
 ) -> None:
     await _check_namespace(client)
-    # Late, since loading all activities takes seconds that a missing server should not cost.
+    # Import late: loading all activities takes seconds, wasted if the server is missing.
     root = open_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)
     # Loaded modules stay for good. Scanning them at every full collection would pause all jobs
@@ -154,7 +154,7 @@ async def _run_worker(
         print(logs.log_line(ready_line), flush=True)
         await stop.wait()
         print(logs.log_line("worker draining: running steps end, then it stops"), flush=True)
-    # Imported by name and late, like all activities (`engine.service`).
+    # Import by name and late, like all activities (`engine.service`).
     pushes = importlib.import_module("activities.job.push").PUSHES
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
 

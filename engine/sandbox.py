@@ -23,7 +23,7 @@ PASSTHROUGH = ("protocol",)
 
 
 class _ImportedModules(NamedTuple):
-    """Modules as the sandbox imported them, and which of them it has checked."""
+    """Modules imported by the sandbox, and those among them that it has checked."""
 
     modules: dict[str, ModuleType]
     checked: set[str]

@@ -50,7 +50,7 @@ def build_worker(
     grace: timedelta = GRACE,
     deployment: WorkerDeploymentConfig | None = None,
 ) -> Worker:
-    """A worker that serves jobs. Run it with `async with` or `await worker.run()`.
+    """Build a worker that serves jobs. Run it with `async with` or `await worker.run()`.
 
     Args:
         client: With the data converter of `engine.converter`.
@@ -93,7 +93,7 @@ def build_worker(
 
 
 def job_workflows() -> list[type]:
-    """The workflow types of this worker."""
+    """Return the workflow types of this worker."""
     # Imported by name and late, so that mere clients of Temporal do not load the workflows.
     return [
         importlib.import_module("workflows.job").Job,
@@ -106,5 +106,5 @@ def job_workflows() -> list[type]:
 
 
 def job_activities(root: Root) -> list[Callable[..., Any]]:
-    """Every activity, bound to the workspaces root."""
+    """Return all activities for this workspaces root."""
     return list(importlib.import_module("activities.catalogue").all_activities(root))

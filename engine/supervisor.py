@@ -25,28 +25,28 @@ from engine.http_answers import fetch_text, serve_text
 from engine.metrics_sum import MetricsSum
 
 SUPERVISED = "LONGHAUL_SUPERVISED"
-"""Set for worker processes: their standard input ends with the supervisor, and they drain then."""
+"""Set in worker processes, which drain when the supervisor's end of their input closes."""
 METRICS = "LONGHAUL_METRICS"
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STEADY_SECONDS = 30.0
-"""A process that lived this long may die again without counting as one that cannot run."""
+"""Lifetime in seconds after which a death no longer counts towards `MAX_QUICK_DEATHS`."""
 MAX_QUICK_DEATHS = 5
-"""Deaths in a row, each before `STEADY_SECONDS`, after which the supervisor gives up."""
+"""Consecutive deaths, each before `STEADY_SECONDS`, after which the supervisor gives up."""
 LONGEST_DELAY = 15.0
 
 
 @dataclass
 class WorkerProcess:
-    """One of the worker processes, over its restarts."""
+    """One of the worker processes, across its restarts."""
 
     number: int
-    """From 1, for people."""
+    """Number from 1, shown to people."""
     health_address: str = ""
     metrics_address: str = ""
     process: asyncio.subprocess.Process | None = None
     quick_deaths: int = 0
     has_served: bool = False
-    """Whether it has lived for `STEADY_SECONDS` once, so that its environment is right."""
+    """Whether it once lived for `STEADY_SECONDS`, which shows that its environment is usable."""
 
     @property
     def is_running(self) -> bool:
@@ -93,7 +93,7 @@ class Supervisor:
         return self.exit_code
 
     def stop_workers(self) -> None:
-        """Have every process drain; the second time, have them leave at once."""
+        """Drain every process; on the second call, make them exit at once."""
         if self._stop.is_set():
             self.exit_code = INTERRUPTED
         self._stop.set()
@@ -102,11 +102,11 @@ class Supervisor:
                 worker.process.send_signal(signal.SIGTERM)
 
     async def readiness_problem(self) -> str:
-        """Return why not every process takes steps; empty if all do."""
+        """Return which process cannot serve jobs, and why; empty if all can."""
         return await self._first_problem("/readyz", "not running")
 
     async def health_problem(self) -> str:
-        """Return which running process does not answer; empty if all do."""
+        """Return which running process does not answer, and why; empty if all do."""
         return await self._first_problem("/healthz", "")
 
     async def sum_metrics(self) -> str:
@@ -171,13 +171,13 @@ class Supervisor:
         worker.process = await asyncio.create_subprocess_exec(
             *self.command,
             env=environment,
-            # The pipe closes when this process ends, however it ends.
+            # The pipe closes when this process ends, whatever the reason.
             stdin=asyncio.subprocess.PIPE,
-            # A Ctrl-C at a terminal reaches every process of the group: one of the two signals that
-            # a worker would then get means to leave without draining.
+            # In its own session, a worker does not receive Ctrl-C from the terminal: it would get a
+            # second signal besides ours and exit without draining.
             start_new_session=True,
         )
-        if self._stop.is_set():  # it came while the process began
+        if self._stop.is_set():  # the signal came while the process started
             worker.process.send_signal(signal.SIGTERM)
         return await worker.process.wait()
 
@@ -197,7 +197,7 @@ class Supervisor:
 
 
 def describe_exit(code: int) -> str:
-    """Return `code 1` or `SIGKILL`."""
+    """Describe an exit code as `code 1` or `SIGKILL`."""
     if code >= 0:
         return f"code {code}"
     try:
@@ -207,7 +207,7 @@ def describe_exit(code: int) -> str:
 
 
 def main(count: int, leave: Callable[[int], NoReturn]) -> NoReturn:
-    """Run the supervisor and leave with its exit code."""
+    """Run the supervisor and exit with its code."""
     logs.set_up_logging()
     try:
         code = asyncio.run(_supervise(count))

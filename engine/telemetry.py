@@ -18,7 +18,7 @@ VARIABLE = "LONGHAUL_METRICS"
 
 @asynccontextmanager
 async def metrics_runtime() -> AsyncIterator[Runtime | None]:
-    """The worker's runtime with its one metrics exporter; None without metrics.
+    """Yield the worker's runtime with its one metrics exporter; None without metrics.
 
     Raises:
         SetupError: LONGHAUL_METRICS is invalid, or OpenTelemetry is not installed.
@@ -32,10 +32,10 @@ async def metrics_runtime() -> AsyncIterator[Runtime | None]:
 
 
 def _prometheus_runtime() -> Runtime | None:
-    """The runtime that serves `/metrics` at LONGHAUL_METRICS (`host:port`); None if unset.
+    """Return the runtime that serves `/metrics` at LONGHAUL_METRICS (`host:port`); None if unset.
 
     Raises:
-        SetupError: the variable is not an address, or the address is in use.
+        SetupError: The variable is not an address, or the address is in use.
     """
     address = os.environ.get(VARIABLE, "").strip()
     if not address:

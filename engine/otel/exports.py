@@ -1,4 +1,4 @@
-"""Whether traces and metrics are exported, as OpenTelemetry's own variables say."""
+"""Whether traces and metrics are exported, according to OpenTelemetry's own variables."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _PIPELINE = "engine.otel.pipeline"
 
 
 def exports_traces() -> bool:
-    """Whether traces are exported."""
+    """Return whether traces are exported."""
     return _is_exported("TRACES")
 
 
 def exports_metrics() -> bool:
-    """Whether metrics are exported."""
+    """Return whether metrics are exported."""
     return _is_exported("METRICS")
 
 
 def collector_addresses() -> list[str]:
-    """The addresses that traces and metrics go to."""
+    """Return the addresses that traces and metrics go to."""
     addresses = {
         os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT", "").strip()
         or os.environ.get(ENDPOINT, "").strip()
@@ -41,10 +41,10 @@ def collector_addresses() -> list[str]:
 
 
 def client_plugins() -> list[Plugin]:
-    """Plugins with which a client and its workers export; empty without an endpoint.
+    """Return plugins with which a client and its workers export; empty without an endpoint.
 
     Raises:
-        SetupError: the extra is not installed, or another protocol is asked for.
+        SetupError: The extra is not installed, or another protocol is configured.
     """
     plugins: list[Plugin] = (
         load_pipeline().temporal_plugins() if exports_traces() or exports_metrics() else []
@@ -53,10 +53,10 @@ def client_plugins() -> list[Plugin]:
 
 
 def load_pipeline() -> Any:
-    """The module `engine.otel.pipeline`, which imports OpenTelemetry.
+    """Load the module `engine.otel.pipeline`, which imports OpenTelemetry.
 
     Raises:
-        SetupError: see `client_plugins`.
+        SetupError: See `client_plugins`.
     """
     for name in (
         PROTOCOL,

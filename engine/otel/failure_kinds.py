@@ -1,4 +1,4 @@
-"""What went wrong, as a kind: messages may hold what nobody else is to read."""
+"""Describes failures by kind only: messages may contain confidential text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from temporalio.exceptions import ApplicationError
 
 
 def failure_kind(error: BaseException) -> str:
-    """A word for the error: the status an endpoint answered, our type, or the class."""
-    # The model client's errors; the client itself is much to load for whoever only starts a job.
+    """Return the endpoint's HTTP status, our failure type, or the exception's class."""
+    # Read the attribute of the model client's errors: importing their classes would load the whole
+    # client.
     if isinstance(status := getattr(error, "status_code", None), int):
         return str(status)
     if isinstance(error, ApplicationError) and error.type:

@@ -1,4 +1,4 @@
-"""What a worker's workflows and activities are watched by."""
+"""Connects our spans to a worker's workflows and activities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.otel.step_spans import StepSpans
 
 
 class TracingInterceptor(WorkerInterceptor):
-    """Stands within Temporal's own, which puts the trace into place."""
+    """Adds spans of jobs and steps; Temporal's own interceptor has set the trace before it runs."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         return StepSpans(next)

@@ -1,8 +1,8 @@
-"""The span of a whole job: from its start to its end, over all its runs and workers.
+"""The span of a whole job, from its start to its end, over all its runs and workers.
 
-It is sent when the job ends, by the worker that ends it, and no tracer can keep it open that
-long. So its ids are made from the job's first run, which every replay and every run knows, and
-when and under what it began goes along when the job continues as new.
+The worker that ends the job sends the span, since no tracer could keep it open that long. So its
+ids are derived from the job's first run, which is the same in every run and replay. Start time and
+parent are passed on when the job continues as new.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class JobSpans(WorkflowInboundInterceptor):
             started = workflow.info().start_time.timestamp()
             self.started_ns, self.parent = int(started * 1e6) * 1000, above.span_id
             self.span = _job_span_context(above)
-        # Never taken off: it is there for this workflow's own task and those made by it.
+        # Not detached: the context belongs to this workflow's task and the tasks it creates.
         context.attach(set_span_in_context(NonRecordingSpan(self.span)))
         try:
             result = await super().execute_workflow(input)
@@ -76,7 +76,7 @@ class JobSpans(WorkflowInboundInterceptor):
         return result
 
     def _send_span(self, input: ExecuteWorkflowInput, status: str, error: str = "") -> None:
-        """Send the span; not in a replay, for which an eviction passes as well."""
+        """Send the span, unless this is a replay; an eviction also counts as one."""
         if workflow.unsafe.is_replaying_history_events() or not self.span.trace_flags.sampled:
             return
         info = workflow.info()
@@ -84,7 +84,7 @@ class JobSpans(WorkflowInboundInterceptor):
         name = operation = OPERATIONS.get(info.workflow_type, "")
         if operation:
             attributes["gen_ai.operation.name"] = operation
-        # What a job that did not begin was given may be anything.
+        # The input of a job that did not begin is unchecked.
         if not error and (agent := _agent_name(input)):
             attributes["gen_ai.agent.name"] = attributes["longhaul.agent"] = agent
             name += f" {agent}"
@@ -119,7 +119,7 @@ class _TraceForwarder(WorkflowOutboundInterceptor):
 
 
 def _job_span_context(above: SpanContext) -> SpanContext:
-    """The job's span: in the trace of whoever started it, else in one of its own."""
+    """Return the context of the job's span: in the trace of its starter, else in a new trace."""
     run = UUID(workflow.info().first_execution_run_id).int
     trace_id = above.trace_id if above.is_valid else run
     around = set_span_in_context(NonRecordingSpan(above)) if above.is_valid else None
@@ -132,7 +132,7 @@ def _job_span_context(above: SpanContext) -> SpanContext:
 
 
 def _agent_name(input: ExecuteWorkflowInput) -> str:
-    """The job's agent, which its start and the record of a later run both name."""
+    """Return the agent that the input of a start or a continued run names; empty if none."""
     start = input.args[0] if input.args else None
     agent = start.get("agent") if isinstance(start, dict) else None
     return agent if isinstance(agent, str) else ""

@@ -1,4 +1,4 @@
-"""Model calls by OpenTelemetry's conventions for generative AI: a span and two figures each.
+"""Spans and metrics of model calls by OpenTelemetry's conventions for generative AI.
 
 https://opentelemetry.io/docs/specs/semconv/gen-ai/
 """
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 REHEARSAL = "rehearsal"
 PROVIDER = "openai"
-"""Whose protocol it is; who answers at the address may be another."""
+"""The protocol's provider; the endpoint may belong to another."""
 TOKENS = [4**power for power in range(14)]
-"""Bounds of the figure's buckets, as the conventions have them; so are the next."""
+"""Histogram bounds for tokens and, below, for seconds, as the conventions recommend."""
 SECONDS = [0.01 * 2**power for power in range(14)]
 MAX_NAME_CHARACTERS = 200
 
@@ -34,7 +34,7 @@ MAX_NAME_CHARACTERS = 200
 def model_call_span(
     request: ModelRequest, place: Mapping[str, str | int]
 ) -> Iterator[ReplyCallback]:
-    """Around one request; what is yielded takes the reply."""
+    """Trace one request; call the yielded function with the reply."""
     common: dict[str, str | int] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": REHEARSAL if request.model == REHEARSAL else PROVIDER,

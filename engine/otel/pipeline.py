@@ -34,16 +34,16 @@ from engine.otel import exports
 
 SCOPE = "longhaul"
 UPDATES = 100_000
-"""Figures of Temporal's SDK that are held for the second until they are taken over."""
+"""Metric updates of Temporal's SDK that are buffered between two exports, a second apart."""
 LAST_SECONDS = 3.0
 """Seconds that an ending process tries to send outstanding data."""
 
 
 class OwnTracerProvider(ReplaySafeTracerProvider):
-    """Gives a tracer to us alone.
+    """Provides a real tracer only to our own code.
 
-    Libraries that trace themselves (the MCP client does) put errors of other sides into their
-    spans, word for word. Without a tracer they still hand our trace on.
+    Libraries that trace themselves, such as the MCP client, copy error messages from other systems
+    into their spans. With a no-op tracer they still propagate our trace.
     """
 
     def get_tracer(self, instrumenting_module_name: str, *rest: Any, **more: Any) -> Tracer:
@@ -53,7 +53,7 @@ class OwnTracerProvider(ReplaySafeTracerProvider):
 
 
 class SpanExport:
-    """The way of spans out of this process."""
+    """Exports spans from this process."""
 
     def __init__(self) -> None:
         generator = TemporalIdGenerator(RandomIdGenerator())
@@ -66,7 +66,7 @@ class SpanExport:
         if self._processor:
             self._provider.add_span_processor(self._processor)
         self.tracers = OwnTracerProvider(self._provider, generator)
-        # Temporal's plugin takes no other than the process's own.
+        # Temporal's plugin only uses the process's global provider.
         trace.set_tracer_provider(self.tracers)
 
     @property
@@ -78,7 +78,7 @@ class SpanExport:
         return self._provider.resource
 
     def send(self, span: ReadableSpan) -> None:
-        """Send a span that no tracer made."""
+        """Send a span that was built without a tracer."""
         if self._processor:
             self._processor.on_end(span)
 
@@ -98,7 +98,7 @@ def own_tracer() -> Tracer:
 
 @cache
 def meter_provider() -> MeterProvider:
-    """Where figures are collected; they go nowhere if metrics are not exported."""
+    """Return the provider of our metrics; nothing is sent if metrics are not exported."""
     readers = (
         [PeriodicExportingMetricReader(OTLPMetricExporter())] if exports.exports_metrics() else []
     )
@@ -106,11 +106,11 @@ def meter_provider() -> MeterProvider:
 
 
 def temporal_plugins() -> list[Plugin]:
-    """Temporal's plugin, which hands the trace on, and the makers of our spans.
+    """Return Temporal's plugin, which propagates the trace, and the interceptor with our spans.
 
-    Temporal's own spans are left out: they hold messages of failures, word for word.
+    Temporal's own spans are disabled, since they contain failure messages.
     """
-    # Late: both are made with what is here.
+    # Import late: the interceptor imports this module.
     from engine.otel.interceptor import TracingInterceptor  # noqa: PLC0415
 
     span_export()
@@ -131,7 +131,7 @@ def start_span(kind: str, job: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def sdk_metrics() -> AsyncIterator[Runtime]:
-    """A runtime whose metrics, ours among them, go where the others go."""
+    """Yield a runtime whose metrics, including ours, are exported to OpenTelemetry."""
     buffer = MetricBuffer(UPDATES)
     runtime = Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=buffer))
     async with MetricsExporter(buffer, meter_provider()):
@@ -140,7 +140,7 @@ async def sdk_metrics() -> AsyncIterator[Runtime]:
 
 @cache
 def flush_exports() -> None:
-    """Send what is left, once; give up after a few seconds."""
+    """Send outstanding data once; give up after a few seconds."""
 
     def shut_down_providers() -> None:
         if span_export.cache_info().currsize:
@@ -154,7 +154,7 @@ def flush_exports() -> None:
 
 
 def _service_resource() -> Resource:
-    """What the environment says of this service; without a name of its own it has ours."""
+    """Return the service's attributes from the environment; its default name is ours."""
     resource = Resource.create()
     if str(resource.attributes["service.name"]).startswith("unknown_service"):
         return resource.merge(Resource({"service.name": SCOPE}))

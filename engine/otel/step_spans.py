@@ -20,7 +20,7 @@ FAILED = "tool_error"
 
 
 class StepSpans(ActivityInboundInterceptor):
-    """Puts what an activity does under a span of its own."""
+    """Runs an activity within its own span."""
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
