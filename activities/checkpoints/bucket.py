@@ -1,7 +1,7 @@
 """A bucket of an S3-compatible object store, through `obstore`.
 
-Credentials, region and endpoint come from the worker's AWS_… variables. What the address names
-goes before them. Nothing of them is put into a message.
+Credentials, region and endpoint come from the worker's AWS_… variables; settings in the address
+take precedence. No credential appears in a message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOT_CONDITIONAL = (
     "overwrite each other's checkpoints: take a store that keeps them"
 )
 PROBE = "conditions"
-"""Key of an object that shows whether conditions are kept."""
+"""Key of the object that tests whether the server honours conditional writes."""
 _CREDENTIAL_CODES = (
     "AccessDenied",
     "InvalidAccessKeyId",
@@ -48,7 +48,7 @@ _METADATA_SERVERS = ("169.254.169.254", "169.254.170.2")
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object's content and its version."""
+    """An object's content and version."""
 
     data: bytes
     version: str
@@ -89,7 +89,7 @@ class Bucket:
             )
 
     def read_object(self, key: str) -> StoredObject | None:
-        """The object of that key, None if there is none."""
+        """Return the object; None if it does not exist."""
         with self._failures() as outcome:
             result = self._store.get(key)
             return StoredObject(bytes(result.bytes()), result.meta["e_tag"] or "")
@@ -97,7 +97,7 @@ class Bucket:
         return None
 
     def download_object(self, key: str, target: Path) -> bool:
-        """Write an object into a file; False if there is none."""
+        """Download an object into a file; return False if it does not exist."""
         with self._failures() as outcome, target.open("wb") as file:
             for chunk in self._store.get(key).stream():
                 file.write(chunk)
@@ -106,30 +106,30 @@ class Bucket:
         return False
 
     def upload_file(self, key: str, source: Path) -> None:
-        """Store a file; the object is there whole or not at all."""
+        """Store a file atomically."""
         with self._failures():
             self._store.put(key, source)
 
     def replace_object(self, key: str, data: bytes, version: str | None) -> str | None:
-        """Write an object whose version has not changed since.
+        """Write an object if its version has not changed.
 
         Args:
-            version: The one that was read; None: there was none.
+            version: The version that was read; None to create the object.
 
         Returns:
-            The new version; None where somebody else has written meanwhile.
+            The new version; None if somebody else has written meanwhile.
         """
         self._require_conditions()
         return self._put_if(key, data, {"e_tag": version} if version else "create")
 
     def delete_objects(self, keys: list[str]) -> None:
-        """Delete objects, also such as are gone."""
+        """Delete objects; missing ones are no error."""
         for key in keys:
             with self._failures():
                 self._store.delete(key)
 
     def stale_keys(self, prefix: str, seconds: float) -> list[str]:
-        """Keys of objects below a prefix that were written so long ago."""
+        """Return keys below a prefix whose objects are older than that."""
         before = datetime.now(UTC) - timedelta(seconds=seconds)
         with self._failures():
             return [
@@ -141,12 +141,12 @@ class Bucket:
         return []
 
     def check_access(self) -> None:
-        """Look whether the bucket can be read and written under conditions."""
+        """Test that the bucket can be read and written conditionally. Raises RemoteUnavailable."""
         self._is_probed = False
         self._require_conditions()
 
     def _require_conditions(self) -> None:
-        """Refuse a store that takes a write whose condition does not hold."""
+        """Refuse a server that accepts a write although its condition does not hold."""
         if self._is_probed:
             return
         self._put_if(PROBE, b"", "create")
@@ -164,7 +164,9 @@ class Bucket:
 
     @contextmanager
     def _failures(self) -> Iterator[_Outcome]:
-        """Turn the library's errors into RemoteUnavailable, but for an answer that is one."""
+        """Turn the library's errors into RemoteUnavailable, except for missing objects and failed
+        conditions, which the yielded outcome reports.
+        """
         from obstore import exceptions  # noqa: PLC0415 - an extra
 
         outcome = _Outcome()
@@ -178,7 +180,7 @@ class Bucket:
             outcome.is_missing = isinstance(error, FileNotFoundError) and code != "NoSuchBucket"
             outcome.is_refused = code == "ConditionalRequestConflict"
             if isinstance(error, FileNotFoundError) and error.errno is not None:
-                raise  # a file of this host
+                raise  # the error concerns a local file
             if not (outcome.is_missing or outcome.is_refused):
                 raise RemoteUnavailable(self._explain(text, code)) from None
 
@@ -201,13 +203,13 @@ class Bucket:
 
 @dataclass
 class _Outcome:
-    """What a request came to where that is no failure."""
+    """An expected negative answer of the server."""
 
     is_missing: bool = False
     is_refused: bool = False
 
 
 def _element(text: str, name: str) -> str:
-    """The content of an element of S3's error answers."""
+    """Return the text of an XML element in an S3 error response; empty if there is none."""
     match = re.search(rf"<{name}>([^<]*)</{name}>", text)
     return match[1] if match else ""

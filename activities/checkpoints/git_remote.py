@@ -1,4 +1,4 @@
-"""A git repository elsewhere as a remote: git itself pushes and fetches."""
+"""A git repository as a remote: git itself pushes and fetches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from activities.checkpoints.git import run_git
 
 OWNER_SECONDS = 20
 REFS = "refs/longhaul/"
-"""Prefix of our refs, in the remote and in drafts of fetched repositories."""
+"""Prefix of our refs, both in the remote and in drafts of fetched repositories."""
 
 
 class GitRemote:
@@ -43,7 +43,7 @@ class GitRemote:
             lines = [line.split("\t") for line in away.output.splitlines()]
             rejected = [line for line in lines if line[0] == "!"]
             new_specs = {f":{prefix}{name}" for name in new_refs.keys() - moved_refs.keys()}
-            # A new ref that points elsewhere is not sent; refused refs are pushed again.
+            # Do not send a new ref that exists with another commit; push again after a refusal.
             reasons = [
                 why
                 for _, spec, why in rejected

@@ -1,15 +1,15 @@
-"""Checkpoints in a remote, which hosts without a common disk share.
+"""Checkpoints in a remote, for hosts that share no disk.
 
 A job's refs there, below `jobs/<job>/`:
 
     runs/<run id>/<root id>   newest checkpoint of a run of the workflow, by the root that made it
     tags/<tag>                phase starts and the end, as in the job's own repository
-    owner/<run id>            first run of the workflow: distinguishes it from another of its id
+    owner/<run id>            first run of the workflow, to detect another one with the same id
 
 Each root moves only its own refs, and each run has new ones. So nobody overwrites another's push,
 and commits that a reset of the workflow leaves behind stay reachable.
 
-A remote is a git repository, or, with an address that begins with `s3://`, a bucket.
+A remote is a git repository or, if its address begins with `s3://`, a bucket.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from config.s3_address import S3Address, is_s3_address
 
 LOCK_SECONDS = 60
 MAX_PACKS = 60
-"""Each fetch adds a pack; at most this many wait for the next phase end."""
+"""Number of packs in a repository above which a fetch packs them together."""
 
 
 class Remote(Protocol):
-    """A place for checkpoints. An area holds the refs of one job or project: `jobs/guide`.
+    """A place for checkpoints. An area such as `jobs/guide` has the refs of one job or project.
 
-    All methods raise RemoteUnavailable, and GitNotInstalled.
+    All methods raise RemoteUnavailable, or GitNotInstalled if this host has no git program.
     """
 
     def push_refs(
@@ -54,8 +54,8 @@ class Remote(Protocol):
 
         Args:
             objects: Folder with objects that the repository's own packs lack.
-            moved_refs: Commits by ref name. Each ref is created or moved from wherever it was.
-            new_refs: The same, but a ref that points elsewhere stays.
+            moved_refs: Commits by ref name. Each ref is created or moved to its commit.
+            new_refs: Commits by ref name. A ref that exists already stays unchanged.
         """
 
     def list_refs(self, area: str, folder: str) -> list[str]:
@@ -103,10 +103,11 @@ def push_refs(
     moved_refs: dict[str, str],
     new_refs: dict[str, str],
 ) -> None:
-    """Push commits to the job's refs: `Remote.push_refs`.
+    """Push commits to the job's refs, as `Remote.push_refs`.
 
     Raises:
-        GitNotInstalled, RemoteUnavailable.
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: The remote cannot be reached or refuses.
     """
     open_remote(url).push_refs(job_area(job), repository, objects, moved_refs, new_refs)
 
@@ -122,16 +123,18 @@ def remote_owner(url: str, job: str) -> str | None:
 
 
 def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = False) -> None:
-    """Fetch everything the remote has of the job into its repository.
+    """Fetch all of the job's checkpoints from the remote into its repository.
 
     Fetched objects become visible only when complete; the next fetch removes the draft of a killed
     one.
 
     Args:
-        refetch: Also fetch what should be here already, for a repository that lost something.
+        refetch: Also fetch objects that should be here already, for a damaged repository.
 
     Raises:
-        GitNotInstalled, RemoteUnavailable, OSError.
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: The remote cannot be reached or refuses.
+        OSError: The objects cannot be stored.
     """
     path = checkpoints.path
     refs = bring_packs(open_remote(url), job_area(job), path, refetch=refetch)
@@ -142,7 +145,7 @@ def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = 
 
 
 def bring_packs(remote: Remote, area: str, path: Path, *, refetch: bool = False) -> dict[str, str]:
-    """Bring what a repository lacks of an area into it; gives the area's refs."""
+    """Fetch the objects of an area that a repository lacks; return the area's refs."""
     with file_lock(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
         draft = path / "incoming"
         shutil.rmtree(draft, ignore_errors=True)
@@ -158,7 +161,7 @@ def bring_packs(remote: Remote, area: str, path: Path, *, refetch: bool = False)
 
 
 def take_packs(draft: Path, path: Path) -> None:
-    """Move what was fetched into a draft over to the repository itself."""
+    """Move fetched packs from a draft to the repository."""
     _move_packs(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
 
 
@@ -167,7 +170,7 @@ def _move_packs(packs: list[Path], path: Path) -> None:
         return
     place = path / "objects" / "pack"
     place.mkdir(exist_ok=True)
-    # A packer removes indexes without a pack, so the pack goes first.
+    # A packer removes indexes without a pack, so move both while it is locked out.
     with file_lock(path / "longhaul-pack.lock", seconds=LOCK_SECONDS):
         for pack in packs:
             for part in (pack.with_suffix(".idx"), pack):
@@ -182,9 +185,10 @@ def _take_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None
         if kind == "owner":
             record_owner(checkpoints.path, OwnerMark(chain=rest, job=job))
         elif kind in ("tags", "runs"):
-            # Refs of runs say what the remote had: git then fetches only what is new since.
+            # Keep the refs of runs too: they show git what it has, so that it fetches only newer
+            # commits.
             here = f"refs/{name}" if kind == "tags" else f"{REFS}{name}"
-            # Each costs a wait for the disk, and most are as they were.
+            # Skip unchanged refs: writing one waits for the disk.
             if _ref_target(checkpoints.store.git, here) != commit:
                 checkpoints.set_ref(here, commit)
 

@@ -1,6 +1,6 @@
-"""Files that are handed in before there is a job to hold them, in a remote.
+"""Files in a remote that were handed in before their job exists.
 
-Each has an area of its own, `staged/<key>/`, with one ref, `file`: a commit with the file in it.
+Each has an area of its own, `staged/<key>/`, with one ref, `file`: a commit that contains the file.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ _NAME = "file"
 
 
 def staged_area(name: str) -> str:
-    """The area of a staged file, from its name below the folder of staged files."""
+    """Return the area of a staged file, from its name below the folder of staged files."""
     return f"staged/{hashlib.sha1(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def store_file(url: str, name: str, source: Path) -> None:
-    """Put a staged file into the remote; doing it twice changes nothing.
+    """Store a staged file in the remote; doing it twice changes nothing.
 
     Raises:
-        GitNotInstalled, RemoteUnavailable, OSError.
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: The remote cannot be reached or refuses.
+        OSError: The file cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="longhaul-staged-") as folder:
         repo = pygit2.init_repository(folder, bare=True)
@@ -40,10 +42,12 @@ def store_file(url: str, name: str, source: Path) -> None:
 
 
 def fetch_file(url: str, name: str, target: Path) -> bool:
-    """Bring a staged file from the remote; False if the remote has none of that name.
+    """Fetch a staged file from the remote; return False if the remote has none of that name.
 
     Raises:
-        GitNotInstalled, RemoteUnavailable, OSError.
+        GitNotInstalled: This host has no git program.
+        RemoteUnavailable: The remote cannot be reached or refuses.
+        OSError: The file cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="longhaul-staged-") as folder:
         pygit2.init_repository(folder, bare=True).free()

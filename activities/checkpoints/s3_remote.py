@@ -1,13 +1,13 @@
-"""A bucket as a remote: packs of git's under names of their own, and one object that lists them.
+"""A bucket as a remote: git packs, and for each area one object that lists them.
 
 Objects of an area, such as `jobs/guide/`:
 
-    packs/<hash>-<random>   a pack; never changed, deleted once another one has all that it held
+    packs/<hash>-<random>   a pack; never changed, deleted once another pack has all its objects
     refs.json               the refs, and the packs in an order in which each needs those before it
 
-A pack is uploaded before `refs.json` names it, and that is written only if nobody else has written
-it since it was read. So a kill leaves at most a pack that nobody names, and a host that knows an
-old list cannot put it in place of a newer one: it reads the list and adds to that.
+A pack is uploaded before `refs.json` names it, and `refs.json` is only replaced if nobody else has
+replaced it since it was read. So a kill leaves at most an unused pack, and a host with an outdated
+list cannot overwrite a newer one: it reads the newer list and adds to it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from config.s3_address import S3Address
 from protocol.state import Data
 
 MAX_PACKS = 50
-"""Each push adds one; of more, small ones become one."""
+"""Each push adds a pack; above this number, small ones are merged."""
 MAX_ATTEMPTS = 20
 BACKOFF_SECONDS = 0.05
-"""How often a list is read and written anew that others keep changing."""
+"""Longest wait before the first retry of a push that another host overtook; later waits grow."""
 MAX_REMEMBERED = 1000
 SWEEP_SECONDS = 86_400
-"""A pack that no list names, or a folder of a push, is left behind by a kill after so long."""
+"""Age at which packs that no list names, and folders of killed pushes, are deleted."""
 _PUSHING = "pushing-"
 
 
@@ -49,11 +49,11 @@ class StoredPack(Data):
     key: str
     size: int
     tips: list[str]
-    """Commits: the pack and those before it have all that they were made from."""
+    """Ids of the pushed commits; this pack and those before it contain everything they need."""
 
 
 class Listing(Data):
-    """What an area holds: the content of its `refs.json`."""
+    """Content of an area's `refs.json`."""
 
     refs: dict[str, str] = Field(default_factory=dict)
     packs: list[StoredPack] = Field(default_factory=list)
@@ -65,7 +65,7 @@ class Listing(Data):
 
 @dataclass
 class ListingVersion:
-    """A listing as it was read or written; `version` is None before there is one."""
+    """A listing as read or written; `version` is None if the object does not exist yet."""
 
     listing: Listing = field(default_factory=Listing)
     version: str | None = None
@@ -78,7 +78,9 @@ class S3Remote:
         self._bucket = Bucket(address)
         self._lock = threading.Lock()
         self._remembered: OrderedDict[str, ListingVersion] = OrderedDict()
-        """What this process read or wrote last: a push need not read it again."""
+        """Newest listing that this process read or wrote, by area; saves pushes from reading it
+        again.
+        """
 
     def push_refs(
         self,
@@ -104,7 +106,7 @@ class S3Remote:
                 if len(packs) > MAX_PACKS:
                     self._merge_packs(area, repository, objects, after)
                 return
-            # Apart from each other, or one host could lose every time.
+            # Wait a random time, or the same host could lose every time.
             time.sleep(random.uniform(0, BACKOFF_SECONDS * attempt))
             before = self._read_listing(area)
         raise RemoteUnavailable(f"others changed the refs {MAX_ATTEMPTS} times meanwhile")
@@ -128,7 +130,7 @@ class S3Remote:
         self._bucket.check_access()
 
     def _download_packs(self, area: str, listing: Listing, draft: Path) -> list[Path] | None:
-        """The packs that a draft lacks, in it; None where one was deleted meanwhile."""
+        """Download the packs that a draft lacks; return None if one was deleted meanwhile."""
         packs = []
         for stored in listing.packs:
             if not _missing_commits(draft, None, stored.tips):
@@ -136,7 +138,7 @@ class S3Remote:
             target = draft / "download"
             if not self._bucket.download_object(f"{area}/packs/{stored.key}", target):
                 return None
-            # Git reads it in full: what a server damaged is refused.
+            # Git verifies the whole pack, so damage by a server is detected.
             place = draft / "objects" / "pack" / f"pack-{secrets.token_hex(20)}.pack"
             place.parent.mkdir(exist_ok=True)
             target.rename(place)
@@ -152,7 +154,9 @@ class S3Remote:
         commits: list[str],
         known: list[str],
     ) -> StoredPack | None:
-        """Upload what commits need beyond others; None where that is nothing."""
+        """Upload a pack with all objects that `commits` need beyond `known`; None if there are
+        none.
+        """
         missing = _missing_commits(repository, objects, known)
         tips = sorted(set(commits) - set(known))
         if not tips:
@@ -160,7 +164,7 @@ class S3Remote:
         revisions = [*tips, *(f"^{commit}" for commit in known if commit not in missing)]
         options = ("--revs", "--non-empty", "--delta-base-offset", "--quiet")
         _sweep_folders(repository)
-        # Git writes beside the objects and renames, which no other disk takes.
+        # Git writes beside its objects and renames, which fails across file systems.
         with tempfile.TemporaryDirectory(prefix=_PUSHING, dir=repository) as folder:
             run_git(
                 repository,
@@ -179,18 +183,18 @@ class S3Remote:
     def _merge_packs(
         self, area: str, repository: Path, objects: Path | None, before: ListingVersion
     ) -> None:
-        """Make one of the newest packs, back to one that is larger than those after it.
+        """Merge the newest packs into one, up to a pack at least twice as large as those after it.
 
-        What does not succeed is left for another push.
+        If this fails, a later push tries again.
         """
         packs = before.listing.packs
         first = _first_to_merge(packs)
         kept, merged = packs[:first], packs[first:]
         tips = sorted({tip for pack in merged for tip in pack.tips})
         if _missing_commits(repository, objects, tips):
-            return  # a host that has all of them does it
+            return  # a host that has all commits will merge
         with suppress(RemoteUnavailable):
-            # Those that others descend from say nothing more.
+            # Keep only commits without descendants among them: these include the others.
             output = run_git(repository, "merge-base", "--independent", *tips, objects=objects)
             known = [tip for pack in kept for tip in pack.tips]
             pack = self._upload_pack(area, repository, objects, output.split(), known)
@@ -217,7 +221,7 @@ class S3Remote:
     def _write_listing(
         self, area: str, listing: Listing, before: ListingVersion
     ) -> ListingVersion | None:
-        """Put a listing in place of one that was read; None where it has changed since."""
+        """Replace the listing that was read; return None if it has changed since."""
         data = listing.model_dump_json().encode()
         version = self._bucket.replace_object(f"{area}/refs.json", data, before.version)
         if version is None:
@@ -238,7 +242,7 @@ class S3Remote:
 
 
 def _sweep_folders(repository: Path) -> None:
-    """Remove what a killed push left behind."""
+    """Remove folders of killed pushes."""
     for folder in repository.glob(f"{_PUSHING}*"):
         with suppress(FileNotFoundError):
             if folder.stat().st_mtime < time.time() - SWEEP_SECONDS:
@@ -246,7 +250,7 @@ def _sweep_folders(repository: Path) -> None:
 
 
 def _first_to_merge(packs: list[StoredPack]) -> int:
-    """The place from which on packs are to be merged: sizes then fall by half at least."""
+    """Return the index from which packs are merged, so that sizes fall by half at least."""
     first, size = len(packs) - 1, packs[-1].size
     while first and packs[first - 1].size < 2 * size:
         first -= 1
@@ -255,7 +259,7 @@ def _first_to_merge(packs: list[StoredPack]) -> int:
 
 
 def _missing_commits(repository: Path, objects: Path | None, commits: list[str]) -> set[str]:
-    """Those of some commits that a repository lacks."""
+    """Return those of the commits that a repository lacks."""
     repo = pygit2.Repository(str(repository))
     if objects is not None:
         repo.odb.add_disk_alternate(str(objects))
