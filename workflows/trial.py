@@ -1,4 +1,4 @@
-"""The trial: jobs under several configurations, a few at a time, and how each ended."""
+"""The trial: runs jobs under several configurations and reports how each of them ended."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Trial:
         except InvalidPayload as wrong:
             raise ApplicationError(str(wrong), non_retryable=True) from None
         trial = workflow.info().workflow_id
-        # Configurations take turns, so that a change of the endpoint's speed affects all alike.
+        # Alternate configurations, so that changes in the endpoint's speed affect all of them
+        # alike.
         self._runs = [
             TrialRun(job=f"{trial}-{name}-{number:02}", configuration=name)
             for number in range(1, start.runs + 1)
@@ -60,7 +61,7 @@ class Trial:
             for job in list(self._children):
                 await _cancel_job(job)
             await workflow.wait(tasks)
-            if not is_cancelled():  # by the signal, which the server knows nothing of
+            if not is_cancelled():  # the signal cancelled it, not the server
                 return self.status()
             raise
         for task in tasks:
@@ -127,7 +128,7 @@ async def _note_ending(run: TrialRun, child: Child) -> RunStatus:
 
 
 async def _cancel_job(job: str) -> None:
-    """Request the end of a job; a job that has ended already is no error."""
+    """Request the cancellation of a job; a job that has already ended is no error."""
     try:
         await workflow.get_external_workflow_handle(job).cancel()
     except FailureError as error:

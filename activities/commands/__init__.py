@@ -1,1 +1,1 @@
-"""Commands of agents: where they run, and what they cannot reach."""
+"""Runs agents' commands in a sandbox."""

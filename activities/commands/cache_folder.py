@@ -1,8 +1,8 @@
-"""Caches of commands: a folder of the job that programs such as pip and npm fill for next time.
+"""Caches of commands: a folder per job that programs such as pip and npm reuse between commands.
 
-A cache is part of no checkpoint. Setup and `run_command` have one each, so that nothing that an
-agent leaves reaches a layer. Commands of a job share it side by side; it is emptied when nobody
-uses it.
+A cache is in no checkpoint. Setup and `run_command` have separate caches, so that nothing an agent
+writes reaches a layer. A job's commands may share the folder at the same time; it is emptied only
+when no command uses it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ LOCK_SECONDS = 2
 def cache_folder(
     root: Root, job: str, config: ShellConfig, user: Literal["commands", "setup"]
 ) -> Iterator[Path | None]:
-    """Yield the folder that a command sees at `/cache`; None without one, or if it is locked.
+    """Yield the folder that a command sees at `/cache`; None if there is none or it stays locked.
 
-    Afterwards the folder is emptied if it is larger than `shell.cache_bytes` and nobody uses it.
+    Afterwards the folder is emptied if it exceeds `shell.cache_bytes` and no command uses it.
     """
     if not config.caches:
         yield None
@@ -43,11 +43,11 @@ def cache_folder(
         try:
             stack.enter_context(file_lock(lock, seconds=LOCK_SECONDS, shared=True))
         except TimeoutError:
-            # A cache only saves time: the command runs without it.
+            # A cache only saves time, so the command runs without it.
             yield None
             return
         folder.mkdir(exist_ok=True)
-        # A command may have taken the rights away.
+        # A command may have removed our permissions.
         folder.chmod(0o700)
         yield folder
     _empty_large_folder(place, folder, lock, config.cache_bytes)
@@ -62,6 +62,6 @@ def _empty_large_folder(place: Path, folder: Path, lock: Path, most: int) -> Non
                 gone.mkdir(exist_ok=True)
                 folder.rename(gone / secrets.token_hex(6))
     except TimeoutError:
-        # The last command that uses the folder looks.
+        # Only the last command that uses the folder gets the lock and checks its size.
         return
     shutil.rmtree(gone, ignore_errors=True)

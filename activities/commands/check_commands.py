@@ -1,6 +1,6 @@
-"""Commands by which the system looks for itself: `done_when` of todos, and verifiers.
+"""Runs commands with which the system verifies work: `done_when` of todos, and verifiers.
 
-They run in the sandbox on the checkpoint's files; what they change is not kept.
+They run in the sandbox on the checkpoint's files; their changes are discarded.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from activities.commands.setup_layer import layer_folders
 from config.schema.agent import AgentConfig
 
 SHOWN_CHARACTERS = 1500
-"""Characters of the output that a finding shows: its end, where the reason mostly is."""
+"""Characters shown of the end of the output, where the reason usually is."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Why what a command checks does not hold."""
+    """Why a check did not pass."""
 
     text: str
     decided: bool = True
-    """False where the command came to no end of its own, or could not be run: it says nothing of
-    what it checks."""
+    """False if the command was stopped or could not be run, so that it proves nothing."""
 
 
 @dataclass(frozen=True)
 class CheckRunner:
-    """What is needed to run them for one job."""
+    """Runs checks of one job."""
 
     root: Root
     job: str
     config: AgentConfig
 
     def run_check(self, files: Files, command: str, seconds: int) -> Finding | None:
-        """What came of a command that did not exit with 0, or could not be run; else None.
+        """Return why the command did not exit with 0; None if it did.
 
-        Raises OSError: the machine failed, not the command.
+        Raises:
+            OSError: The machine failed, not the command.
         """
         try:
             with private_folder(files, self.root, self.job) as private:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def count_folder_bytes(folder: Path) -> int:
-    """Return the bytes on disk of what lies below the folder, as far as it can be read."""
+    """Return the bytes on disk of everything below the folder, as far as it is readable."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

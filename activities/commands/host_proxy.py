@@ -1,8 +1,8 @@
-"""An HTTP proxy by which confined commands reach the hosts that the configuration lists.
+"""An HTTP proxy through which sandboxed commands reach the hosts that the configuration lists.
 
 The proxy runs in the worker. Its listening socket belongs to the sandbox's network namespace: the
-sandbox's first process opens it and passes it out, before the command begins. The proxy resolves
-names, connects to the addresses that it checked, and refuses everything else.
+sandbox's first process opens it and passes it to the worker before the command begins. The proxy
+resolves names, connects to the addresses that it checked, and refuses everything else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PORT = 3128
 """Port of the proxy on the sandbox's 127.0.0.1."""
 MAX_CONNECTIONS = 64
 MAX_REFUSED = 20
-"""Refused places that are remembered."""
+"""Number of refused places that are recorded."""
 CONNECT_SECONDS = 15
 IDLE_SECONDS = 600
 _CHUNK = 65_536
@@ -48,7 +48,7 @@ class PlaceRefused(Exception):
 
     Args:
         text: The message.
-        brief: What stands behind the place where there is no room for the message.
+        brief: Short reason, shown after the place.
     """
 
     def __init__(self, text: str, brief: str = "") -> None:
@@ -57,7 +57,7 @@ class PlaceRefused(Exception):
 
 
 class HostProxy:
-    """The proxy of one command. Use as a context; `child_end` is for the sandbox.
+    """The proxy of one command, used as a context manager; the sandbox gets `child_end`.
 
     Args:
         hosts: The entries of `shell.network`.
@@ -72,7 +72,7 @@ class HostProxy:
         self._open: set[socket.socket] = set()
         self._closed = False
         self.refused: list[str] = []
-        """Places that were refused, in order, each once."""
+        """Distinct refused places in order."""
 
     def __enter__(self) -> HostProxy:
         return self
@@ -86,12 +86,12 @@ class HostProxy:
         self.child_end.close()
 
     def start_serving(self) -> None:
-        """Serve from now on; call once the sandbox's process has its end of the channel."""
+        """Begin to serve; call this once the sandbox's process has `child_end`."""
         self.child_end.close()
         threading.Thread(target=self._serve_listener, daemon=True).start()
 
     def _track(self, stack: ExitStack, each: socket.socket) -> None:
-        """Have the socket shut when the command ends, and closed with the stack."""
+        """Shut the socket down when the command ends, and close it with the stack."""
         stack.callback(self._untrack, each)
         with self._lock:
             self._open.add(each)
@@ -141,7 +141,7 @@ class HostProxy:
             with self._lock:
                 if place not in self.refused and len(self.refused) < MAX_REFUSED:
                     self.refused.append(place)
-            # Of an answer to CONNECT, clients show the reason only.
+            # Clients show only the reason phrase of a refused CONNECT.
             _send_answer(client, 403, f"shell.network refuses {place}"[:200], str(why))
             return
         except OSError as error:
@@ -156,11 +156,11 @@ class HostProxy:
             _relay_request(client, parser, server, request, port)
 
     def _connect_place(self, host: str, port: int) -> socket.socket:
-        """Connect to the host, at an address that was checked.
+        """Connect to one of the host's checked addresses.
 
         Raises:
             PlaceRefused: The configuration does not allow it.
-            OSError: It cannot be resolved or reached.
+            OSError: The host cannot be resolved or reached.
         """
         entries = [entry for entry in self._entries if entry.covers_place(host, port)]
         if not entries:
@@ -188,10 +188,10 @@ class HostProxy:
 
 
 def proxy_variables(hosts: list[str]) -> dict[str, str]:
-    """Return the variables by which programs use the proxy."""
+    """Return the environment variables that make programs use the proxy."""
     address = f"http://127.0.0.1:{PORT}"
     listed = {parse_entry(text).host for text in hosts}
-    # Servers that a command starts for itself are reached without the proxy.
+    # Reach servers that the command itself starts without the proxy.
     direct = ",".join(name for name in ("localhost", "127.0.0.1", "::1") if name not in listed)
     variables = {"npm_config_proxy": address, "npm_config_https_proxy": address}
     for name, value in {"http_proxy": address, "https_proxy": address, "no_proxy": direct}.items():
@@ -206,7 +206,7 @@ def _private_address(entries: list[HostEntry], addresses: list[str]) -> str | No
 
 
 def _read_request(client: socket.socket, parser: h11.Connection) -> h11.Request | None:
-    """Read a request's head; None if the client goes away first."""
+    """Read a request's head; return None if the client disconnects first."""
     while True:
         event = parser.next_event()
         if isinstance(event, h11.Request):
@@ -259,15 +259,15 @@ def _relay_request(
     request: h11.Request,
     port: int,
 ) -> None:
-    """Send one request to its server, and the server's answer back.
+    """Send one request to its server and relay the response.
 
-    What the client sends after the request is not forwarded: it may be for another host.
+    Data after the request is not forwarded: it may be meant for another host.
     """
     sender = h11.Connection(h11.CLIENT)
     parts = urlsplit(request.target.decode("ascii"))
     path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    # The server takes the host from this header: it has to be the one that was checked.
+    # The server chooses the site by this header, so it has to name the checked host.
     authority = f"{host}:{port}" if port != 80 else f"{host}"
     headers = [(b"Host", authority.encode("ascii")), (b"Connection", b"close")]
     for name, value in request.headers:
@@ -295,7 +295,7 @@ def _relay_request(
 
 
 def _send_body(parser: h11.Connection, sender: h11.Connection, server: socket.socket) -> None:
-    """Send on what has come of the request's body. Raises OSError if it is malformed."""
+    """Forward the body that has arrived so far. Raises OSError if it is malformed."""
     try:
         while parser.their_state is h11.SEND_BODY:
             event = parser.next_event()

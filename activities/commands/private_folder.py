@@ -1,10 +1,9 @@
-"""Private folders: what a command or server works in, apart from the job's folder and checkpoints.
+"""Private folders in which commands and servers work, apart from the job's folder and checkpoints.
 
-Each attempt has one for itself, brought to the tree it starts from; what was changed there is read
-back into a new tree when it ends. A folder is kept for the next attempt of the job, so that one
-of thousands of files is brought up to date by what differs. One whose end nobody saw — its worker
-was killed, or its content was not read back — is thrown away: a process that outlived its attempt
-may still be writing there.
+Each attempt has its own folder, updated to the tree it starts from; its changes are read back into
+a new tree at the end. The folder is kept for the job's next attempt, so that only differing files
+are written. It is discarded if the worker was killed or its content was not read back: a process
+that outlived its attempt may still be writing there.
 """
 
 from __future__ import annotations
@@ -26,31 +25,32 @@ from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.removal import make_removable
 
 MAX_FOLDERS = 64
-"""Attempts of one job that may have a folder at a time."""
+"""Number of attempts of one job that may have a folder at the same time."""
 STALE_NANOSECONDS = 2_000_000_000
-"""Of a file that changed less long ago, its times do not prove that it is unchanged."""
+"""Time stamps of files changed more recently do not prove that a file is unchanged."""
 
 
 @dataclass
 class PrivateFolder:
-    """A folder of one attempt. `notes`: what `read_back` left out, a line each."""
+    """The folder of one attempt. `notes` has a line for each thing that `read_back` left out."""
 
     path: Path
     _base: Files
     _known: FolderState
     _limits: CheckinLimits
     _tree: str | None = None
-    """What is known to be there; None once that is not known."""
+    """The tree that the folder holds, if known."""
     notes: list[str] = field(default_factory=list)
 
     def read_back(self) -> Files:
-        """The files as they are there now: links as links, nested repositories, empty folders.
+        """Return the folder's files; links stay links, and nested repositories and empty folders
+        are kept.
 
-        Call it when nothing writes there any more.
+        Call it when nothing writes to the folder any more.
 
         Raises:
-            FilesError: more than a checkpoint can take; says how much.
-            OSError: the folder cannot be read.
+            FilesError: A checkpoint cannot take that much; the message says how much it is.
+            OSError: The folder cannot be read.
         """
         checkin = Checkin(self._base, self._known, self._limits)
         _restore_permissions(self.path)
@@ -62,7 +62,7 @@ class PrivateFolder:
         ]
         self.notes = [*checkin.notes, *left_out]
         files = Files(self._base.store, tree.hex(), limit=self._base.limit)
-        # What no tree can hold would otherwise meet the next attempt.
+        # If something was left out, the next attempt must not find it in the folder.
         self._tree = None if self.notes else files.id
         return files
 
@@ -71,11 +71,11 @@ class PrivateFolder:
 def private_folder(
     files: Files, root: Root, job: str, limits: CheckinLimits | None = None
 ) -> Iterator[PrivateFolder]:
-    """A folder that holds `files`, for as long as the body runs and for nobody else.
+    """Provide a folder that holds `files`, exclusively for the duration of the context.
 
     Raises:
-        OSError: it cannot be made (disk full, permissions).
-        CheckpointMissing: the tree is not in the store.
+        OSError: It cannot be created (disk full, permissions).
+        CheckpointMissing: The tree is not in the store.
     """
     pool = private_path(root, job)
     pool.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def private_folder(
         record = place / "holds.json"
         folder = place / "workspace"
         known_tree = _read_known_tree(record)
-        # Not known while somebody works there: who finds no record starts from nothing.
+        # Without this record the next attempt builds the folder anew, so remove it during work.
         record.unlink(missing_ok=True)
         try:
             _update_folder(files, place, folder, known_tree)
@@ -106,17 +106,17 @@ def private_folder(
 
 
 def private_path(root: Root, job: str) -> Path:
-    """Where a job's folders are."""
+    """Return the folder that contains a job's private folders."""
     return root.path / ".longhaul" / "private" / folder_name(job)
 
 
 def remove_private_folders(root: Root, job: str) -> None:
-    """Throw a closed job's folders away."""
+    """Delete a closed job's private folders."""
     _remove_folder(private_path(root, job))
 
 
 def _lock_free_place(pool: Path, stack: ExitStack) -> Path:
-    """A place of the pool that nobody holds; its lock dies with the process."""
+    """Lock a free place of the pool; the lock ends with the process."""
     for number in range(MAX_FOLDERS):
         place = pool / str(number)
         place.mkdir(exist_ok=True)
@@ -142,10 +142,11 @@ def _update_folder(files: Files, place: Path, folder: Path, known_tree: str | No
     _restore_permissions(folder)
     if known_tree is None and folder.exists():
         gone.mkdir(exist_ok=True)
-        # Renamed, not emptied: whoever still writes there does not reach the new one.
+        # Rename the folder instead of emptying it: a process that still writes to it then cannot
+        # reach the new one.
         folder.rename(gone / secrets.token_hex(6))
     folder.mkdir(exist_ok=True)
-    # Of an attempt that was killed amid a file: its names are to be free.
+    # A killed attempt may have left partly written files under these names.
     shutil.rmtree(drafts, ignore_errors=True)
     drafts.mkdir(exist_ok=True)
     known_trees = [bytes.fromhex(known_tree)] if known_tree else [EMPTY_TREE]
@@ -156,18 +157,18 @@ def _update_folder(files: Files, place: Path, folder: Path, known_tree: str | No
         checkout = Checkout(files.store, drafts_fd, gone)
         checkout.update_folder(fd, (), known_trees, bytes.fromhex(files.id), scan=False)
     if checkout.moved_paths and known_tree is not None:
-        # Something was there that is in no tree of ours: not trusted any further.
+        # The folder held something that is in no tree of ours, so do not trust it.
         _update_folder(files, place, folder, None)
     _remove_folder(gone)
 
 
 def _restore_permissions(folder: Path) -> None:
-    """Give back the rights that a command took from all, as `chmod 0 .` does."""
+    """Restore the owner's rights, which a command may have removed as by `chmod 0 .`."""
     if folder.is_dir() and not folder.is_symlink():
         folder.chmod(stat.S_IMODE(folder.stat().st_mode) | stat.S_IRWXU)
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove what commands left, whatever the modes they gave it."""
+    """Remove a folder whatever permissions commands set in it."""
     make_removable(folder)
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Ends what a command leaves running that nothing confines, wherever it has gone.
+"""Kills processes that an unconfined command leaves running.
 
-A process can leave its session and lose its parent, but not the environment that it was started
-with, which holds a mark of the command.
+A process can leave its session and lose its parent, but it keeps the environment it was started
+with, which contains the command's mark.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from contextlib import suppress
 from pathlib import Path
 
 MARK_VARIABLE = "RUN_COMMAND_MARK"
-"""The variable that holds the mark."""
+"""Name of the variable with the mark."""
 PASSES = 40
 TICK_SECONDS = 0.05
 
 
 def kill_marked_processes(mark: str) -> None:
-    """End every process of this user that has the mark."""
+    """Kill every process of this user that has the mark."""
     variable = f"{MARK_VARIABLE}={mark}".encode()
     for _ in range(PASSES):
         pids = [pid for pid in _list_pids() if variable in _process_environment(pid).split(b"\0")]
         if not pids:
             return
         kill_processes(pids)
-        # Once more: what was found may have started others meanwhile.
+        # Repeat: those processes may have started others meanwhile.
         time.sleep(TICK_SECONDS)
 
 
 def kill_processes(pids: Iterable[int]) -> None:
-    """Kill those that are still there."""
+    """Kill those processes that still exist."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
@@ -43,7 +43,7 @@ def _list_pids() -> list[int]:
 
 
 def _process_environment(pid: int) -> bytes:
-    """Nothing of a process of somebody else, and of one that has ended."""
+    """Return a process's environment; empty if it has ended or belongs to somebody else."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/environ").read_bytes()
     return b""

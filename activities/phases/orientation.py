@@ -34,9 +34,9 @@ GUIDANCE = (
     "job."
 )
 MAX_LATER = 30
-"""Tools of tactical phases that a strategic one lists by name."""
+"""Number of tactical tools that a strategic phase lists by name."""
 TOOL_LINE = 120
-"""Characters that a deferred tool has in the system prompt."""
+"""Maximum length of a deferred tool's description in the system prompt."""
 
 
 def first_messages(
@@ -46,16 +46,16 @@ def first_messages(
     *,
     restored: bool = False,
 ) -> list[dict[str, Any]]:
-    """System prompt and first message of the phase in the snapshot's state.
+    """Return the system prompt and first message of the phase in the snapshot's state.
 
-    `workspace.md` is in the system prompt as it is now and stays so for the phase: what does
-    not change can be cached by the provider.
+    The system prompt contains `workspace.md` as of now for the whole phase: an unchanged prompt can
+    be cached by the provider.
 
     Args:
         snapshot: The phase's beginning.
-        page: Archive page of the phase before.
-        traces: What other jobs noted in situations like this one, a line each.
-        restored: Whether a rewind took the files back too.
+        page: Archive page of the previous phase.
+        traces: Notes of other jobs on similar situations, one line each.
+        restored: Whether a rewind also restored the files.
     """
     config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
     limits, kind = config.limits, phase.kind
@@ -66,7 +66,7 @@ def first_messages(
         agent=config.name,
         description=config.description,
         number=phase.number,
-        # Of the plan that a first phase makes nobody knows yet how many phases it has.
+        # Before the first plan exists, assume that it has more than one phase.
         min_todos=fewest_todos(phase.purpose, phase.plan_total or 2, limits.min_todos),
         max_todos=limits.max_todos,
         workspace_tokens=limits.workspace_tokens,
@@ -82,7 +82,7 @@ def first_messages(
         ),
     )
     first = _orientation(snapshot, page, traces, offered, restored=restored)
-    # No template's business: whoever writes one of their own must not lose it.
+    # Appended here, not by the template, so that custom templates cannot lose it.
     if part := repository_part(snapshot.repository):
         first = f"{first.rstrip()}\n\n{part}"
     return [{"role": "system", "content": system}, {"role": "user", "content": first}]
@@ -91,7 +91,7 @@ def first_messages(
 def _orientation(
     snapshot: Snapshot, page: str, traces: Sequence[str], offered: ToolOffer, *, restored: bool
 ) -> str:
-    """The first message of the phase."""
+    """Render the first message of the phase."""
     config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
     kind, plan = phase.kind, snapshot.read_text("plan.md")
     place = f"phase {phase.plan_position} of {phase.plan_total} in the plan"
@@ -121,7 +121,7 @@ def _orientation(
 
 
 def repository_part(repository: RepositoryLink | None) -> str:
-    """The text about the repository that the model works on."""
+    """Return the text about the repository that the model works on; empty without one."""
     if repository is None:
         return ""
     origin, folder = repository.origin, repository.folder
@@ -133,19 +133,19 @@ def repository_part(repository: RepositoryLink | None) -> str:
         text += f" The work is in {folder}/{origin.start.subfolder}/."
     text += "".join(f" {note}" for note in origin.notes)
     if origin.guidance:
-        # Nothing in it may end it.
+        # The guidance must not contain its own end mark.
         inside = origin.guidance.replace(f"</{GUIDANCE_MARK}", f"<\\/{GUIDANCE_MARK}")
         text += f"\n\n{GUIDANCE}\n\n<{GUIDANCE_MARK}>\n{inside}\n</{GUIDANCE_MARK}>"
     return f"# The repository\n\n{text}"
 
 
 def _needs_experience(phase: Phase, state: JobState) -> bool:
-    """Whether the phase plans, or does again what failed before."""
+    """Return whether the phase plans, or repeats what failed before."""
     return phase.number > 1 and (phase.kind == "strategic" or bool(state.issue))
 
 
 def _plan_part(plan: str, phase: Phase) -> str:
-    """The phase's part of the plan, unless the plan's todos are the list itself."""
+    """Return the plan's section on the phase; empty if the agent's todo list is itself the plan."""
     if phase.purpose == "work" and phase.number == 1:
         return ""
     return clip_text(
@@ -154,7 +154,7 @@ def _plan_part(plan: str, phase: Phase) -> str:
 
 
 def _scope_text(state: JobState, plan: str) -> str:
-    """The open items, but for those that `plan.md` shows as its own boxes."""
+    """Return the open items, except those that `plan.md` already shows as boxes."""
     shown = [one_line(text, STEP_CHARACTERS) for _, text in plan_boxes(parse_plan(plan))]
     of_plan = [item.text for item in state.scope if item.source == "plan"]
     listed = [
@@ -167,7 +167,7 @@ def _scope_text(state: JobState, plan: str) -> str:
 
 
 def last_experience(snapshot: Snapshot) -> str:
-    """The last attempt that failed and what was learned of it; empty when none has."""
+    """Return the newest entry of `experiences.md`; empty if no attempt has failed."""
     entries = snapshot.read_text("experiences.md").split("\n## ")
     if len(entries) < 2:
         return ""
@@ -176,7 +176,7 @@ def last_experience(snapshot: Snapshot) -> str:
 
 
 def _later_tools(config: AgentConfig, state: JobState) -> str:
-    """The tools that only tactical phases have: a plan is made for them."""
+    """Name tools that only tactical phases have, so that plans can use them."""
     names = {kind: offered_names(config, kind, state.unused_tools) for kind in get_args(PhaseKind)}
     later = [name for name in names["tactical"] if name not in names["strategic"]]
     return first_few([f"`{name}`" for name in later], MAX_LATER)
@@ -188,12 +188,12 @@ def _file_part(snapshot: Snapshot, path: str, transform: Callable[[str], str] = 
 
 
 def last_page(snapshot: Snapshot) -> str:
-    """Path of the newest archive page of a phase that was begun; empty when there is none."""
+    """Return the newest archive page of a phase that has begun; empty if there is none."""
     if snapshot.files.entry("archive") is None:
         return ""
     matches = (PAGE.fullmatch(entry.path) for entry in snapshot.files.children("archive"))
-    # By number: from phase 1000 on, names do not sort by it.
+    # Sort by number: names have three digits, and phase 1000 would sort first.
     pages = sorted((int(page[1]), page[0]) for page in matches if page and page[2] == "md")
-    # A phase that a fork replaced has nothing to report.
+    # Skip phases that a fork replaced.
     started = (path for _, path in reversed(pages) if FORKED not in snapshot.read_text(path))
     return next(started, "")

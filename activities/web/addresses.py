@@ -1,5 +1,8 @@
-"""Which addresses may be fetched. A host name is resolved once, and the connection uses that
-result, so a later change of the name's address has no effect."""
+"""Checks which addresses may be fetched.
+
+A host name is resolved once, and the connection uses that result, so a later change of the name's
+address has no effect.
+"""
 
 from __future__ import annotations
 

@@ -123,8 +123,10 @@ async def _resolve_addresses(url: httpx2.URL, web: Web, resolver: Resolve) -> li
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
-    """Return the result of the work, abandoning the thread on cancellation: a resolver may hang for
-    minutes, and asyncio waits for threads of its own executor."""
+    """Run the function in a thread and abandon it on cancellation.
+
+    A resolver may hang for minutes, and asyncio waits for threads of its own executor.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -195,7 +197,7 @@ async def _get_from(url: httpx2.URL, address: str, web: Web, trust: ssl.SSLConte
         if response.status_code in _MOVED and "location" in response.headers:
             return response.headers["location"]
         if response.status_code != 200:
-            # Not in the server's words, which may be long and say anything.
+            # Do not quote the server, whose text may be long and arbitrary.
             status = response.status_code
             reason = httpx2.codes.get_reason_phrase(status)
             passes = status in (408, 429) or status >= 500

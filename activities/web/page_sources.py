@@ -1,5 +1,6 @@
-"""Files of a fetched page in `documents/sources/`. Only `fetch_page` writes there, so a quote found
-in them was on the page:
+"""Files of a fetched page in `documents/sources/`.
+
+Only `fetch_page` writes there, so a quote from these files was on the page:
 
     <name>               the page as received, decompressed
     <name>.txt           its text with page marks, as beside every document (`render`, `parse`);

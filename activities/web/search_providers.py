@@ -56,7 +56,7 @@ class SearchRequest:
 
 
 Provider = Callable[[Search, str, str], SearchRequest]
-"""Returns the request for configuration, query and key."""
+"""Maps configuration, query and key to a request."""
 
 
 def _searxng_request(settings: Search, query: str, key: str) -> SearchRequest:
@@ -76,7 +76,7 @@ def _brave_request(settings: Search, query: str, key: str) -> SearchRequest:
         "/res/v1/web/search",
         {"q": query, "count": str(settings.results)},
         {"X-Subscription-Token": key, "Accept": "application/json"},
-        # Without results, the response has no such part.
+        # A response without results lacks this part.
         lambda answer: [
             _parse_result(result, "description")
             for result in answer.get("web", {"results": []})["results"]
