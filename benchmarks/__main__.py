@@ -20,7 +20,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from benchmarks import calls
-from benchmarks.runs import APPENDS, JobRun, bare, job
+from benchmarks.runs import APPENDS, JobRun, run_bare_engine, run_benchmark_job
 from engine.development import FLAGS, development_server
 
 COUNTS = [25, 100, 400]
@@ -42,14 +42,14 @@ def main() -> None:
     counts = [*arguments.steps, LONG] if arguments.long else arguments.steps
     appends = 0 if arguments.one_file else APPENDS
     figures = asyncio.run(
-        measure(counts, arguments.rounds, appends, with_files=not arguments.no_files)
+        measure_bench(counts, arguments.rounds, appends, with_files=not arguments.no_files)
     )
-    show(figures)
+    print_bench_table(figures)
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
-async def measure(
+async def measure_bench(
     counts: list[int], rounds: int, appends: int, *, with_files: bool
 ) -> dict[str, Any]:
     """Return all figures; engine and job alternate, so that both see the same noise."""
@@ -64,30 +64,33 @@ async def measure(
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
         async with development_server(ui=False) as temporal:
-            await bare(temporal.client, 10, local=False)  # warm-up
-            looked_at = await job(temporal.client, root, 100, watched=True)
+            await run_bare_engine(temporal.client, 10, local=False)  # warm-up
+            looked_at = await run_benchmark_job(temporal.client, root, 100, watched=True)
             figures["unpacked_store_bytes"] = looked_at.unpacked_bytes
             for count in counts:
                 measured = [
-                    await _round(temporal.client, root, count, appends) for _ in range(rounds)
+                    await _measure_bench_round(temporal.client, root, count, appends)
+                    for _ in range(rounds)
                 ]
                 figures["steps"][str(count)] = {
                     name: median(figures_of_round[name] for figures_of_round in measured)
                     for name in measured[0]
                 }
-            figures["calls"] = await calls.measure(temporal.client, root)
+            figures["calls"] = await calls.measure_calls(temporal.client, root)
             if with_files:
-                figures["files"] = await _files(temporal.client, root)
+                figures["files"] = await _measure_among_files(temporal.client, root)
     return figures
 
 
-async def _round(temporal: Client, root: Root, count: int, appends: int) -> dict[str, float]:
+async def _measure_bench_round(
+    temporal: Client, root: Root, count: int, appends: int
+) -> dict[str, float]:
     # The bare engine never continues as new, so its history limits it to some 4,000 steps.
     of_engine = min(count, LONG)
-    engine = await bare(temporal, of_engine, local=False)
-    ours = await job(temporal, root, count, appends=appends)
-    cheapest = await bare(temporal, of_engine, local=True)
-    again = await bare(temporal, of_engine, local=False)
+    engine = await run_bare_engine(temporal, of_engine, local=False)
+    ours = await run_benchmark_job(temporal, root, count, appends=appends)
+    cheapest = await run_bare_engine(temporal, of_engine, local=True)
+    again = await run_bare_engine(temporal, of_engine, local=False)
     unit = (engine.mean + again.mean) / 2
     return {
         "bare_ms": unit,
@@ -110,19 +113,21 @@ async def _round(temporal: Client, root: Root, count: int, appends: int) -> dict
     }
 
 
-async def _files(temporal: Client, root: Root) -> dict[str, float]:
+async def _measure_among_files(temporal: Client, root: Root) -> dict[str, float]:
     """Compare a step among many files with one among few, alternating between them."""
     layouts = {"few": (1, 10), "flat": (1, FILES), "folders": (100, FILES // 100)}
     milliseconds: dict[str, list[float]] = {name: [] for name in layouts}
     for _ in range(3):
         for name, (folders, each) in layouts.items():
-            ran: JobRun = await job(temporal, root, 100, files=_filler(folders, each))
+            ran: JobRun = await run_benchmark_job(
+                temporal, root, 100, files=_fill_folders(folders, each)
+            )
             milliseconds[name].append(median(ran.steps.milliseconds))
     few = median(milliseconds["few"])
     return {f"{name}_ratio": median(times) / few for name, times in milliseconds.items()}
 
 
-def _filler(folders: int, each: int) -> Any:
+def _fill_folders(folders: int, each: int) -> Any:
     def fill(workspace: Path) -> None:
         for folder in range(folders):
             target = workspace / f"notes/{folder:03d}"
@@ -133,7 +138,7 @@ def _filler(folders: int, each: int) -> Any:
     return fill
 
 
-def show(figures: dict[str, Any]) -> None:
+def print_bench_table(figures: dict[str, Any]) -> None:
     """Print the table. Ratios are against two no-op regular activities of the same run."""
     console = Console()
     table = Table(title=f"A step against the bare engine, {figures['date']}")
@@ -164,7 +169,7 @@ def show(figures: dict[str, Any]) -> None:
     if "files" in figures:
         ratios = ", ".join(f"{name} {value:.2f}" for name, value in figures["files"].items())
         console.print(f"A step among {FILES:,} files against one among 10 (limit 1.10): {ratios}")
-    console.print(calls.table(figures["calls"]))
+    console.print(calls.calls_table(figures["calls"]))
     unpacked = figures["unpacked_store_bytes"]
     console.print(f"Store bytes a step within a phase, before packing: {unpacked:,.0f}")
     console.print(f"Server: {figures['server']}")

@@ -15,16 +15,16 @@ BEAT_SECONDS = 2.0
 
 
 @activity.defn
-async def nothing(number: int) -> int:
+async def do_nothing(number: int) -> int:
     return number
 
 
 @activity.defn
-async def nothing_local(number: int) -> int:
+async def do_nothing_locally(number: int) -> int:
     return number
 
 
-def latencies(average: float) -> Iterator[float]:
+def bare_latencies(average: float) -> Iterator[float]:
     """Yield durations of calls in seconds, from 2/3 to 4/3 of the average.
 
     With equal durations, workflows that start together would request their steps at the same moment
@@ -39,7 +39,7 @@ class Waiting:
     """A regular activity that waits as long as a model call takes."""
 
     def __init__(self, average: float) -> None:
-        self._latencies = latencies(average)
+        self._latencies = bare_latencies(average)
         self.calls = 0
 
     @activity.defn
@@ -60,13 +60,13 @@ class Bare:
     @workflow.run
     async def run(self, steps: int, local: bool) -> int:
         for number in range(steps):
-            await workflow.execute_activity(nothing, number, start_to_close_timeout=PATIENCE)
+            await workflow.execute_activity(do_nothing, number, start_to_close_timeout=PATIENCE)
             if local:
                 await workflow.execute_local_activity(
-                    nothing_local, number, start_to_close_timeout=PATIENCE
+                    do_nothing_locally, number, start_to_close_timeout=PATIENCE
                 )
             else:
-                await workflow.execute_activity(nothing, number, start_to_close_timeout=PATIENCE)
+                await workflow.execute_activity(do_nothing, number, start_to_close_timeout=PATIENCE)
         return steps
 
 
@@ -81,6 +81,6 @@ class BareWaiting:
                 "wait", number, start_to_close_timeout=PATIENCE, heartbeat_timeout=HEARTBEAT
             )
             await workflow.execute_local_activity(
-                nothing_local, number, start_to_close_timeout=PATIENCE
+                do_nothing_locally, number, start_to_close_timeout=PATIENCE
             )
         return steps

@@ -18,7 +18,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens
 from benchmarks.capable import FILES, MOST_CALLS, Capable
-from benchmarks.drift import serving
+from benchmarks.drift import serve_drifting_model
 from engine.development import development_server
 
 LIMIT = 32
@@ -32,11 +32,11 @@ class Spent(NamedTuple):
     prompt_tokens: int
 
 
-async def as_job(temporal: Client, root: Root, most: int) -> Spent:
+async def count_calls_as_job(temporal: Client, root: Root, most: int) -> Spent:
     """Do the work as a job. Raises AssertionError if it does not complete."""
     model, queue = Capable(most), f"calls-{most}"
     start = {"agent": "generalist", "instructions": f"Write {FILES} files, each with its square."}
-    async with serving(temporal, root, model, queue):
+    async with serve_drifting_model(temporal, root, model, queue):
         result: dict[str, Any] = await temporal.execute_workflow(
             "Job", start, id=queue, task_queue=queue, result_type=dict
         )
@@ -44,7 +44,7 @@ async def as_job(temporal: Client, root: Root, most: int) -> Spent:
     return Spent(model.calls, result["usage"]["prompt_tokens"])
 
 
-def alone(most: int) -> Spent:
+def count_calls_alone(most: int) -> Spent:
     """Do the work in a loop that runs the calls of each reply until there are none."""
     model, tokens = Capable(most), 0
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"Write {FILES} files."}]
@@ -61,17 +61,19 @@ def alone(most: int) -> Spent:
         messages += [{"role": "tool", "content": "Wrote it."} for _ in calls]
 
 
-async def measure(temporal: Client, root: Root) -> dict[str, Spent]:
+async def measure_calls(temporal: Client, root: Root) -> dict[str, Spent]:
     """Measure all four ways, by name."""
     return {
-        f"a job, up to {MOST_CALLS} calls a reply": await as_job(temporal, root, MOST_CALLS),
-        "a job, one call a reply": await as_job(temporal, root, 1),
-        f"a plain loop, up to {MOST_CALLS}": alone(MOST_CALLS),
-        "a plain loop, one": alone(1),
+        f"a job, up to {MOST_CALLS} calls a reply": await count_calls_as_job(
+            temporal, root, MOST_CALLS
+        ),
+        "a job, one call a reply": await count_calls_as_job(temporal, root, 1),
+        f"a plain loop, up to {MOST_CALLS}": count_calls_alone(MOST_CALLS),
+        "a plain loop, one": count_calls_alone(1),
     }
 
 
-def table(spent: dict[str, Spent]) -> Table:
+def calls_table(spent: dict[str, Spent]) -> Table:
     rendered = Table(title=f"{FILES} files in six phases (limit {LIMIT} calls for the first row)")
     for column in ("", "model calls", "prompt tokens"):
         rendered.add_column(column, justify="right" if column else "left")
@@ -80,12 +82,12 @@ def table(spent: dict[str, Spent]) -> Table:
     return rendered
 
 
-async def _run() -> dict[str, Spent]:
+async def _run_calls_benchmark() -> dict[str, Spent]:
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
         async with development_server(ui=False) as running:
-            return await measure(running.client, root)
+            return await measure_calls(running.client, root)
 
 
 if __name__ == "__main__":
-    Console().print(table(asyncio.run(_run())))
+    Console().print(calls_table(asyncio.run(_run_calls_benchmark())))

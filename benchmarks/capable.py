@@ -22,11 +22,11 @@ Call = tuple[str, Arguments]
 DONE: Call = ("todo_complete", {"notes": "As planned."})
 
 
-def content(number: int) -> str:
+def capable_file_content(number: int) -> str:
     return f"# File {number}\n\nIts square is {number * number}.\n"
 
 
-def path(number: int) -> str:
+def capable_file_path(number: int) -> str:
     return f"output/file_{number:02d}.md"
 
 
@@ -51,43 +51,46 @@ class Capable:
         if header is None:
             planned = self._left_alone(messages)
         elif header.group(1) == "tactical":
-            planned = _tactical(messages)
+            planned = _capable_tactical_calls(messages)
         else:
-            planned = _strategic(messages, self._most > 1)
+            planned = _capable_strategic_calls(messages, self._most > 1)
         calls = [call for call, _ in zip(planned, range(self._most), strict=False)]
         return Reply(calls=calls) if calls else Reply("All files are there.")
 
     def _left_alone(self, messages: list[dict[str, Any]]) -> Iterator[Call]:
         """Yield writes of all files after those written so far, in a plain loop."""
         written = sum(message["role"] == "tool" for message in messages)
-        return (_write(number) for number in range(written + 1, FILES + 1))
+        return (_capable_write_call(number) for number in range(written + 1, FILES + 1))
 
 
-def _write(number: int) -> Call:
-    return ("write_file", {"path": path(number), "content": content(number)})
+def _capable_write_call(number: int) -> Call:
+    return (
+        "write_file",
+        {"path": capable_file_path(number), "content": capable_file_content(number)},
+    )
 
 
-def _made(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def _calls_in_phase(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return the phase's calls so far: tool and arguments."""
     calls = (call["function"] for m in messages for call in m.get("tool_calls") or [])
     return [(call["name"], str(call["arguments"])) for call in calls]
 
 
-def _tactical(messages: list[dict[str, Any]]) -> Iterator[Call]:
-    written = {arguments for name, arguments in _made(messages) if name == "write_file"}
+def _capable_tactical_calls(messages: list[dict[str, Any]]) -> Iterator[Call]:
+    written = {arguments for name, arguments in _calls_in_phase(messages) if name == "write_file"}
     for mark, text in _TODO.findall(str(messages[-1]["content"])):
         if mark == "☑":
             continue
         match = _PATH.search(text)
         number = int(match.group(1)) if match else 1
-        if not any(path(number) in arguments for arguments in written):
-            yield _write(number)
+        if not any(capable_file_path(number) in arguments for arguments in written):
+            yield _capable_write_call(number)
         yield DONE
 
 
-def _strategic(messages: list[dict[str, Any]], batches: bool) -> Iterator[Call]:
+def _capable_strategic_calls(messages: list[dict[str, Any]], batches: bool) -> Iterator[Call]:
     """Yield the calls the phase still lacks; without batching, complete each todo separately."""
-    earlier = _made(messages)
+    earlier = _calls_in_phase(messages)
     todos = _TODO.findall(str(messages[-1]["content"]))
     first = next((message for message in messages if message["role"] == "user"), {})
     opening = str(first.get("content"))
@@ -98,37 +101,37 @@ def _strategic(messages: list[dict[str, Any]], batches: bool) -> Iterator[Call]:
             continue
         call: Call | None = None
         if "todo_write" in text or "job_complete" in text:
-            yield _finish() if written >= FILES else _hand_over(written)
+            yield _capable_finish_call() if written >= FILES else _capable_handover(written)
             return
         if "workspace.md" in text:
             note = f"# Workspace\n\nFiles 1 to {written} of {FILES} are in output/.\n"
             call = ("write_file", {"path": "workspace.md", "content": note})
         elif begun and text.startswith("Write plan.md"):
-            call = ("write_file", {"path": "plan.md", "content": _plan()})
+            call = ("write_file", {"path": "plan.md", "content": _capable_plan()})
         if call and not any(name == call[0] and call[1]["path"] in raw for name, raw in earlier):  # type: ignore[index]
             yield call
         if not batches:
             yield DONE
 
 
-def _plan() -> str:
+def _capable_plan() -> str:
     lines = ["# Plan", "", "Each file by itself; its number says what is in it."]
     for phase, first in enumerate(range(1, FILES + 1, PER_PHASE), 1):
         last = first + PER_PHASE - 1
         lines += ["", f"## Phase {phase}: Files {first} to {last}", "", "They are written."]
-        lines += [f"- [ ] Write {path(number)}." for number in range(first, last + 1)]
+        lines += [f"- [ ] Write {capable_file_path(number)}." for number in range(first, last + 1)]
     return "\n".join(lines) + "\n"
 
 
-def _hand_over(written: int) -> Call:
+def _capable_handover(written: int) -> Call:
     numbers = range(written + 1, written + PER_PHASE + 1)
-    todos = [{"content": f"Write {path(n)}.", "items": [f"P{n}"]} for n in numbers]
+    todos = [{"content": f"Write {capable_file_path(n)}.", "items": [f"P{n}"]} for n in numbers]
     name = f"Files {numbers[0]} to {numbers[-1]}"
     return ("todo_write", {"phase": name, "description": "They are written.", "todos": todos})
 
 
-def _finish() -> Call:
-    deliverables = [path(number) for number in range(1, FILES + 1)]
+def _capable_finish_call() -> Call:
+    deliverables = [capable_file_path(number) for number in range(1, FILES + 1)]
     return (
         "job_complete",
         {"summary": "All files are written.", "deliverables": deliverables, "confidence": 0.9},

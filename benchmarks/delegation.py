@@ -17,7 +17,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens
-from benchmarks.drift import serving
+from benchmarks.drift import serve_drifting_model
 from cli.staging import stage_documents
 from engine.development import development_server
 from rehearsal.wire import Arguments, Reply, Request
@@ -65,7 +65,7 @@ class Reader:
         size = sum(MESSAGE_TOKENS + count_tokens(str(message)) for message in messages)
         self.sizes[is_helper].append(size + count_tokens(str(request.get("tools", ""))))
         if is_helper:
-            return _help(messages)
+            return _helper_reply(messages)
         if not request.get("tools"):
             return Reply("todo 1: the facts go on in output/facts.md.")
         if "Close" in str(messages[-1]["content"]):
@@ -74,40 +74,40 @@ class Reader:
         return Reply(calls=self._hand_out(messages) if self._delegates else self._go_on(messages))
 
     def _hand_out(self, messages: list[dict[str, Any]]) -> list[Call]:
-        if facts := _facts(messages):
+        if facts := _list_facts(messages):
             return [("write_file", {"path": FACTS, "content": facts}), ("todo_complete", {})]
         task = "Which fact is in each of these files?"
         starts = range(0, self._files, PER_HELPER)
-        parts = [_paths(first, min(self._files, first + PER_HELPER)) for first in starts]
+        parts = [_document_paths(first, min(self._files, first + PER_HELPER)) for first in starts]
         return [("delegate", {"task": task, "files": part}) for part in parts]
 
     def _go_on(self, messages: list[dict[str, Any]]) -> list[Call]:
         calls: list[Call] = []
         if self._read:
             last = [message for message in messages if message["role"] == "tool"][-PER_REPLY:]
-            calls.append(("append_file", {"path": FACTS, "content": _facts(last)}))
-        paths = _paths(self._read, min(self._files, self._read + PER_REPLY))
+            calls.append(("append_file", {"path": FACTS, "content": _list_facts(last)}))
+        paths = _document_paths(self._read, min(self._files, self._read + PER_REPLY))
         self._read += len(paths)
         return calls + (
             [("read_file", {"path": path}) for path in paths] or [("todo_complete", {})]
         )
 
 
-def _help(messages: list[dict[str, Any]]) -> Reply:
+def _helper_reply(messages: list[dict[str, Any]]) -> Reply:
     read = sum(message["role"] == "tool" for message in messages)
     paths = re.findall(r"^- (.*)$", str(messages[1]["content"]), re.MULTILINE)[read:][:PER_REPLY]
     if paths:
         return Reply(calls=[("read_file", {"path": path}) for path in paths])
-    return Reply(_facts(messages))
+    return Reply(_list_facts(messages))
 
 
-def _facts(messages: list[dict[str, Any]]) -> str:
+def _list_facts(messages: list[dict[str, Any]]) -> str:
     """Each fact of the results, a line each."""
     text = "\n".join(str(each["content"]) for each in messages if each["role"] == "tool")
     return "".join(f"{fact}\n" for fact in dict.fromkeys(_FACT.findall(text)))
 
 
-def _paths(first: int, end: int) -> list[str]:
+def _document_paths(first: int, end: int) -> list[str]:
     return [f"documents/file_{number:03d}.md" for number in range(first, end)]
 
 
@@ -119,7 +119,9 @@ def _write_documents(folder: Path, files: int) -> list[str]:
     return [str(path) for path in paths]
 
 
-async def read_all(temporal: Client, root: Root, files: int, *, delegates: bool) -> Spent:
+async def read_documents_as_job(
+    temporal: Client, root: Root, files: int, *, delegates: bool
+) -> Spent:
     """The work as a job. Raises AssertionError when a fact is missing in the end."""
     name = f"reading-{'with' if delegates else 'without'}-helpers"
     model = Reader(files, delegates=delegates)
@@ -138,7 +140,7 @@ async def read_all(temporal: Client, root: Root, files: int, *, delegates: bool)
         "documents": staged,
         "set": settings,
     }
-    async with serving(temporal, root, model, name):
+    async with serve_drifting_model(temporal, root, model, name):
         result: dict[str, Any] = await temporal.execute_workflow(
             "Job", start, id=name, task_queue=name, result_type=dict
         )
@@ -149,7 +151,7 @@ async def read_all(temporal: Client, root: Root, files: int, *, delegates: bool)
     return Spent(max(own), max(helpers), model.calls, result["usage"]["prompt_tokens"])
 
 
-async def _run() -> Table:
+async def _run_delegation() -> Table:
     table = Table(title=f"{FILES} files of {WORDS} words, a fact from each")
     for column in ("", "largest request", "of a helper", "model calls", "prompt tokens"):
         table.add_column(column, justify="right" if column else "left")
@@ -157,11 +159,13 @@ async def _run() -> Table:
         root = Root.open(Path(folder) / "root", create=True)
         async with development_server(ui=False) as running:
             for delegates in (False, True):
-                spent = await read_all(running.client, root, FILES, delegates=delegates)
+                spent = await read_documents_as_job(
+                    running.client, root, FILES, delegates=delegates
+                )
                 name = "with helpers" if delegates else "without"
                 table.add_row(name, *(f"{figure:,}" for figure in spent))
     return table
 
 
 if __name__ == "__main__":
-    Console().print(asyncio.run(_run()))
+    Console().print(asyncio.run(_run_delegation()))

@@ -26,7 +26,13 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from benchmarks.drifting import ITEMS, Drifting, content, even, path
+from benchmarks.drifting import (
+    ITEMS,
+    Drifting,
+    drifting_file_content,
+    drifting_file_path,
+    even_drift_rates,
+)
 from engine.development import development_server
 from engine.service import build_worker
 from rehearsal import RehearsalTransport
@@ -49,7 +55,7 @@ class Ended:
     calls: int
 
 
-async def as_job(
+async def drift_as_job(
     temporal: Client, root: Root, queue: str, model: Drifting, seed: int, **details: Any
 ) -> Ended:
     """Run one job with this model until it completes or waits for a person."""
@@ -63,17 +69,17 @@ async def as_job(
     handle = await temporal.start_workflow(
         "Job", start, id=name, task_queue=queue, result_type=dict
     )
-    status, waiting, checkpoint = await closed(handle)
+    status, waiting, checkpoint = await closed_job(handle)
     files = Snapshot.load(open_checkpoints(root, name), checkpoint).files
     correct = sum(
-        files.entry(path(number)) is not None
-        and files.read(path(number)) == content(number).encode()
+        files.entry(drifting_file_path(number)) is not None
+        and files.read(drifting_file_path(number)) == drifting_file_content(number).encode()
         for number in range(1, ITEMS + 1)
     )
     return Ended(status, waiting, correct, model.calls[seed])
 
 
-async def closed(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str | None, str]:
+async def closed_job(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str | None, str]:
     """Return status, reason of waiting and last checkpoint of a job that no longer runs.
 
     Polls the memo, since a query of a closed job would make the worker replay it.
@@ -91,7 +97,7 @@ async def closed(handle: WorkflowHandle[Any, dict[str, Any]]) -> tuple[str, str 
             await asyncio.sleep(0.5)
 
 
-def alone(model: Drifting, seed: int) -> Ended:
+def drift_alone(model: Drifting, seed: int) -> Ended:
     """Run the model in a plain tool-calling loop."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"Make all items. Seed {seed}."}]
     files: dict[str, str] = {}
@@ -110,12 +116,16 @@ def alone(model: Drifting, seed: int) -> Ended:
                 files[arguments["path"]] = arguments["content"]
                 result = f"Wrote {arguments['path']}"
             messages.append({"role": "tool", "content": result})
-    correct = sum(files.get(path(n)) == content(n) for n in range(1, ITEMS + 1))
+    correct = sum(
+        files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
+    )
     return Ended("stopped", None, correct, model.calls[seed])
 
 
 @asynccontextmanager
-async def serving(temporal: Client, root: Root, model: Model, queue: str) -> AsyncIterator[None]:
+async def serve_drifting_model(
+    temporal: Client, root: Root, model: Model, queue: str
+) -> AsyncIterator[None]:
     """Run a worker whose jobs use this model."""
     client = AsyncOpenAI(
         base_url="http://model/v1",
@@ -128,7 +138,7 @@ async def serving(temporal: Client, root: Root, model: Model, queue: str) -> Asy
         yield
 
 
-async def measure(rates: list[float], seeds: int) -> Table:
+async def measure_drift(rates: list[float], seeds: int) -> Table:
     """Compare jobs and plain loops at each rate."""
     table = Table(title=f"A drifting model and {ITEMS} items, {seeds} seeds")
     columns = ("drift", "completed", "waiting", "items made", "calls", "alone: items made")
@@ -139,20 +149,20 @@ async def measure(rates: list[float], seeds: int) -> Table:
         root = Root.open(Path(folder) / "root", create=True)
         async with development_server(ui=False) as running:
             for rate in [0.0, *rates]:
-                model, queue = Drifting(even(rate)), f"drift-{rate}"
+                model, queue = Drifting(even_drift_rates(rate)), f"drift-{rate}"
                 gate = asyncio.Semaphore(AT_ONCE)
 
                 async def one(
                     seed: int, model: Drifting = model, queue: str = queue, gate: Any = gate
                 ) -> Ended:
                     async with gate:
-                        return await as_job(running.client, root, queue, model, seed)
+                        return await drift_as_job(running.client, root, queue, model, seed)
 
                 count = seeds if rate else 1
-                async with serving(running.client, root, model, queue):
+                async with serve_drifting_model(running.client, root, model, queue):
                     ends = await asyncio.gather(*(one(seed) for seed in range(1, count + 1)))
-                left = Drifting(even(rate))
-                loops = [alone(left, seed) for seed in range(1, count + 1)]
+                left = Drifting(even_drift_rates(rate))
+                loops = [drift_alone(left, seed) for seed in range(1, count + 1)]
                 calls = mean(end.calls for end in ends)
                 undrifted = undrifted or calls
                 waits = Counter(end.waiting for end in ends if end.waiting)
@@ -172,7 +182,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=50)
     options.add_argument("--rates", type=float, nargs="+", default=[0.1, 0.2, 0.4])
     arguments = options.parse_args()
-    Console().print(asyncio.run(measure(arguments.rates, arguments.seeds)))
+    Console().print(asyncio.run(measure_drift(arguments.rates, arguments.seeds)))
 
 
 if __name__ == "__main__":

@@ -39,17 +39,17 @@ _SEED = re.compile(r"Seed (\d+)\.")
 Call = tuple[str, Arguments]
 
 
-def even(rate: float) -> dict[str, float]:
+def even_drift_rates(rate: float) -> dict[str, float]:
     """Return equal rates for all drifts that add up to this rate."""
     return dict.fromkeys(DRIFTS, rate / len(DRIFTS))
 
 
-def content(item: int) -> str:
+def drifting_file_content(item: int) -> str:
     """Return the correct content of an item's file."""
     return f"Item {item}: {item * item}\n"
 
 
-def path(item: int) -> str:
+def drifting_file_path(item: int) -> str:
     return f"output/item_{item:02d}.md"
 
 
@@ -87,10 +87,10 @@ class Drifting:
         if drift in SAYS and request.get("tool_choice") == "required":
             drift = None
         if header is None:
-            return _left_alone(messages, drift)
+            return _drifting_loop_reply(messages, drift)
         if header.group(1) == "tactical":
-            return _tactical(listed, messages, drift)
-        return _strategic(listed, messages, drift)
+            return _drifting_tactical_reply(listed, messages, drift)
+        return _drifting_strategic_reply(listed, messages, drift)
 
     def _drift(self, drawn: float) -> str | None:
         for name, rate in self.rates.items():
@@ -99,14 +99,18 @@ class Drifting:
         return None
 
 
-def _astray(drift: str | None, item: int, messages: list[dict[str, Any]]) -> Reply | None:
+def _astray_reply(drift: str | None, item: int, messages: list[dict[str, Any]]) -> Reply | None:
     """Return the drift's reply, if it does not depend on the kind of phase."""
     if drift in SAYS:
         return Reply(SAYS[drift].format(n=item))
     if drift == "malformed":
-        return Reply(calls=[("write_file", f'{{"path": "{path(item)}", "content": "Item')])
+        return Reply(
+            calls=[("write_file", f'{{"path": "{drifting_file_path(item)}", "content": "Item')]
+        )
     if drift == "missing":
-        return Reply(calls=[_finish([path(n) for n in range(1, ITEMS + 2)])])
+        return Reply(
+            calls=[_drifting_finish_call([drifting_file_path(n) for n in range(1, ITEMS + 2)])]
+        )
     if drift == "repeats":
         last = next((m for m in reversed(messages) if m.get("tool_calls")), None)
         if last is not None:
@@ -115,45 +119,51 @@ def _astray(drift: str | None, item: int, messages: list[dict[str, Any]]) -> Rep
     return None
 
 
-def _tactical(listed: str, messages: list[dict[str, Any]], drift: str | None) -> Reply:
+def _drifting_tactical_reply(
+    listed: str, messages: list[dict[str, Any]], drift: str | None
+) -> Reply:
     current = listed.partition("\n▶ ")[2].partition("\n")[0]
     named = _ITEM.search(current)
     item = int(named.group(1)) if named else 1
     if drift == "forbidden":
         return Reply(calls=[("write_file", {"path": "plan.md", "content": "Done."})])
-    if stray := _astray(drift, item, messages):
+    if stray := _astray_reply(drift, item, messages):
         return stray
-    return Reply(calls=[_write(item), ("todo_complete", {"notes": f"item {item} is made"})])
+    return Reply(
+        calls=[_drifting_write_call(item), ("todo_complete", {"notes": f"item {item} is made"})]
+    )
 
 
-def _strategic(listed: str, messages: list[dict[str, Any]], drift: str | None) -> Reply:
+def _drifting_strategic_reply(
+    listed: str, messages: list[dict[str, Any]], drift: str | None
+) -> Reply:
     current = listed.partition("\n▶ ")[2].partition("\n")[0]
     scope = _SCOPE.search(listed)
     closed = int(scope.group(1)) if scope else 0
     if drift == "forbidden":
         return Reply(calls=[("make_tea", {})])
     if drift == "too few":
-        return Reply(calls=[_todos(closed, 2), ("todo_complete", {})])
-    if stray := _astray(drift, closed + 1, messages):
+        return Reply(calls=[_drifting_todos(closed, 2), ("todo_complete", {})])
+    if stray := _astray_reply(drift, closed + 1, messages):
         return stray
     done: Call = ("todo_complete", {"notes": ""})
     if closed >= ITEMS:
-        plan = _plan(closed)
-        finish = _finish([path(n) for n in range(1, ITEMS + 1)])
+        plan = _drifting_plan(closed)
+        finish = _drifting_finish_call([drifting_file_path(n) for n in range(1, ITEMS + 1)])
         return Reply(calls=[plan, finish])
     if "todo_write" in current:
         if any(
             "Wrote" in str(m["content"]) and "todos for" in str(m["content"])
-            for m in _answers(messages)
+            for m in _last_results(messages)
         ):
             return Reply(calls=[done])
-        return Reply(calls=[_todos(closed, PER_PHASE)])
+        return Reply(calls=[_drifting_todos(closed, PER_PHASE)])
     if "plan.md" in current:
-        return Reply(calls=[_plan(closed), done])
+        return Reply(calls=[_drifting_plan(closed), done])
     return Reply(calls=[done])
 
 
-def _answers(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _last_results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the results of the last reply that made calls."""
     results: list[dict[str, Any]] = []
     for message in reversed(messages):
@@ -164,7 +174,7 @@ def _answers(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return results
 
 
-def _left_alone(messages: list[dict[str, Any]], drift: str | None) -> Reply:
+def _drifting_loop_reply(messages: list[dict[str, Any]], drift: str | None) -> Reply:
     """Reply in a plain loop: make the next item that has no result, until all are made."""
     count = sum(
         str(message["content"]).startswith("Wrote")
@@ -175,27 +185,30 @@ def _left_alone(messages: list[dict[str, Any]], drift: str | None) -> Reply:
         return Reply("All items have been made.")
     if drift == "forbidden":
         return Reply(calls=[("make_tea", {})])
-    if stray := _astray(drift, count + 1, messages):
+    if stray := _astray_reply(drift, count + 1, messages):
         return stray
-    return Reply(calls=[_write(count + 1)])
+    return Reply(calls=[_drifting_write_call(count + 1)])
 
 
-def _write(item: int) -> Call:
-    return ("write_file", {"path": path(item), "content": content(item)})
+def _drifting_write_call(item: int) -> Call:
+    return (
+        "write_file",
+        {"path": drifting_file_path(item), "content": drifting_file_content(item)},
+    )
 
 
-def _todos(closed: int, count: int) -> Call:
+def _drifting_todos(closed: int, count: int) -> Call:
     items = range(closed + 1, min(closed + count, ITEMS) + 1)
     # A phase has at least five todos, but fewer items may be left.
     items = items if len(items) >= 5 or count < 5 else range(ITEMS - 4, ITEMS + 1)
     todos = [
-        {"id": place, "content": f"Make item {n} as {path(n)}.", "items": [f"S{n}"]}
+        {"id": place, "content": f"Make item {n} as {drifting_file_path(n)}.", "items": [f"S{n}"]}
         for place, n in enumerate(items, 1)
     ]
     return ("todo_write", {"phase": f"From item {closed + 1}", "description": "", "todos": todos})
 
 
-def _plan(closed: int) -> Call:
+def _drifting_plan(closed: int) -> Call:
     lines = ["# Plan"]
     for first in range(1, ITEMS + 1, PER_PHASE):
         last = first + PER_PHASE - 1
@@ -209,6 +222,6 @@ def _plan(closed: int) -> Call:
     return ("write_file", {"path": "plan.md", "content": "\n".join(lines) + "\n"})
 
 
-def _finish(deliverables: list[str]) -> Call:
+def _drifting_finish_call(deliverables: list[str]) -> Call:
     arguments = {"summary": "All items.", "deliverables": deliverables, "confidence": 1.0}
     return ("job_complete", arguments)

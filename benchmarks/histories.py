@@ -39,7 +39,7 @@ class Steps:
         return median(self.bytes)
 
 
-async def chain(client: Client, workflow_id: str) -> list[list[HistoryEvent]]:
+async def workflow_histories(client: Client, workflow_id: str) -> list[list[HistoryEvent]]:
     """Return the histories of a workflow's runs, oldest first."""
     histories: list[list[HistoryEvent]] = []
     run_id = None
@@ -52,7 +52,7 @@ async def chain(client: Client, workflow_id: str) -> list[list[HistoryEvent]]:
             return histories
 
 
-def steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Steps:
+def history_steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Steps:
     """Cut histories into steps, each from one start of `activity` to the next.
 
     Args:
@@ -70,7 +70,7 @@ def steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Step
         # Leave out the last step of each run, since the gap between two runs is no step.
         for start, end in pairwise(starts):
             between = events[start:end]
-            if any(_other(event, activity) for event in between):
+            if any(_is_other_activity(event, activity) for event in between):
                 continue
             took = events[end].event_time.ToNanoseconds() - events[start].event_time.ToNanoseconds()
             milliseconds.append(took / 1e6)
@@ -79,7 +79,7 @@ def steps(runs: list[list[HistoryEvent]], activity: str, every: int = 1) -> Step
     return Steps(milliseconds, counts, sizes)
 
 
-def _other(event: HistoryEvent, activity: str) -> bool:
+def _is_other_activity(event: HistoryEvent, activity: str) -> bool:
     """Return whether another regular activity was started: a gate or a turn, no ordinary step."""
     name = event.activity_task_scheduled_event_attributes.activity_type.name
     return name not in ("", activity)

@@ -12,8 +12,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from benchmarks.bare import latencies
-from benchmarks.model import EVENTS, answered
+from benchmarks.bare import bare_latencies
+from benchmarks.model import EVENTS, answer_events
 from benchmarks.zero_cost import ZeroCost
 
 GONE = (asyncio.IncompleteReadError, ConnectionError)
@@ -24,7 +24,7 @@ class Latent:
 
     def __init__(self, model: ZeroCost, delay: float) -> None:
         self._model = model
-        self._latencies = latencies(delay)
+        self._latencies = bare_latencies(delay)
         self._calls = 0
 
     async def serve(self, told: Callable[[str], None]) -> None:
@@ -48,7 +48,7 @@ class Latent:
         kind, said = "text/plain", str(self._calls).encode()
         if body:
             self._calls += 1
-            kind, said = EVENTS["content-type"], answered(self._model, body)
+            kind, said = EVENTS["content-type"], answer_events(self._model, body)
             await asyncio.sleep(next(self._latencies))
         head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(said)}\r\n\r\n"
         return head.encode() + said

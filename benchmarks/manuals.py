@@ -28,7 +28,7 @@ from rich.table import Table
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from benchmarks.drift import serving
+from benchmarks.drift import serve_drifting_model
 from engine.development import development_server
 from rehearsal import rehearse
 
@@ -97,27 +97,28 @@ def count_missing_quotes(file: Path, citations: list[dict[str, Any]]) -> int | N
         return None
     command = ["pdftotext", "-raw", str(file), "-"]
     text = subprocess.run(command, capture_output=True, check=True).stdout.decode()
-    pages = [_letters(page) for page in text.split("\f")]
+    pages = [_letters_only(page) for page in text.split("\f")]
     return sum(
-        _letters(citation["quote"]) not in pages[citation["page"] - 1] for citation in citations
+        _letters_only(citation["quote"]) not in pages[citation["page"] - 1]
+        for citation in citations
     )
 
 
-def _letters(text: str) -> str:
+def _letters_only(text: str) -> str:
     return re.sub("[\\s\u00ad\u2010-]+", "", text)
 
 
-async def measure(files: list[Path]) -> dict[Path, Extraction]:
+async def measure_manuals(files: list[Path]) -> dict[Path, Extraction]:
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
         async with (
             development_server(ui=False) as running,
-            serving(running.client, root, rehearse, QUEUE),
+            serve_drifting_model(running.client, root, rehearse, QUEUE),
         ):
             return {file: await extract_requirements(running.client, root, file) for file in files}
 
 
-def render_table(extractions: dict[Path, Extraction]) -> Table:
+def manuals_table(extractions: dict[Path, Extraction]) -> Table:
     table = Table(title="The creator on whole documents, with the rehearsal model")
     for column in (
         "",
@@ -152,8 +153,8 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m benchmarks.manuals", description=__doc__)
     options.add_argument("files", type=Path, nargs="+", metavar="FILE")
     arguments = options.parse_args()
-    extractions = asyncio.run(measure([file.resolve() for file in arguments.files]))
-    Console(width=140).print(render_table(extractions))
+    extractions = asyncio.run(measure_manuals([file.resolve() for file in arguments.files]))
+    Console(width=140).print(manuals_table(extractions))
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     print(

@@ -47,21 +47,21 @@ class ZeroCostTransport(httpx2.AsyncBaseTransport):
         self.cpu.append(time.process_time())
         body = await request.aread()
         self.prefixes.add(body)
-        events = answered(self._model, body)
+        events = answer_events(self._model, body)
         return httpx2.Response(200, headers=EVENTS, stream=Body(events), request=request)
 
 
-def answered(model: ZeroCost, body: bytes) -> bytes:
+def answer_events(model: ZeroCost, body: bytes) -> bytes:
     """Return the reply to a request as stream events."""
     incoming = wire.IncomingRequest(
         {"messages": [], "stream": True, "stream_options": {"include_usage": True}},
         hashlib.sha1(body[-64:], usedforsecurity=False).hexdigest(),
         len(body),
     )
-    return b"".join(wire.as_events(incoming, model(tail(body))))
+    return b"".join(wire.reply_as_events(incoming, model(request_tail(body))))
 
 
-def tail(body: bytes) -> dict[str, Any]:
+def request_tail(body: bytes) -> dict[str, Any]:
     """Parse only the last reply and what follows it."""
     start = body.rfind(LAST_REPLY)
     if start < 0:
@@ -112,7 +112,7 @@ def common_prefix(one: bytes, other: bytes) -> int:
     return low
 
 
-def client(model: ZeroCost) -> tuple[AsyncOpenAI, ZeroCostTransport]:
+def zero_cost_client(model: ZeroCost) -> tuple[AsyncOpenAI, ZeroCostTransport]:
     """Return a real client whose endpoint is the zero-cost model in this process."""
     transport = ZeroCostTransport(model)
     http = httpx2.AsyncClient(transport=transport)

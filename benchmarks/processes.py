@@ -11,7 +11,7 @@ import time
 import uuid
 from pathlib import Path
 
-from benchmarks.scale import SETTLED, count_calls, job_start, python_process
+from benchmarks.scale import SETTLED, count_calls, python_process, scale_job_start
 from engine.development import development_server
 
 JOBS = 20
@@ -21,7 +21,7 @@ START_SECONDS = 8
 ROUNDS = 2
 
 
-async def measure_rate(processes: int) -> float:
+async def measure_process_rate(processes: int) -> float:
     """Return steps a second of `JOBS` jobs on this many worker processes."""
     queue = f"processes-{uuid.uuid4().hex[:8]}"
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +41,7 @@ async def measure_rate(processes: int) -> float:
                 await asyncio.sleep(START_SECONDS)
                 for n in range(JOBS):
                     await temporal.client.start_workflow(
-                        "Job", job_start(), id=f"{queue}-{n}", task_queue=queue
+                        "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
                     )
                 while await count_calls(endpoint) < SETTLED * JOBS:  # noqa: ASYNC110 - it counts
                     await asyncio.sleep(0.5)
@@ -53,7 +53,7 @@ async def measure_rate(processes: int) -> float:
 async def compare_processes() -> None:
     """Print the rates and their ratio, several times."""
     for _ in range(ROUNDS):
-        one, two = await measure_rate(1), await measure_rate(2)
+        one, two = await measure_process_rate(1), await measure_process_rate(2)
         print(f"one process {one:.1f}, two {two:.1f} steps a second: {two / one:.2f} times")
 
 

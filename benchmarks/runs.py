@@ -19,9 +19,9 @@ from temporalio.worker import Replayer, Worker
 
 from activities.catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
-from benchmarks.bare import Bare, nothing, nothing_local
-from benchmarks.histories import Steps, chain, steps
-from benchmarks.model import ZeroCostTransport, client
+from benchmarks.bare import Bare, do_nothing, do_nothing_locally
+from benchmarks.histories import Steps, history_steps, workflow_histories
+from benchmarks.model import ZeroCostTransport, zero_cost_client
 from benchmarks.zero_cost import ZeroCost
 from engine.converter import DATA_CONVERTER
 from engine.sandbox import sandbox_runner
@@ -61,17 +61,19 @@ class JobRun:
         return median(self.cpu[-max(1, len(self.cpu) // 10) :])
 
 
-async def bare(temporal: Client, count: int, *, local: bool) -> Steps:
+async def run_bare_engine(temporal: Client, count: int, *, local: bool) -> Steps:
     """Run the engine alone."""
     queue = f"bare-{uuid.uuid4().hex[:8]}"
     async with Worker(
-        temporal, task_queue=queue, workflows=[Bare], activities=[nothing, nothing_local]
+        temporal, task_queue=queue, workflows=[Bare], activities=[do_nothing, do_nothing_locally]
     ):
         await temporal.execute_workflow(Bare.run, args=[count, local], id=queue, task_queue=queue)
-    return steps(await chain(temporal, queue), "nothing", every=1 if local else 2)
+    return history_steps(
+        await workflow_histories(temporal, queue), "nothing", every=1 if local else 2
+    )
 
 
-async def job(
+async def run_benchmark_job(
     temporal: Client,
     root: Root,
     count: int,
@@ -91,7 +93,7 @@ async def job(
         appends: Appends per file; 0 appends everything to one.
     """
     model = ZeroCost(steps=count, appends=appends)
-    async with serving(temporal, root, model) as (queue, endpoint):
+    async with serve_benchmark_jobs(temporal, root, model) as (queue, endpoint):
         start = {
             "agent": "generalist",
             "instructions": "Keep a log.",
@@ -106,21 +108,21 @@ async def job(
         )
         if files is not None:
             await handle.signal("pause", {})
-            await _until(handle, lambda now: now["waiting_for"] == "paused")
+            await _poll_until(handle, lambda now: now["waiting_for"] == "paused")
             await asyncio.to_thread(files, root.workspace(queue))
             await handle.signal("resume", {})
         # Queries cost the worker time, so only an untimed run is watched.
         unpacked = await _unpacked_bytes(handle, root.repository(queue), count) if watched else 0.0
         await handle.result()
-    runs = await chain(temporal, queue)
-    tactical = steps(runs, "model_call")
+    runs = await workflow_histories(temporal, queue)
+    tactical = history_steps(runs, "model_call")
     checkpoints = open_checkpoints(root, queue)
     # Wait for a packing that may still be running.
     checkpoints.pack(wait=60)
     return JobRun(
         steps=tactical,
         runs=len(runs),
-        store_bytes=_disk(checkpoints.path / "objects") / count,
+        store_bytes=_disk_bytes(checkpoints.path / "objects") / count,
         unpacked_bytes=unpacked,
         prefix=endpoint.prefixes.share,
         cpu=[1000 * (after - before) for before, after in pairwise(endpoint.cpu)],
@@ -139,11 +141,11 @@ async def _replay_seconds(history: WorkflowHistory) -> float:
 
 
 @asynccontextmanager
-async def serving(
+async def serve_benchmark_jobs(
     temporal: Client, root: Root, model: ZeroCost
 ) -> AsyncIterator[tuple[str, ZeroCostTransport]]:
     queue = f"job-{uuid.uuid4().hex[:8]}"
-    openai, transport = client(model)
+    openai, transport = zero_cost_client(model)
     async with build_worker(
         temporal,
         root=root,
@@ -153,7 +155,7 @@ async def serving(
         yield queue, transport
 
 
-async def _until(handle: Handle, wanted: Callable[[dict[str, Any]], bool]) -> None:
+async def _poll_until(handle: Handle, wanted: Callable[[dict[str, Any]], bool]) -> None:
     while True:
         if wanted(await handle.query("status")):
             return
@@ -163,14 +165,16 @@ async def _until(handle: Handle, wanted: Callable[[dict[str, Any]], bool]) -> No
 async def _unpacked_bytes(handle: Handle, repository: Path, count: int) -> float:
     """Return disk bytes per step while the phase runs and nothing is packed yet."""
     journal = repository / "journal"
-    await _until(handle, lambda now: bool(now["phase"]) and now["phase"]["number"] >= 2)
-    first, before = (await handle.query("status"))["step"], _disk(journal)
-    await _until(handle, lambda now: now["step"] >= first + count // 2 or bool(now["result"]))
+    await _poll_until(handle, lambda now: bool(now["phase"]) and now["phase"]["number"] >= 2)
+    first, before = (await handle.query("status"))["step"], _disk_bytes(journal)
+    await _poll_until(handle, lambda now: now["step"] >= first + count // 2 or bool(now["result"]))
     now = await handle.query("status")
     passed = now["step"] - first
-    return (_disk(journal) - before) / passed if passed and now["phase"]["number"] == 2 else 0.0
+    return (
+        (_disk_bytes(journal) - before) / passed if passed and now["phase"]["number"] == 2 else 0.0
+    )
 
 
-def _disk(folder: Path) -> int:
+def _disk_bytes(folder: Path) -> int:
     """Return bytes on disk, in whole blocks."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())

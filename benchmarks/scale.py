@@ -29,8 +29,8 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.checkpoints import Root
-from benchmarks.bare import Bare, BareWaiting, Waiting, nothing, nothing_local
-from benchmarks.runs import serving
+from benchmarks.bare import Bare, BareWaiting, Waiting, do_nothing, do_nothing_locally
+from benchmarks.runs import serve_benchmark_jobs
 from benchmarks.zero_cost import ZeroCost
 from engine.development import development_server
 from engine.service import SLOTS
@@ -55,8 +55,8 @@ def main() -> None:
         options.add_argument(name, type=type_, default=default, help=text)
     options.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = options.parse_args()
-    figures = asyncio.run(measure(arguments))
-    show(figures)
+    figures = asyncio.run(measure_scale(arguments))
+    print_scale_table(figures)
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
@@ -87,15 +87,15 @@ def _positive_seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"found {text!r}, expected seconds above 0, as 15 or 0.5")
 
 
-async def measure(asked: argparse.Namespace) -> dict[str, Any]:
+async def measure_scale(asked: argparse.Namespace) -> dict[str, Any]:
     """Return the figures by name."""
     with tempfile.TemporaryDirectory() as folder:
         async with development_server(ui=False) as temporal:
-            busy = await _busy(temporal.client, Path(folder) / "busy", asked.busy)
+            busy = await _run_busy_jobs(temporal.client, Path(folder) / "busy", asked.busy)
         async with development_server(ui=False) as temporal:
-            bare = await _bare_waiting(temporal.client, asked.jobs, asked.latency, asked.window)
+            bare = await _run_bare_waiting(temporal.client, asked.jobs, asked.latency, asked.window)
         async with development_server(ui=False) as temporal:
-            waiting = await _waiting(
+            waiting = await _run_waiting_jobs(
                 temporal.client, temporal.address, Path(folder), asked.jobs, asked.latency,
                 asked.window,
             )  # fmt: skip
@@ -104,7 +104,7 @@ async def measure(asked: argparse.Namespace) -> dict[str, Any]:
     return asked_for | waiting | bare | ratio | busy
 
 
-async def _bare_waiting(
+async def _run_bare_waiting(
     temporal: Client, jobs: int, latency: float, window: float
 ) -> dict[str, float]:
     """Run as many bare workflows, whose regular activity takes `latency` seconds."""
@@ -113,7 +113,7 @@ async def _bare_waiting(
         temporal,
         task_queue=queue,
         workflows=[BareWaiting],
-        activities=[model.wait, nothing_local],
+        activities=[model.wait, do_nothing_locally],
         max_concurrent_activities=SLOTS,
         max_cached_workflows=SLOTS,
         graceful_shutdown_timeout=timedelta(seconds=1),
@@ -134,7 +134,7 @@ async def _bare_waiting(
     }
 
 
-async def _waiting(
+async def _run_waiting_jobs(
     temporal: Client, address: str, folder: Path, jobs: int, latency: float, window: float
 ) -> dict[str, float]:
     """Run `jobs` jobs whose model calls take `latency` seconds on one worker process."""
@@ -153,16 +153,24 @@ async def _waiting(
             begun = time.monotonic()
             for n in range(jobs):
                 await temporal.start_workflow(
-                    "Job", job_start(), id=f"{queue}-{n}", task_queue=queue
+                    "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
                 )
             started = time.monotonic() - begun
             while (calls := await count_calls(endpoint)) < SETTLED * jobs:
                 print(f"{calls} model calls, {time.monotonic() - begun:.0f} s", file=sys.stderr)
                 await asyncio.sleep(5)
-            before = (time.monotonic(), await count_calls(endpoint), _cpu(serving_jobs))
+            before = (
+                time.monotonic(),
+                await count_calls(endpoint),
+                _process_cpu_seconds(serving_jobs),
+            )
             await asyncio.sleep(window)
-            after = (time.monotonic(), await count_calls(endpoint), _cpu(serving_jobs))
-            memory = _megabytes(serving_jobs)
+            after = (
+                time.monotonic(),
+                await count_calls(endpoint),
+                _process_cpu_seconds(serving_jobs),
+            )
+            memory = _process_megabytes(serving_jobs)
     seconds = after[0] - before[0]
     rate = (after[1] - before[1]) / seconds
     return {
@@ -176,12 +184,14 @@ async def _waiting(
     }
 
 
-async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> dict[str, float]:
+async def _run_busy_jobs(
+    temporal: Client, folder: Path, jobs: int, steps: int = 40
+) -> dict[str, float]:
     """Return steps a second of `jobs` jobs and of as many bare workflows, all in this process."""
     queue = f"bare-{uuid.uuid4().hex[:8]}"
     root = Root.open(folder, create=True)
     async with Worker(
-        temporal, task_queue=queue, workflows=[Bare], activities=[nothing, nothing_local]
+        temporal, task_queue=queue, workflows=[Bare], activities=[do_nothing, do_nothing_locally]
     ):
         begun = time.monotonic()
         await asyncio.gather(
@@ -193,11 +203,13 @@ async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> d
             )
         )
         engine = jobs * steps / (time.monotonic() - begun)
-    async with serving(temporal, root, ZeroCost(steps=steps)) as (queue, model):
+    async with serve_benchmark_jobs(temporal, root, ZeroCost(steps=steps)) as (queue, model):
         begun = time.monotonic()
         await asyncio.gather(
             *(
-                temporal.execute_workflow("Job", job_start(), id=f"{queue}-{n}", task_queue=queue)
+                temporal.execute_workflow(
+                    "Job", scale_job_start(), id=f"{queue}-{n}", task_queue=queue
+                )
                 for n in range(jobs)
             )
         )
@@ -206,7 +218,7 @@ async def _busy(temporal: Client, folder: Path, jobs: int, steps: int = 40) -> d
     return {"bare_steps_a_second": engine, "steps_a_second": ours, "throughput": ours / engine}
 
 
-def job_start() -> dict[str, Any]:
+def scale_job_start() -> dict[str, Any]:
     return {
         "agent": "generalist",
         "instructions": "Keep a log.",
@@ -243,19 +255,19 @@ async def count_calls(endpoint: str) -> int:
         return int((await client.get(endpoint)).text)
 
 
-def _cpu(process: int) -> float:
+def _process_cpu_seconds(process: int) -> float:
     """Return CPU seconds used so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def _megabytes(process: int) -> float:
+def _process_megabytes(process: int) -> float:
     """Return resident memory in megabytes."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-def show(figures: dict[str, Any]) -> None:
+def print_scale_table(figures: dict[str, Any]) -> None:
     """Print the table."""
     latency, jobs, busy = figures["latency"], figures["jobs"], figures["busy"]
     table = Table(title=f"{jobs} jobs, {latency:g} s a model call, one worker process")

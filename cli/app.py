@@ -36,8 +36,8 @@ from cli.output import (
     name_program,
     print_note,
     print_result,
-    show_anything,
-    write_error,
+    show_any_character,
+    write_error_line,
 )
 from config.schema.agent import ConfigError
 from engine import logs
@@ -92,7 +92,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def options(
+def app_options(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Command line without the program's name; None for the process's own.
     """
-    show_anything()
+    show_any_character()
     _name_commands(app)
     try:
         code = _run_reporting_errors(arguments)
@@ -128,10 +128,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ended.code if isinstance(ended.code, int) else FAILED
     except OSError:
         # The stream may have dropped the output, so write one more line to see the error again.
-        if not (error := write_error("\n")):
+        if not (error := write_error_line("\n")):
             raise
     else:
-        if not (error := write_error()):
+        if not (error := write_error_line()):
             return code
     with suppress(OSError):  # this message may be unwritable too
         print_note(f"error: the output cannot be written: {error.strerror}")
@@ -155,7 +155,7 @@ def _name_commands(group: typer.Typer) -> None:
 def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
     try:
         logging.basicConfig(level=logs.log_level("ERROR"))
-        return _run_command(sys.argv[1:] if arguments is None else list(arguments))
+        return _run_app_command(sys.argv[1:] if arguments is None else list(arguments))
     except (UserError, SetupError, ConfigError) as error:
         _print_error(str(error))
         return MISTAKE
@@ -166,7 +166,7 @@ def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
         return INTERRUPTED
 
 
-def _run_command(arguments: list[str]) -> int:
+def _run_app_command(arguments: list[str]) -> int:
     _check_encoding(arguments)
     try:
         code = app(arguments, standalone_mode=False)

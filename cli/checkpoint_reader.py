@@ -60,7 +60,7 @@ class JobPlaces:
     """For a project, one of its jobs, or empty if it has none; None for a job."""
 
 
-async def find_places(client: Client, job_id: str) -> JobPlaces:
+async def find_checkpoint_places(client: Client, job_id: str) -> JobPlaces:
     """Return the checkpoints that the job reports; empty if only its repository is left.
 
     Raises:
@@ -83,7 +83,7 @@ async def find_places(client: Client, job_id: str) -> JobPlaces:
 
 
 def places_from_status(status: dict[str, Any]) -> JobPlaces:
-    """Like `find_places`, from a job's status."""
+    """Like `find_checkpoint_places`, from a job's status."""
     result = status.get("result") or {}
     starts = {
         int(item["phase"]): str(item["id"])
@@ -106,7 +106,7 @@ def _unbegun_reason(status: dict[str, Any]) -> str:
     return f"job {job} has not begun yet; `starter.py show {job}` shows its state"
 
 
-def parse_moment(text: str) -> int | None:
+def parse_checkpoint_moment(text: str) -> int | None:
     """Return the phase whose start a person named; None for `now`.
 
     Raises:
@@ -168,7 +168,7 @@ def _fetch_missing(root: Root, job_id: str, places: JobPlaces) -> None:
     )
 
 
-def commit_at(places: JobPlaces, store: Checkpoints, phase: int | None) -> str:
+def checkpoint_commit_at(places: JobPlaces, store: Checkpoints, phase: int | None) -> str:
     """Return the commit at the start of a phase; for None, the newest.
 
     Raises:
@@ -221,12 +221,12 @@ def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | No
         return {"checkpoint": commit, "tree": None}
 
 
-def files_at(store: Checkpoints, commit: str) -> Files:
+def files_at_checkpoint(store: Checkpoints, commit: str) -> Files:
     """Return the workspace files of a commit."""
     return _load_snapshot(store, commit).files
 
 
-def config_at(store: Checkpoints, commit: str) -> AgentConfig:
+def config_at_checkpoint(store: Checkpoints, commit: str) -> AgentConfig:
     """Return the configuration pinned at a commit."""
     return _load_snapshot(store, commit).config
 
@@ -253,7 +253,7 @@ def read_path(files: Files, path: str) -> list[FileEntry] | bytes:
         raise UserError(str(error)) from None
 
 
-def content_data(content: bytes) -> dict[str, str]:
+def file_content_data(content: bytes) -> dict[str, str]:
     """Return a file's content for `--json`: as text if it is UTF-8, else as base64."""
     try:
         return {"content": content.decode()}

@@ -10,7 +10,7 @@ import typer
 from cli import view
 from cli.options import Json
 from cli.output import FAILED, OK, UserError, print_advice, print_json, print_note, print_result
-from config.editor_schemas import Kind, file_schema
+from config.editor_schemas import Kind, editor_file_schema
 from config.loader import agent_names
 from config.schema.agent import ConfigError
 from engine.connection import workspaces_root
@@ -61,7 +61,7 @@ def schema_(
     Example: `starter.py config schema agent > agent.schema.json`; then, as the first line of an
     `agent.yaml`: `# yaml-language-server: $schema=../../../agent.schema.json`.
     """
-    print_json(file_schema(kind))
+    print_json(editor_file_schema(kind))
     return OK
 
 

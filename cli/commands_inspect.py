@@ -78,7 +78,7 @@ def show(job: Job, json: Json = False) -> int:
         print_json({**fields, **_checkpoint_fields(job, job_view), "live": job_view.live})
     else:
         lines = view.job_sheet(job_view.status, job_view.waiting)
-        for line in [*lines, *(view.outcome_lines(job_view.status) if job_view.closed else [])]:
+        for line in [*lines, *(view.job_outcome_lines(job_view.status) if job_view.closed else [])]:
             print_result(line)
         lasted = view.elapsed_text(job_view.started, job_view.ended or datetime.now(UTC))
         print_result(f"{'ran' if job_view.ended else 'running'} for {lasted}")
@@ -114,7 +114,9 @@ def files(
     if state:
         raise UserError(f"{job} is a job; --state is for projects")
     [commit], store = _moment_commits(job, places, at)
-    content = checkpoint_reader.read_path(checkpoint_reader.files_at(store, commit), path)
+    content = checkpoint_reader.read_path(
+        checkpoint_reader.files_at_checkpoint(store, commit), path
+    )
     if isinstance(content, bytes):
         _print_content(content, path, commit, json=json)
     elif json:
@@ -131,7 +133,7 @@ def _print_content(content: bytes, path: str, commit: str, *, json: bool) -> Non
     from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
     if json:
-        print_json({"path": path, "commit": commit, **checkpoint_reader.content_data(content)})
+        print_json({"path": path, "commit": commit, **checkpoint_reader.file_content_data(content)})
     elif sys.stdout.isatty() and b"\0" in content:
         print_note(f"{path} is binary, {len(content):,} bytes; send it into a file to have it")
     elif sys.stdout.isatty():
@@ -146,9 +148,9 @@ def _project_files(project: str, path: str, moment: str, *, state: bool, json: b
 
     if moment != "now":
         raise UserError(f"{project} is a project, which has no phases: leave --at out")
-    repository = project_files.open_repository(project)
-    commit = project_files.branch_tip(repository, state=state)
-    content = project_files.read_path(repository, commit, path)
+    repository = project_files.open_project_files(project)
+    commit = project_files.project_branch_tip(repository, state=state)
+    content = project_files.read_project_path(repository, commit, path)
     if isinstance(content, bytes):
         _print_content(content, path, commit, json=json)
     elif json:
@@ -193,14 +195,14 @@ def _phase_diff(job: str, before: str, after: str, path: str, *, stat: bool, jso
     from cli import checkpoint_reader, differences  # noqa: PLC0415 - loads the activities
 
     for moment in (before, after):
-        checkpoint_reader.parse_moment(moment)
+        checkpoint_reader.parse_checkpoint_moment(moment)
     if (places := _job_places(job)).project is not None:
         raise UserError(
             f"{job} is a project, whose files are a git repository: `starter.py diff {job}` shows "
             "what was made, and `starter.py log` its commits"
         )
     commits, store = _moment_commits(job, places, before, after)
-    old, new = (checkpoint_reader.files_at(store, commit) for commit in commits)
+    old, new = (checkpoint_reader.files_at_checkpoint(store, commit) for commit in commits)
     changes = differences.list_differences(old, new, path)
     names = [text if text == "now" else f"phase {text}" for text in (before, after)]
 
@@ -269,9 +271,9 @@ def log(job: Job, json: Json = False) -> int:
     places = _job_places(job)
     steps: list[LogEntry] | list[project_files.CommitLine]
     if places.project is not None:
-        repository = project_files.open_repository(job)
+        repository = project_files.open_project_files(job)
         steps = project_files.read_commits(
-            repository, project_files.branch_tip(repository, state=False)
+            repository, project_files.project_branch_tip(repository, state=False)
         )
     else:
         [commit], store = _moment_commits(job, places, "now")
@@ -329,7 +331,7 @@ def _job_places(job: str) -> JobPlaces:
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
     async def fetch_places() -> JobPlaces:
-        return await checkpoint_reader.find_places(await connect_client(), job)
+        return await checkpoint_reader.find_checkpoint_places(await connect_client(), job)
 
     return run_async(fetch_places())
 
@@ -338,9 +340,9 @@ def _moment_commits(job: str, places: JobPlaces, *moments: str) -> tuple[list[st
     """Return the job's commits at these moments, and its repository."""
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
-    phases = [checkpoint_reader.parse_moment(text) for text in moments]
+    phases = [checkpoint_reader.parse_checkpoint_moment(text) for text in moments]
     store = checkpoint_reader.open_repository(job, places)
-    return [checkpoint_reader.commit_at(places, store, phase) for phase in phases], store
+    return [checkpoint_reader.checkpoint_commit_at(places, store, phase) for phase in phases], store
 
 
 def add_to(app: typer.Typer) -> None:

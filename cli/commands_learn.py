@@ -57,7 +57,7 @@ def traces(
     def fetch_rows(root: Root) -> list[Any]:
         store = RelationalStore(root)
         if number is not None:
-            if not store.run(lambda c: rows.make_universal(c, number)):
+            if not store.run(lambda c: rows.make_trace_universal(c, number)):
                 raise UserError(f"there is no trace {universal}; `starter.py traces` names them")
             return [store.read(lambda c: rows.find_trace(c, number))]
         only = {"job": job, "type": type or "", "guard": guard}

@@ -160,7 +160,9 @@ def _restore_requirements(names: list[str], reason: str, *, json: bool) -> int:
     def restore_all(root: Root) -> list[str]:
         try:
             return RelationalStore(root).run(
-                lambda c: [rows.restore(c, name, sender_name(), reason) for name in names]
+                lambda c: [
+                    rows.restore_requirement(c, name, sender_name(), reason) for name in names
+                ]
             )
         except StoreRefusedError as refusal:
             raise UserError(f"nothing is restored: {refusal}") from None
@@ -191,7 +193,7 @@ def _drop_from_graph(root: Root, names: list[str]) -> list[str]:
 
 
 def _export_requirements(entries: list[StoredRequirement], format: Format, to: Path | None) -> int:
-    from activities.requirements.export import as_csv, as_table  # noqa: PLC0415
+    from activities.requirements.export import requirements_as_csv, requirements_as_table  # noqa: PLC0415
     from activities.text.plain import as_json  # noqa: PLC0415 - loads the activities
 
     records = [entry.requirement for entry in entries]
@@ -200,7 +202,7 @@ def _export_requirements(entries: list[StoredRequirement], format: Format, to: P
     elif format == "reqif":
         text = _as_reqif(records)
     else:
-        text = as_csv(records) if format == "csv" else as_table(records)
+        text = requirements_as_csv(records) if format == "csv" else requirements_as_table(records)
     if to is None:
         print(escape_controls(text), end="")
         return OK
@@ -214,13 +216,13 @@ def _export_requirements(entries: list[StoredRequirement], format: Format, to: P
 
 def _as_reqif(records: list[Requirement]) -> str:
     try:
-        from activities.requirements.reqif_export import as_reqif  # noqa: PLC0415 - of an extra
+        from activities.requirements.reqif_export import requirements_as_reqif  # noqa: PLC0415 - of an extra
     except ImportError:
         raise UserError(
             "--format reqif needs the extra reqif: pip install '.[reqif]' in the checkout, or "
             "`reqif` beside the installed package"
         ) from None
-    return as_reqif(records, datetime.now(UTC).isoformat(timespec="seconds"))
+    return requirements_as_reqif(records, datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _rank_by_likeness(words: str, entries: list[StoredRequirement]) -> list[StoredRequirement]:

@@ -14,12 +14,12 @@ from cli.demo import run_demo
 from cli.forgotten import forgotten_notice
 from cli.job_input import (
     check_fork_settings,
-    check_id,
-    check_size,
+    check_input_size,
+    check_job_id,
     job_input,
-    new_id,
+    new_job_id,
     parse_settings,
-    read_text,
+    read_instructions_text,
     schema_setting,
 )
 from cli.job_input import start_workflow as start_job
@@ -53,7 +53,7 @@ from cli.project_input import project_input
 from cli.repository_input import publish_fields, repository_fields
 from cli.scheduling import start_recurring
 from cli.watch import JsonScreen, follow_job, follow_on_console
-from engine.connection import answering_link, connect_client
+from engine.connection import answering_ui_link, connect_client
 
 Every = Annotated[
     str,
@@ -128,7 +128,7 @@ def start(
     of the worker's host.
     """
     if id is not None:
-        check_id(id)
+        check_job_id(id)
     begins_from = repository_fields(repository, ref, depth, folder, subfolder, token_variable)
     data = job_input(
         agent,
@@ -139,7 +139,7 @@ def start(
         begins_from,
         publish_fields(publish, publish_to, begins_from, approve=approve_publish),
     )
-    job_id = new_id(agent) if id is None else id
+    job_id = new_job_id(agent) if id is None else id
     if every:
         return _schedule_starts(job_id, JOB, data, every, wait=wait, json=json)
     return run_async(_start_workflow(job_id, data, wait=wait, json=json))
@@ -167,7 +167,7 @@ async def _start_workflow(
 ) -> int:
     client = await connect_client()
     await start_job(client, job_id, data, kind)
-    link = await answering_link(job_id, client.namespace)
+    link = await answering_ui_link(job_id, client.namespace)
     if not wait:
         if json:
             print_json({"job_id": job_id, "link": link})
@@ -201,8 +201,8 @@ def project(
     The same from the Web UI: workflow type `Project`, the file's content as JSON.
     """
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project"
-    project_id = new_id(stem) if id is None else id
-    check_id(project_id)
+    project_id = new_job_id(stem) if id is None else id
+    check_job_id(project_id)
     begins_from = repository_fields(repository, ref, depth, folder, "", None)
     data = project_input(file, begins_from)
     if every:
@@ -244,15 +244,15 @@ def fork(
     The same from the Web UI: input `{"fork": {"job": "…", "phase": 3}, "instructions": "…"}`.
     """
     if id is not None:
-        check_id(id)
+        check_job_id(id)
     data: dict[str, Any] = {"fork": {"job": job} | ({"phase": phase} if phase else {})}
-    if text := read_text(instructions):
+    if text := read_instructions_text(instructions):
         data["instructions"] = text
     if settings := parse_settings(set or []):
         data["set"] = settings
     if pushed := publish_fields(publish, publish_to, None, approve=approve_publish):
         data["publish"] = pushed
-    check_size(data)
+    check_input_size(data)
     return run_async(_fork_job(job, phase, id, data, wait=wait, json=json))
 
 
@@ -263,20 +263,20 @@ async def _fork_job(
 
     if gone := forgotten_notice(job):
         raise UserError(gone)
-    places = await checkpoint_reader.find_places(await connect_client(), job)
+    places = await checkpoint_reader.find_checkpoint_places(await connect_client(), job)
     if places.project is not None:
         such = f", such as {places.project}" if places.project else "; `starter.py show` names them"
         raise UserError(f"{job} is a project and cannot be forked; fork one of its jobs{such}")
     if places.unbegun:
         raise UserError(f"{places.unbegun} (there is nothing to fork)")
-    check_id(new := new_id(places.agent or "fork") if new is None else new)
+    check_job_id(new := new_job_id(places.agent or "fork") if new is None else new)
     settings = data.get("set", {})
     # Elsewhere than where the checkpoints are, the worker finds out.
     with suppress(checkpoint_reader.StoreMissing):
         store = checkpoint_reader.open_repository(job, places)
-        commit = checkpoint_reader.commit_at(places, store, phase)
+        commit = checkpoint_reader.checkpoint_commit_at(places, store, phase)
         if settings:
-            check_fork_settings(checkpoint_reader.config_at(store, commit), settings)
+            check_fork_settings(checkpoint_reader.config_at_checkpoint(store, commit), settings)
     if places.remote:
         data["set"] = {"workspace.remote": places.remote, **settings}
     return await _start_workflow(new, data, wait=wait, json=json)
@@ -302,7 +302,7 @@ def _print_outcome(job: JobView, *, json: bool) -> int:
     if json:
         print_json(job.status)
     else:
-        for line in view.outcome_lines(job.status):
+        for line in view.job_outcome_lines(job.status):
             print_result(line)
     return _exit_code(job)
 

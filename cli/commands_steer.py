@@ -12,7 +12,7 @@ from cli.jobs import view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result, run_async
 from engine.connection import connect_client
-from protocol.payloads import InvalidPayload, read_signal
+from protocol.payloads import InvalidPayload, read_signal_payload
 
 
 def rewind(
@@ -90,7 +90,7 @@ def resume(
     settings = parse_settings(set_ or [])
     payload: dict[str, Any] = {"set": settings} if settings else {}
     try:
-        read_signal("resume", [payload])
+        read_signal_payload("resume", [payload])
     except InvalidPayload as refusal:
         raise UserError(f"--{str(refusal).removeprefix('signal resume: ')}") from None
     return run_async(
@@ -180,7 +180,7 @@ async def _send_answer(
         )
     named = {"id": id_, **payload} if id_ else payload
     return await _send_signal(
-        job, signal, named, signal_effects.was_answered, past_tense, json=json
+        job, signal, named, signal_effects.was_question_answered, past_tense, json=json
     )
 
 
@@ -203,7 +203,7 @@ def tell(
     if item:
         payload["item"] = True
     return run_async(
-        _send_signal(job, "tell", payload, signal_effects.was_heard, "was told", json=json)
+        _send_signal(job, "tell", payload, signal_effects.was_remark_heard, "was told", json=json)
     )
 
 

@@ -15,7 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli import staging
 from cli.comparison import Share, compare_shares, wilson_interval
-from cli.job_input import check_id, check_size, new_id, start_workflow
+from cli.job_input import check_input_size, check_job_id, new_job_id, start_workflow
 from cli.jobs import explain_failure
 from cli.options import Json
 from cli.output import (
@@ -31,7 +31,7 @@ from config.loader import load_agent
 from config.schema.agent import ConfigError
 from config.yaml_files import parse_yaml
 from engine.connection import connect_client, workspaces_root
-from protocol.payloads import InvalidPayload, read_object
+from protocol.payloads import InvalidPayload, read_payload_object
 from protocol.requests import Usage
 from protocol.trial import TrialRun, TrialStart
 
@@ -56,19 +56,19 @@ def trial(
     Ctrl-C ends the waiting, not the trial.
     """
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "trial"
-    trial_id = new_id(stem) if id is None else id
-    check_id(trial_id)
+    trial_id = new_job_id(stem) if id is None else id
+    check_job_id(trial_id)
     if attach and id is None:
         raise UserError("--attach: goes with --id, which names the trial")
-    start = read_trial(file)
+    start = read_trial_file(file)
     return run_async(_run_trial(trial_id, start, attach=attach, json=json))
 
 
-def read_trial(file: Path) -> TrialStart:
+def read_trial_file(file: Path) -> TrialStart:
     """Return the trial of a file. Raises UserError."""
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
-        start = read_object(TrialStart, data, str(file))
+        start = read_payload_object(TrialStart, data, str(file))
         limits: list[int] = []
         for name in start.configurations:
             job = start.job_start(name)
@@ -98,7 +98,7 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
         await _check_trial(client, trial_id)
     else:
         data = start.model_dump(mode="json")
-        check_size(data)
+        check_input_size(data)
         await start_workflow(client, trial_id, data, TRIAL)
     print_note(f"trial    {trial_id}; `starter.py trial FILE --id {trial_id} --attach` waits again")
     handle = client.get_workflow_handle(trial_id)
@@ -117,7 +117,7 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
     if json:
         print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})
     else:
-        for line in table_lines(runs):
+        for line in trial_table_lines(runs):
             print_result(line)
     return FAILED if cancelled else OK
 
@@ -141,7 +141,7 @@ async def _check_trial(client: Client, trial_id: str) -> None:
         raise UserError(f"--id {trial_id}: a {description.workflow_type}, not a trial")
 
 
-def table_lines(runs: list[TrialRun]) -> list[str]:
+def trial_table_lines(runs: list[TrialRun]) -> list[str]:
     """Return a line for each configuration, and what their difference shows."""
     groups: dict[str, list[TrialRun]] = {}
     for run in runs:

@@ -14,7 +14,11 @@ from activities.commands.variables import missing_variables
 from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices
 from activities.requirements.text.indicators import Indicators
-from activities.starting.agent_resolution import check_windows, tool_routes, tools_named
+from activities.starting.agent_resolution import (
+    check_context_windows,
+    resolve_named_tools,
+    tool_routes,
+)
 from activities.steps.review_job import VERDICTS, reviewer_tools
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import check_servers
@@ -22,11 +26,11 @@ from activities.toolkit.registry import Tool
 from config.guard_files import read_guards
 from config.layers import SHIPPED, configuration_layers
 from config.learned_guards import LearnedGuards
-from config.loader import agent_file, agent_names, extended_by, load_agent
+from config.loader import agent_file, agent_names, extended_agents, load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.guards import Guard
-from config.templates import read_prompt
-from config.yaml_files import read_model
+from config.templates import read_prompt_template
+from config.yaml_files import read_yaml_model
 from protocol.tools import ToolRoute
 
 _PLAIN = re.compile(r"(?!.*__)[a-z0-9_]+")
@@ -108,7 +112,7 @@ def resolve_agent(name: str, folder: Path = SHIPPED) -> ResolvedAgent:
         check_servers(config)
         check_result_schema(config)
         check_prices(config)
-        check_windows(config)
+        check_context_windows(config)
         _check_folders(config)
         _check_guards(config)
         if config.reviewer:
@@ -132,7 +136,7 @@ def check_start(config: AgentConfig) -> None:
     _check_folders(config)
     if config.reviewer:
         reviewer_tools(config.reviewer)
-    _tool_routes(config, tools_named(config))
+    _tool_routes(config, resolve_named_tools(config))
 
 
 def _check_folders(config: AgentConfig) -> None:
@@ -182,7 +186,7 @@ def _check_reviewer(reviewer: AgentConfig, source: Path) -> None:
 def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
     """Return the agent's tools, and whether it is a reviewer."""
     try:
-        return tools_named(config), False
+        return resolve_named_tools(config), False
     except ConfigError:
         if {"verdict", *VERDICTS}.isdisjoint(config.tools):
             raise
@@ -201,7 +205,7 @@ def _is_server_tool(tool: str, config: AgentConfig) -> bool:
 
 def _check_agent(name: str, folder: Path) -> Finding:
     try:
-        resolved, above = resolve_agent(name, folder), extended_by(name, folder)
+        resolved, above = resolve_agent(name, folder), extended_agents(name, folder)
     except ConfigError as problem:
         return Finding(name, problem=str(problem))
     source = agent_file(name, folder)
@@ -233,8 +237,8 @@ def _shared_files(folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]
     readers: dict[str, Callable[[Path], object]] = {
         "guards/*.yaml": read_guards,
         "agents/*/guards/*.yaml": read_guards,
-        "prompts/*.md": read_prompt,
-        "requirements/*.yaml": partial(read_model, kind=Indicators),
+        "prompts/*.md": read_prompt_template,
+        "requirements/*.yaml": partial(read_yaml_model, kind=Indicators),
     }
     for pattern, read in readers.items():
         for path in sorted(folder.glob(pattern)):

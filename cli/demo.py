@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from cli import view
-from cli.job_input import job_input, new_id, start_workflow
+from cli.job_input import job_input, new_job_id, start_workflow
 from cli.output import FAILED, OK, err_console, print_json, print_note, print_result, result_console
 from cli.watch import follow_on_console
 from engine import logs
-from engine.connection import DEFAULT_UI, describe_endpoint, ui_link, workspaces_root
+from engine.connection import DEFAULT_UI, describe_endpoint, job_ui_link, workspaces_root
 from engine.development import DevelopmentServer, development_server
 from engine.exit_codes import INTERRUPTED
 from engine.root import open_root
@@ -63,7 +63,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     logs.set_up_logging("ERROR", force=True)
     root = open_root(workspaces_root())
     data = job_input(agent, INSTRUCTIONS, [str(document or DOCUMENT)], [], [])
-    job_id = new_id(agent)
+    job_id = new_job_id(agent)
     database = root.path / ".longhaul" / "temporal.db"
     interrupted, progress = _interrupt_event(), DemoProgress()
 
@@ -132,7 +132,7 @@ async def _run_job(
 ) -> int:
     await start_workflow(running.client, job.id, job.data)
     progress.started = True
-    link = ui_link(job.id, base=running.ui)
+    link = job_ui_link(job.id, base=running.ui)
     print_note(f"job      {job.id}  {link}")
     screen = err_console() if json else result_console()
     # Without --keep the server ends with this process, so nobody could answer a waiting job.
@@ -144,7 +144,7 @@ async def _run_job(
             {**job_view.status, "link": link, "workspace": str(workspace), "output": outputs}
         )
     else:
-        for line in view.outcome_lines(job_view.status):
+        for line in view.job_outcome_lines(job_view.status):
             print_result(line)
         if job_view.waiting:
             print_result(view.waiting_line(job_view.waiting))

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from activities.checkpoints import Change, Files, FilesError, PathRefused, diff_files, diff_lines
-from activities.toolkit.ownership import is_system
+from activities.toolkit.ownership import is_system_path
 from cli.output import UserError
 
 MAX_LINES = 400
@@ -48,7 +48,7 @@ class Difference:
             "change": self.word,
             "old_bytes": self.old_size,
             "new_bytes": self.new_size,
-            "system": is_system(self.change.path),
+            "system": is_system_path(self.change.path),
             "diff": text,
         }
 
@@ -68,7 +68,7 @@ def list_differences(old: Files, new: Files, path: str) -> list[Difference]:
         raise UserError(str(error)) from None
     folder = path.strip("/")
     changes = [
-        Difference(change, aside=is_system(change.path) and not is_system(folder))
+        Difference(change, aside=is_system_path(change.path) and not is_system_path(folder))
         for change in diff_files(old, new)
         if not folder or f"{change.path}/".startswith(f"{folder}/")
     ]

@@ -28,11 +28,11 @@ from engine.connection import (
     describe_endpoint,
     workspaces_root,
 )
-from engine.development import find_binary
+from engine.development import find_temporal_binary
 from engine.errors import SetupError
 from engine.otel import exports
 from engine.root import open_root
-from protocol.git_address import address_shown
+from protocol.git_address import shown_address
 from protocol.text import one_line
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def check_models() -> AsyncIterator[Check]:
     from cli import model_checks  # noqa: PLC0415 - loads the activities
 
     try:
-        models = model_checks.models_of(load_agent("generalist"))
+        models = model_checks.configured_models(load_agent("generalist"))
     except ConfigError as error:
         yield Check("configuration", False, str(error), "correct it")
         return
@@ -103,7 +103,7 @@ async def check_models() -> AsyncIterator[Check]:
 
 def _check_temporal_binary() -> Check:
     try:
-        binary = find_binary()
+        binary = find_temporal_binary()
         process = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, timeout=5, check=True
         )
@@ -229,12 +229,12 @@ def _check_sandbox() -> Check:
 
 def _check_project_needs(file: Path) -> Check:
     from activities.projects.required_commands import failing_need, required_commands  # noqa: PLC0415 - loads the activities
-    from cli.project_input import agents_of, read_project  # noqa: PLC0415
+    from cli.project_input import project_agents, read_project_file  # noqa: PLC0415
 
     name = "needs of the project"
     try:
-        start = read_project(file)[0]
-        agents = agents_of(start)
+        start = read_project_file(file)[0]
+        agents = project_agents(start)
     except (UserError, ConfigError) as wrong:
         return Check(name, False, str(wrong), "correct the file")
     if why := failing_need(start, agents):
@@ -266,8 +266,8 @@ def _check_remote() -> Check:
     try:
         open_remote(url).check_access()
     except (GitNotInstalled, RemoteUnavailable) as away:
-        return Check("remote", False, f"{address_shown(url)}: {away}")
-    return Check("remote", True, address_shown(url))
+        return Check("remote", False, f"{shown_address(url)}: {away}")
+    return Check("remote", True, shown_address(url))
 
 
 def _check_log() -> Check:
@@ -333,7 +333,7 @@ async def _check_model_endpoint() -> Check:
     where = describe_endpoint()
     try:
         model = load_agent("generalist").model
-        model = model.model_copy(update={"name": endpoint.chosen_name(model)})
+        model = model.model_copy(update={"name": endpoint.chosen_model_name(model)})
         client = endpoint.connect_endpoint(model).with_options(
             timeout=CHECK_TIMEOUT.total_seconds()
         )

@@ -24,13 +24,13 @@ def forgotten_notice(job_id: str) -> str | None:
 def outlived_notice(job_id: str) -> str | None:
     """Return a line on a job that the root has but the server does not; None if there is none."""
     from activities.checkpoints import Root, RootError  # noqa: PLC0415 - as above
-    from activities.projects.repository import repository_path  # noqa: PLC0415
+    from activities.projects.repository import project_repository_path  # noqa: PLC0415
 
     try:
         root = Root.open(workspaces_root(), create=False)
         if root.repository(job_id).is_dir():
             what, show = "job", "`files`, `log`, `diff` and `report` show"
-        elif (repository := repository_path(root, job_id)).is_dir():
+        elif (repository := project_repository_path(root, job_id)).is_dir():
             what, show = "project", f"`git clone {repository}` has"
         else:
             return None

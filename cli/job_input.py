@@ -46,8 +46,10 @@ def job_input(
         UserError: unknown agent, a setting that does not exist or cannot be used, a missing
             document, nothing to do, more than a start takes.
     """
-    text = read_text(instructions)
-    check_size({"instructions": text, "items": items, "documents": documents, "set": settings})
+    text = read_instructions_text(instructions)
+    check_input_size(
+        {"instructions": text, "items": items, "documents": documents, "set": settings}
+    )
     overrides = parse_settings(settings)
     try:
         config = load_agent(agent, overrides)
@@ -97,7 +99,7 @@ def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> Non
         raise UserError(str(problem)) from None
 
 
-def check_size(data: dict[str, Any]) -> None:
+def check_input_size(data: dict[str, Any]) -> None:
     """Refuse what the worker would refuse, or the server, whose message names nothing."""
     size = len(data.get("instructions", ""))
     if size > MAX_INSTRUCTIONS:
@@ -115,7 +117,7 @@ def check_size(data: dict[str, Any]) -> None:
         )
 
 
-def read_text(text: str) -> str:
+def read_instructions_text(text: str) -> str:
     """The text itself, or for `@FILE` the file's."""
     if not text.startswith("@"):
         # A job would work on the bare name for hours.
@@ -164,12 +166,12 @@ def schema_setting(path: Path) -> list[str]:
     return [f"result_schema={json.dumps(schema, ensure_ascii=False, default=str)}"]
 
 
-def new_id(agent: str) -> str:
+def new_job_id(agent: str) -> str:
     """`<agent>-<6 random characters>`."""
     return f"{agent}-{secrets.token_hex(3)}"
 
 
-def check_id(job_id: str) -> None:
+def check_job_id(job_id: str) -> None:
     """Refuse an id that makes a poor folder name or link."""
     if not _ID.fullmatch(job_id):
         raise UserError(

@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.forgotten import forgotten_notice, outlived_notice
 from cli.output import UserError
-from engine.converter import why_sealed
+from engine.converter import encrypted_reason
 from engine.errors import TOO_EARLY
 from protocol.payloads import EncryptedPayloadError, check_decrypted
 from protocol.start import NEVER_BEGAN
@@ -235,7 +235,7 @@ def describe_failure(error: BaseException) -> str:
     type in front."""
     if not isinstance(error, FailureError):
         return str(error)
-    why = error.failure and why_sealed(error.failure.encoded_attributes)
+    why = error.failure and encrypted_reason(error.failure.encoded_attributes)
     return f"what it says cannot be read here: {why}" if why else error.message
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cli.output import UserError
-from protocol.payloads import InvalidPayload, read_signal
+from protocol.payloads import InvalidPayload, read_signal_payload
 
 
 def limit_payload(words: list[str]) -> dict[str, Any]:
@@ -24,9 +24,9 @@ def limit_payload(words: list[str]) -> dict[str, Any]:
             section, key = limits.setdefault("phase", {}), name.removeprefix("phase.")
         if not isinstance(section, dict) or key in section:
             raise UserError(f"{name} is given twice")
-        section[key] = _parse_number(value)
+        section[key] = _parse_limit_number(value)
     try:
-        read_signal("limit", (limits,))
+        read_signal_payload("limit", (limits,))
     except InvalidPayload as refusal:
         # The command sets the key `by` itself.
         message = (
@@ -36,7 +36,7 @@ def limit_payload(words: list[str]) -> dict[str, Any]:
     return limits
 
 
-def _parse_number(text: str) -> int | float | str:
+def _parse_limit_number(text: str) -> int | float | str:
     """Return the number; other text unchanged, for the payload's schema to refuse."""
     for kind in (int, float):
         try:

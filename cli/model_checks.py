@@ -12,12 +12,12 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation, tool_result
-from activities.model.client import call_endpoint, refusal_text
+from activities.model.client import call_endpoint, endpoint_refusal_text
 from activities.model.dialect import REASONING, Dialect
-from activities.model.endpoint import REHEARSAL, chosen_name, connect_endpoint
-from activities.model.json_text import is_object
+from activities.model.endpoint import REHEARSAL, chosen_model_name, connect_endpoint
+from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_body
-from activities.model.providers import maker_of
+from activities.model.providers import provider_name
 from activities.steps.model_call import assistant_message, provider_data
 from activities.tool_catalogue import REGISTRY
 from cli.check import Check
@@ -72,12 +72,12 @@ class ModelExchange:
                     connect_endpoint, model, self.dialect.adapt_body(body)
                 )
             except ApplicationError as error:
-                tried = self.dialect.adjust_to_refusal(refusal_text(error), self.model)
+                tried = self.dialect.adjust_to_refusal(endpoint_refusal_text(error), self.model)
                 if tried is None:
                     raise
                 self.dialect = tried
             else:
-                streamed.maker = maker_of(self.model)
+                streamed.maker = provider_name(self.model)
                 return streamed
 
     def add_results(self, reply: StreamedReply) -> None:
@@ -91,10 +91,10 @@ class ModelExchange:
         self.conversation = self.conversation.append({"role": "user", "content": SECOND_PROMPT})
 
 
-def models_of(config: AgentConfig) -> list[ModelConfig]:
+def configured_models(config: AgentConfig) -> list[ModelConfig]:
     """Return the distinct models that an agent's jobs use, with their effective names."""
     named = [
-        model.model_copy(update={"name": chosen_name(model)})
+        model.model_copy(update={"name": chosen_model_name(model)})
         for model in (config.model, *config.phase_models.values(), *config.fallbacks)
     ]
     return list({model.model_dump_json(): model for model in named}.values())
@@ -153,7 +153,7 @@ def _check_request(exchange: ModelExchange) -> Check:
 
 
 def _check_calls(reply: StreamedReply) -> Iterator[Check]:
-    good = [name for name, raw in reply.calls if name == TOOL and is_object(raw)]
+    good = [name for name, raw in reply.calls if name == TOOL and is_json_object(raw)]
     if not reply.calls:
         text = one_line(reply.text, SHOWN) or "nothing"
         yield Check("tools", False, f"the reply called none; it said: {text}", PARSER)

@@ -44,14 +44,14 @@ def err_console() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def show_anything() -> None:
+def show_any_character() -> None:
     """Write characters that a stream cannot encode as escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def write_error(more: str = "") -> OSError | None:
+def write_error_line(more: str = "") -> OSError | None:
     """Flush the results and `more`; return the error, None on success or a closed pipe."""
     try:
         print(more, end="", flush=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pygit2
 
 from activities.checkpoints import CheckpointMissing, Root, RootError
-from activities.projects.repository import MAIN, ProjectRepository, repository_path
+from activities.projects.repository import MAIN, ProjectRepository, project_repository_path
 from cli.output import UserError
 from engine.connection import workspaces_root
 from protocol.project import STATE
@@ -24,7 +24,7 @@ class CommitLine:
     message: str
 
 
-def open_repository(project: str) -> ProjectRepository:
+def open_project_files(project: str) -> ProjectRepository:
     """Return a project's repository in this environment's workspaces root.
 
     Raises:
@@ -32,13 +32,13 @@ def open_repository(project: str) -> ProjectRepository:
     """
     try:
         return ProjectRepository(
-            repository_path(Root.open(workspaces_root(), create=False), project)
+            project_repository_path(Root.open(workspaces_root(), create=False), project)
         )
     except (RootError, CheckpointMissing) as missing:
         raise UserError(f"{missing} If it lives elsewhere, set LONGHAUL_WORKSPACES.") from None
 
 
-def branch_tip(repository: ProjectRepository, *, state: bool) -> str:
+def project_branch_tip(repository: ProjectRepository, *, state: bool) -> str:
     """Return the newest commit of the product, or of the project's own files."""
     branch = f"refs/heads/{STATE if state else MAIN}"
     if branch not in repository.git.references:
@@ -46,7 +46,7 @@ def branch_tip(repository: ProjectRepository, *, state: bool) -> str:
     return str(repository.git.references[branch].target)
 
 
-def read_path(
+def read_project_path(
     repository: ProjectRepository, commit: str, path: str
 ) -> list[tuple[str, int]] | bytes:
     """Return paths and sizes of the files below a folder, or the content of a file.
@@ -63,13 +63,13 @@ def read_path(
         return bytes(entry.data)
     if not isinstance(entry, pygit2.Tree):
         raise UserError(f"{path} is a repository of its own")
-    return list(_files_below(entry, f"{path.strip('/')}/" if path.strip("/") else ""))
+    return list(_project_files_below(entry, f"{path.strip('/')}/" if path.strip("/") else ""))
 
 
-def _files_below(tree: pygit2.Tree, above: str) -> Iterator[tuple[str, int]]:
+def _project_files_below(tree: pygit2.Tree, above: str) -> Iterator[tuple[str, int]]:
     for entry in tree:
         if isinstance(entry, pygit2.Tree):
-            yield from _files_below(entry, f"{above}{entry.name}/")
+            yield from _project_files_below(entry, f"{above}{entry.name}/")
         elif isinstance(entry, pygit2.Blob):
             yield f"{above}{entry.name}", entry.size
 

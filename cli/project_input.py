@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from cli import staging
-from cli.job_input import check_settings, check_size
+from cli.job_input import check_input_size, check_settings
 from cli.output import UserError
 from cli.repository_input import stage_repository
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
 from engine.connection import workspaces_root
-from protocol.payloads import InvalidPayload, read_object
+from protocol.payloads import InvalidPayload, read_payload_object
 from protocol.project_forms import FORM_SPECS
 from protocol.project_start import ProjectStart
 
@@ -31,12 +31,12 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
         UserError: no such file, not valid YAML, a wrong key or value, an agent that is unknown or
             cannot work with what is set for it, a missing document, more than a start takes.
     """
-    start, data = read_project(file)
+    start, data = read_project_file(file)
     try:
-        agents = agents_of(start)
+        agents = project_agents(start)
     except ConfigError as wrong:
-        raise UserError(_with_file_name(file, wrong)) from None
-    check_size(data)
+        raise UserError(_name_project_file(file, wrong)) from None
+    check_input_size(data)
     if repository:
         data["repository"] = stage_repository(repository, agents)
     elif data.get("repository"):
@@ -50,20 +50,20 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
     return {key: value for key, value in data.items() if value not in (None, [], {})}
 
 
-def read_project(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
+def read_project_file(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
     """A project's file, and the object that is in it. Raises UserError."""
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
-        return read_object(ProjectStart, data, str(file)), data
+        return read_payload_object(ProjectStart, data, str(file)), data
     except OSError as error:
         raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: not UTF-8 text ({error.reason})") from None
     except (InvalidPayload, ConfigError) as wrong:
-        raise UserError(_with_file_name(file, wrong)) from None
+        raise UserError(_name_project_file(file, wrong)) from None
 
 
-def agents_of(start: ProjectStart) -> list[AgentConfig]:
+def project_agents(start: ProjectStart) -> list[AgentConfig]:
     """The agents of a project, with what is set for them. Raises ConfigError."""
     agents = []
     for agent, settings in _agent_settings(start):
@@ -73,7 +73,7 @@ def agents_of(start: ProjectStart) -> list[AgentConfig]:
     return agents
 
 
-def _with_file_name(file: Path, wrong: Exception) -> str:
+def _name_project_file(file: Path, wrong: Exception) -> str:
     text = str(wrong)
     return text if text.startswith(str(file)) else f"{file}: {text}"
 

@@ -18,7 +18,7 @@ DISPROVED = "it said that it was done, and proof refused: "
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
 
 
-def unit_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
+def project_unit_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
     """Return checkbox and text of each feature, group or stage."""
     lines = []
     for unit in status.get("units") or []:
@@ -30,20 +30,22 @@ def unit_lines(status: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def unit_sheet(status: dict[str, Any]) -> list[str]:
+def project_unit_sheet(status: dict[str, Any]) -> list[str]:
     """Render each unit with its jobs, its proofs and its commit."""
     lines = []
-    for (box, text), unit in zip(unit_lines(status), status.get("units") or [], strict=True):
-        lines += [f"  {box} {text}", *(f"      {line}" for line in unit_story(unit))]
+    for (box, text), unit in zip(
+        project_unit_lines(status), status.get("units") or [], strict=True
+    ):
+        lines += [f"  {box} {text}", *(f"      {line}" for line in project_unit_story(unit))]
     return lines
 
 
-def unit_story(unit: dict[str, Any]) -> list[str]:
+def project_unit_story(unit: dict[str, Any]) -> list[str]:
     """Render the jobs that worked on a unit with failures, the proofs, and the commit."""
     lines = [line for attempt in unit.get("history") or [] for line in _attempt_lines(attempt)]
     for run in unit.get("evidence") or []:
         end = [line for line in str(run.get("end") or "").splitlines() if line.strip()]
-        lines.append(f"{'proof' if run.get('passed') else 'failed'}: {proof_line(run)}")
+        lines.append(f"{'proof' if run.get('passed') else 'failed'}: {project_proof_line(run)}")
         lines += [f"  | {line}" for line in (["…"] if end[MOST_LINES:] else []) + end[-MOST_LINES:]]
     if unit.get("commit"):
         lines.append(f"commit {unit['commit'][:12]}")
@@ -74,7 +76,7 @@ def _fold_text(text: str, most: int) -> str:
     return " ".join(both_ends(" ".join(text.split()), most).split())
 
 
-def proof_line(run: dict[str, Any]) -> str:
+def project_proof_line(run: dict[str, Any]) -> str:
     """`unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on 1a2b3c4d5e6f)`."""
     proof_run = Proof.model_validate(run)
     origin = (
@@ -84,7 +86,7 @@ def proof_line(run: dict[str, Any]) -> str:
     return f"{proof_run.line} ({origin})"
 
 
-def wait_lines(status: dict[str, Any]) -> list[str]:
+def project_wait_lines(status: dict[str, Any]) -> list[str]:
     """Render which jobs waited for a person, and how long."""
     return [
         f"waited {timedelta(seconds=int(wait['seconds']))} ({wait['reason']}): {wait['job']}"
@@ -93,7 +95,7 @@ def wait_lines(status: dict[str, Any]) -> list[str]:
     ]
 
 
-def job_lines(status: dict[str, Any]) -> list[str]:
+def project_job_lines(status: dict[str, Any]) -> list[str]:
     """Render a project's jobs, one line each: ended ones, then running ones."""
     ended = [
         # Show summaries: a completed project otherwise reports only the number of stages.

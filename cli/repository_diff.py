@@ -10,10 +10,10 @@ from pygit2.enums import DiffOption, DiffStatsFormat
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import ProjectRepository, repository_path
-from activities.repository.branch import product_tree
+from activities.projects.repository import ProjectRepository, project_repository_path
+from activities.repository.branch import branch_product_tree
 from cli.output import UserError
-from cli.project_files import branch_tip, open_repository
+from cli.project_files import open_project_files, project_branch_tip
 from engine.connection import workspaces_root
 from protocol.repository import RepositoryLink
 
@@ -56,27 +56,29 @@ def diff_job(job: str, store: Checkpoints, commit: str) -> RepositoryDiff:
             f"{job} does not work on a repository: name two moments, such as "
             f"`starter.py diff {job} 2 now`"
         )
-    repository = _repository_of(link)
-    return _compare(repository, link.commit, product_tree(repository, snapshot, link))
+    repository = _job_repository(link)
+    return _compare_commits(
+        repository, link.commit, branch_product_tree(repository, snapshot, link)
+    )
 
 
 def diff_project(project: str) -> RepositoryDiff:
     """Of a project, up to its newest accepted work. Raises UserError."""
-    repository = open_repository(project)
-    head, origin = branch_tip(repository, state=False), repository.origin
+    repository = open_project_files(project)
+    head, origin = project_branch_tip(repository, state=False), repository.origin
     if origin is not None:
-        return _compare(repository, origin.commit, head)
-    return _compare(repository, str(repository.git.TreeBuilder().write()), head)
+        return _compare_commits(repository, origin.commit, head)
+    return _compare_commits(repository, str(repository.git.TreeBuilder().write()), head)
 
 
-def _repository_of(link: RepositoryLink) -> ProjectRepository:
-    path = repository_path(Root.open(workspaces_root(), create=False), link.owner)
+def _job_repository(link: RepositoryLink) -> ProjectRepository:
+    path = project_repository_path(Root.open(workspaces_root(), create=False), link.owner)
     if not path.exists():
         raise UserError(f"its git repository is not at {path}; run this on the host that has it")
     return ProjectRepository(path)
 
 
-def _compare(repository: ProjectRepository, base: str, tip: str) -> RepositoryDiff:
+def _compare_commits(repository: ProjectRepository, base: str, tip: str) -> RepositoryDiff:
     before, after = (repository.git[each].peel(pygit2.Tree) for each in (base, tip))
     diff = before.diff_to_tree(after, flags=DiffOption.INDENT_HEURISTIC)
     diff.find_similar()

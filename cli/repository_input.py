@@ -12,7 +12,7 @@ from config.schema.agent import AgentConfig, ConfigError
 from engine.connection import workspaces_root
 from engine.root import open_root
 from protocol.repository import STAGED, Publish, RepositoryStart
-from protocol.validation_errors import first_errors
+from protocol.validation_errors import first_validation_errors
 
 OPTIONS = {
     "url": "--repository",
@@ -51,7 +51,7 @@ def repository_fields(
     try:
         RepositoryStart.model_validate(named)
     except ValidationError as error:
-        raise UserError(_with_options(error)) from None
+        raise UserError(_name_options(error)) from None
     return named
 
 
@@ -85,15 +85,15 @@ def publish_fields(
         if repository is not None:
             publish.completed(RepositoryStart.model_validate(repository))
     except ValidationError as error:
-        raise UserError(_with_options(error)) from None
+        raise UserError(_name_options(error)) from None
     except ValueError as error:
         raise UserError(str(error)) from None
     return named
 
 
-def _with_options(error: ValidationError) -> str:
+def _name_options(error: ValidationError) -> str:
     """What is wrong, with the option that said it."""
-    key, colon, why = first_errors(error).partition(": ")
+    key, colon, why = first_validation_errors(error).partition(": ")
     return f"{OPTIONS.get(key, key)}{colon}{why}"
 
 

@@ -145,7 +145,7 @@ def bypass_taken(guard: str) -> Effect:
     return is_answered
 
 
-def was_heard(before: JobView, after: JobView) -> bool:
+def was_remark_heard(before: JobView, after: JobView) -> bool:
     if after.status.get("project"):
         return any(text.startswith("told ") for text in fresh_notices(before, after))
 
@@ -162,7 +162,7 @@ def was_rewound(before: JobView, after: JobView) -> bool:
     return after.live and rewind_count(after) > rewind_count(before)
 
 
-def was_answered(before: JobView, after: JobView) -> bool:
+def was_question_answered(before: JobView, after: JobView) -> bool:
     return after.live and open_question_ids(before) != open_question_ids(after)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cli.output import UserError
 from engine.root import open_root
-from protocol.git_address import address_shown
+from protocol.git_address import shown_address
 
 _URL = re.compile(r"https?://\S+")
 
@@ -31,7 +31,9 @@ def stage_documents(
         UserError: A document is missing, unreadable or too large.
         SetupError: The root cannot be written.
     """
-    local = {text: _check_document(text, limit) for text in documents if not _URL.fullmatch(text)}
+    local = {
+        text: _check_staged_document(text, limit) for text in documents if not _URL.fullmatch(text)
+    }
     if not local:
         return list(documents)
     try:
@@ -44,7 +46,7 @@ def stage_documents(
         raise UserError(f"a document cannot be staged: {error}") from None
 
 
-def _check_document(text: str, limit: int) -> Path:
+def _check_staged_document(text: str, limit: int) -> Path:
     try:
         path = Path(text).expanduser()
         exists = path.exists()
@@ -81,14 +83,14 @@ def _copy_document(path: Path, folder: Path) -> str:
 def _store_documents(staged: list[str], folder: Path, remote: str) -> None:
     """Put staged files into the remote. Raises UserError, OSError."""
     from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
-    from activities.checkpoints.remote_files import store_file  # noqa: PLC0415 - takes a moment
+    from activities.checkpoints.remote_files import store_remote_file  # noqa: PLC0415 - takes a moment
 
     for entry in staged:
         name = entry.removeprefix("staged:")
         try:
-            store_file(remote, name, folder / name)
+            store_remote_file(remote, name, folder / name)
         except (GitNotInstalled, RemoteUnavailable) as away:
             raise UserError(
-                f"document {folder / name}: cannot be put into the remote {address_shown(remote)}, "
+                f"document {folder / name}: cannot be put into the remote {shown_address(remote)}, "
                 f"from where workers take it: {away}"
             ) from None

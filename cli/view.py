@@ -33,7 +33,7 @@ _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refuse
 def todo_lines(status: Status) -> list[tuple[str, str]]:
     """Box and text of each todo."""
     if status.get("project"):
-        return project_view.unit_lines(status)
+        return project_view.project_unit_lines(status)
     return [
         (
             BOXES[todo["status"]],
@@ -178,12 +178,14 @@ def live_view(
         parts.append(bar)
     for box, text in todo_lines(status):
         style = {BOXES["current"]: "bold", BOXES["completed"]: "dim"}.get(box, "")
-        parts.append(_cut_row(f"{box} {text}", style))
+        parts.append(_cut_sheet_row(f"{box} {text}", style))
     parts += [
         _wrapped_text(text, "dim") for text in (usage_line(status), limits_line(status)) if text
     ]
-    parts += [_cut_row(f"retrying {text}", "yellow") for text in pending]
-    parts += [_cut_row(f"{time.astimezone():%H:%M:%S} {text}", "dim") for time, text in events]
+    parts += [_cut_sheet_row(f"retrying {text}", "yellow") for text in pending]
+    parts += [
+        _cut_sheet_row(f"{time.astimezone():%H:%M:%S} {text}", "dim") for time, text in events
+    ]
     return Panel(
         Group(*parts), title=Text(escape_controls(_title_line(status))), title_align="left"
     )
@@ -194,7 +196,7 @@ def _wrapped_text(text: str, style: str) -> Text:
     return Text(escape_controls(text), style, no_wrap=False, overflow="fold")
 
 
-def _cut_row(text: str, style: str) -> Text:
+def _cut_sheet_row(text: str, style: str) -> Text:
     return Text(escape_controls(f"  {text}"), style, no_wrap=True, overflow="ellipsis")
 
 
@@ -203,7 +205,7 @@ def _title_line(status: Status) -> str:
     return " · ".join(part for part in (str(status.get("job_id", "")), title[:80]) if part)
 
 
-def outcome_lines(status: Status) -> list[str]:
+def job_outcome_lines(status: Status) -> list[str]:
     """How a closed job ended, in lines."""
     result = status.get("result") or {}
     lines = [f"{status.get('job_id')} {status.get('status')}"]
@@ -218,7 +220,7 @@ def outcome_lines(status: Status) -> list[str]:
             lines += [f"{name}:", *(f"  {item}" for item in result[name])]
     if result.get("notes"):
         lines.append(str(result["notes"]))
-    lines += branch_lines(result.get("branch") or {})
+    lines += job_branch_lines(result.get("branch") or {})
     spent = usage_line({"usage": result.get("usage") or status.get("usage")})
     if not spent:
         return lines
@@ -231,7 +233,7 @@ def outcome_lines(status: Status) -> list[str]:
     return lines
 
 
-def branch_lines(branch: dict[str, Any]) -> list[str]:
+def job_branch_lines(branch: dict[str, Any]) -> list[str]:
     """What the work on a repository has become, in lines."""
     if not branch:
         return []
@@ -243,7 +245,7 @@ def branch_lines(branch: dict[str, Any]) -> list[str]:
     return lines + [f"  {path}" for path in branch.get("files") or []]
 
 
-def origin_line(origin: dict[str, Any]) -> str:
+def job_origin_line(origin: dict[str, Any]) -> str:
     """The repository or folder that the work began from, and the commit that is pinned."""
     ref = f" at {origin['ref']}" if origin.get("ref") else ""
     return f"begun from {origin['source']}{ref}, commit {origin['commit'][:12]}"
@@ -258,7 +260,7 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         # The state in a memo names the phase, and its name as well.
         "" if details.startswith("phase ") else phase_line(status),
         *(
-            project_view.unit_sheet(status)
+            project_view.project_unit_sheet(status)
             if status.get("project")
             else [f"  {box} {text}" for box, text in todo_lines(status)]
         ),
@@ -266,8 +268,8 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         PAUSING if status.get("pausing") else "",
         timer_line(status),
         *(f"  {name}: {value}" for name, value in question_fields(status).items()),
-        *project_view.job_lines(status),
-        *project_view.wait_lines(status),
+        *project_view.project_job_lines(status),
+        *project_view.project_wait_lines(status),
         usage_line(status),
         limits_line(status),
     ]
@@ -281,7 +283,7 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     if guards.get("bypasses"):
         lines.append(f"bypassed once: {', '.join(guards['bypasses'])}")
     if status.get("origin"):
-        lines.append(origin_line(status["origin"]))
+        lines.append(job_origin_line(status["origin"]))
     if status.get("repository"):
         lines.append(f"git clone {status['repository']}")
     if status.get("checkpoint"):
@@ -289,12 +291,14 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
     if (status.get("remote") or {}).get("behind"):
         lines.append("the remote {url} lacks checkpoints: {behind}".format(**status["remote"]))
     lines += [
-        f"notice: {text}" for text in status.get("notices") or [] if not _resolved(text, status)
+        f"notice: {text}"
+        for text in status.get("notices") or []
+        if not _is_notice_resolved(text, status)
     ]
     return [text for text in [*lines, details] if text]
 
 
-def _resolved(notice: str, status: Status) -> bool:
+def _is_notice_resolved(notice: str, status: Status) -> bool:
     """Whether a notice is about a refusal that the agent has moved past; `log` keeps it."""
     refusal = _REFUSAL.match(notice)
     goes_on = int(status.get("step") or 0) > int(refusal[1]) if refusal else False

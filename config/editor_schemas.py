@@ -74,7 +74,7 @@ class _UntitledSchema(GenerateJsonSchema):
         return False
 
 
-def file_schema(kind: Kind) -> dict[str, Any]:
+def editor_file_schema(kind: Kind) -> dict[str, Any]:
     """The JSON Schema (2020-12) of one kind of file."""
     generated = TypeAdapter(_KINDS[kind]).json_schema(schema_generator=_UntitledSchema)
     if kind == "agent":

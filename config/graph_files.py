@@ -6,7 +6,7 @@ from pathlib import Path
 
 from config.schema.agent import ConfigError
 from config.schema.graph import GraphSchema
-from config.yaml_files import read_model
+from config.yaml_files import read_yaml_model
 
 
 def load_graph_schema(path: Path) -> GraphSchema:
@@ -17,7 +17,7 @@ def load_graph_schema(path: Path) -> GraphSchema:
     """
     if not path.exists():
         return GraphSchema()
-    schema = read_model(path, GraphSchema)
+    schema = read_yaml_model(path, GraphSchema)
     if unmet := schema.find_undeclared():
         raise ConfigError(f"{path}: {unmet}")
     return schema

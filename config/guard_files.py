@@ -14,11 +14,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
-from config.patterns import compile_cached
+from config.patterns import compile_cached_pattern
 from config.schema.agent import ConfigError
 from config.schema.guards import FieldMatch, Guard, GuardPoint, Match
-from config.yaml_files import YAML, read_text
-from protocol.validation_errors import short_repr
+from config.yaml_files import YAML, read_yaml_text
+from protocol.validation_errors import short_error_value
 
 CALLS: tuple[GuardPoint, ...] = ("before_tool", "after_tool")
 ENDS: tuple[GuardPoint, ...] = ("todo_complete", "phase_end", "job_complete", "subagent_end")
@@ -69,7 +69,7 @@ def locate_guards(names: list[str], folders: list[Path]) -> list[tuple[Path, Gua
 
 def read_guards(path: Path) -> list[tuple[int, Guard]]:
     """The guards of a file, each with its line. Raises ConfigError."""
-    text = read_text(path)
+    text = read_yaml_text(path)
     try:
         node = yaml.compose(text, Loader=YAML)
     except yaml.MarkedYAMLError as error:
@@ -83,22 +83,22 @@ def read_guards(path: Path) -> list[tuple[int, Guard]]:
         return []
     if not isinstance(node, yaml.SequenceNode):
         raise ConfigError(
-            f"{path}:{_node_line(node)}: expected a list of guards, found {_node_kind(node)}"
+            f"{path}:{_guard_line(node)}: expected a list of guards, found {_guard_node(node)}"
         )
-    return [(_node_line(item), _parse_guard(path, item)) for item in node.value]
+    return [(_guard_line(item), _parse_guard(path, item)) for item in node.value]
 
 
 def _parse_guard(path: Path, node: yaml.Node) -> Guard:
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError(
-            f"{path}:{_node_line(node)}: expected a guard with name, point and decision, "
-            f"found {_node_kind(node)}"
+            f"{path}:{_guard_line(node)}: expected a guard with name, point and decision, "
+            f"found {_guard_node(node)}"
         )
     read = _GuardReader(path)
     try:
         content = read.read_value(node, ())
     except RecursionError:
-        raise ConfigError(f"{path}:{_node_line(node)}: holds itself (&name and *name)") from None
+        raise ConfigError(f"{path}:{_guard_line(node)}: holds itself (&name and *name)") from None
     try:
         guard = Guard.model_validate(content)
     except ValidationError as error:
@@ -114,14 +114,14 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
                 f"{path}:{read.line_at(('match', key))}: match.{key}: holds at no {guard.point}, "
                 f"expected the point {' or '.join(points)}"
             )
-    for where, text in _template_texts(guard.rewrite, ("rewrite",)):
+    for where, text in _guard_template_texts(guard.rewrite, ("rewrite",)):
         try:
             _templates.from_string(text)
         except TemplateError as error:
             line = read.line_at(where)
-            raise ConfigError(f"{path}:{line}: {_dotted_key(where)}: template: {error}") from None
+            raise ConfigError(f"{path}:{line}: {_guard_key(where)}: template: {error}") from None
     if guard.match.random is not None and not any(
-        "value" in compile_cached(text).groupindex for text in guard.match.content
+        "value" in compile_cached_pattern(text).groupindex for text in guard.match.content
     ):
         line = read.line_at(("match", "random"))
         raise ConfigError(
@@ -131,7 +131,7 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
     return guard
 
 
-def render_argument(template: object, names: dict[str, Any]) -> object:
+def render_guard_argument(template: object, names: dict[str, Any]) -> object:
     """Render a new argument from its template; values other than text are returned unchanged.
 
     Raises:
@@ -145,12 +145,12 @@ def render_argument(template: object, names: dict[str, Any]) -> object:
         raise ConfigError(f"the template {template!r} cannot be filled: {error}") from None
 
 
-def _template_texts(value: object, place: Place) -> Iterator[tuple[Place, str]]:
+def _guard_template_texts(value: object, place: Place) -> Iterator[tuple[Place, str]]:
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, dict):
         for key, inner in value.items():
-            yield from _template_texts(inner, (*place, key))
+            yield from _guard_template_texts(inner, (*place, key))
 
 
 @dataclass
@@ -162,18 +162,18 @@ class _GuardReader:
     scalars: SafeConstructor = field(default_factory=SafeConstructor)
 
     def read_value(self, node: yaml.Node, place: Place) -> Any:
-        self.lines.setdefault(place, _node_line(node))
+        self.lines.setdefault(place, _guard_line(node))
         if isinstance(node, yaml.MappingNode):
             mapping: dict[Any, Any] = {}
             for key_node, value_node in node.value:
                 key = str(key_node.value)
                 if key in mapping:
                     raise ConfigError(
-                        f"{self.path}:{_node_line(key_node)}: "
-                        f"{_dotted_key((*place, key))}: found twice, "
+                        f"{self.path}:{_guard_line(key_node)}: "
+                        f"{_guard_key((*place, key))}: found twice, "
                         "expected once"
                     )
-                self.lines[(*place, key)] = _node_line(key_node)
+                self.lines[(*place, key)] = _guard_line(key_node)
                 mapping[key] = self.read_value(value_node, (*place, key))
             return mapping
         if isinstance(node, yaml.SequenceNode):
@@ -184,7 +184,8 @@ class _GuardReader:
         except Exception as error:
             reason = " ".join(str(error).split())
             raise ConfigError(
-                f"{self.path}:{_node_line(node)}: {_dotted_key(place)}: {short_repr(node.value)} "
+                f"{self.path}:{_guard_line(node)}: {_guard_key(place)}: "
+                f"{short_error_value(node.value)} "
                 "cannot be read "
                 f"({reason}); if it is a text, put it in quotation marks"
             ) from None
@@ -202,29 +203,29 @@ class _GuardReader:
         if error["type"] == "extra_forbidden":
             known = KEYS.get(str(place[-2]), Guard) if len(place) > 1 else Guard
             return (
-                f"{where}: {_dotted_key(place)}: found the unknown key {place[-1]!r}, "
+                f"{where}: {_guard_key(place)}: found the unknown key {place[-1]!r}, "
                 "expected one of "
                 f"{', '.join(known.model_fields)}"
             )
         if error["type"] == "missing":
-            return f"{where}: {_dotted_key(place)}: found nothing, expected {place[-1]}"
+            return f"{where}: {_guard_key(place)}: found nothing, expected {place[-1]}"
         said = error["msg"].removeprefix("Value error, ")
         if not place:
             return f"{where}: {said}"
         said = said.replace("Input should be", "expected")
-        return f"{where}: {_dotted_key(place)}: found {short_repr(error['input'])}, {said}"
+        return f"{where}: {_guard_key(place)}: found {short_error_value(error['input'])}, {said}"
 
 
-def _dotted_key(place: Place) -> str:
+def _guard_key(place: Place) -> str:
     return ".".join(map(str, place))
 
 
-def _node_line(node: yaml.Node) -> int:
+def _guard_line(node: yaml.Node) -> int:
     line: int = node.start_mark.line
     return line + 1
 
 
-def _node_kind(node: yaml.Node) -> str:
+def _guard_node(node: yaml.Node) -> str:
     if isinstance(node, yaml.MappingNode):
         return "keys and values"
     return "a list" if isinstance(node, yaml.SequenceNode) else repr(str(node.value)[:60])

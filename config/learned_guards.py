@@ -19,7 +19,7 @@ import yaml
 from pydantic import Field
 
 from config.schema.guards import Guard, GuardStage
-from config.yaml_files import read_model
+from config.yaml_files import read_yaml_model
 from protocol.state import Data
 
 
@@ -84,7 +84,7 @@ class LearnedGuards:
 
     def revisions(self, name: str) -> list[LearnedRevision]:
         """All existing revisions of a guard, oldest first. Raises ConfigError."""
-        return [read_model(path, LearnedRevision) for path in self._revision_files(name)]
+        return [read_yaml_model(path, LearnedRevision) for path in self._revision_files(name)]
 
     def newest_path(self, name: str) -> Path:
         """The file of the newest revision."""
@@ -157,7 +157,7 @@ class LearnedGuards:
             return newest
         number = self.number_acting(newest)
         return (
-            read_model(_revision_path(self._folder / newest.name, number), LearnedRevision)
+            read_yaml_model(_revision_path(self._folder / newest.name, number), LearnedRevision)
             if number
             else None
         )

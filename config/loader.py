@@ -26,10 +26,10 @@ from config.layers import DEFAULTS, SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
 from config.schema.graph import GraphSchema
 from config.schema.guards import Guard
-from config.schema.reply_phrases import WordingFile, merge_wordings
-from config.templates import read_instructions, read_prompt
-from config.yaml_files import explain_error, read_mapping, read_model
-from protocol.validation_errors import error_key, short_repr
+from config.schema.reply_phrases import WordingFile, merge_reply_wordings
+from config.templates import read_instructions_template, read_prompt_template
+from config.yaml_files import explain_error, read_yaml_mapping, read_yaml_model
+from protocol.validation_errors import error_key, short_error_value
 
 ENVIRONMENT = {
     "LONGHAUL_MODEL": "model.name",
@@ -51,7 +51,8 @@ class _MergedFile:
     def file_with(self, place: tuple[str | int, ...]) -> Path:
         """The file that sets a key; the agent's own file if none does."""
         return next(
-            (path for path, content in self.files if _has_key(content, place)), self.files[0][0]
+            (path for path, content in self.files if _has_dotted_key(content, place)),
+            self.files[0][0],
         )
 
 
@@ -73,7 +74,7 @@ def _agent_path(name: str) -> str:
     return f"agents/{name}/agent.yaml"
 
 
-def extended_by(name: str, folder: Path) -> list[str]:
+def extended_agents(name: str, folder: Path) -> list[str]:
     """The agents that an agent extends, the nearest first; empty if it extends only the defaults.
 
     Raises:
@@ -107,13 +108,16 @@ def load_agent(
     settings = {key: ("set", value) for key, value in (overrides or {}).items()}
     for variable, key in ENVIRONMENT.items():
         if text := os.environ.get(variable):
-            settings[key] = (variable, _parse_number(text) if key.startswith("limits.") else text)
+            settings[key] = (
+                variable,
+                _parse_override_number(text) if key.startswith("limits.") else text,
+            )
     checked = _validate_file(merged, settings)
     if reviews:
         _check_reviewer(name, checked, source)
     if checked.review and checked.review.agent not in agent_names(folder):
         raise ConfigError(
-            f"{source}: review.agent: {_no_agent(checked.review.agent, agent_names(folder))}"
+            f"{source}: review.agent: {_unknown_agent(checked.review.agent, agent_names(folder))}"
         )
     roles = checked.prompt_files
     return AgentConfig(
@@ -121,17 +125,17 @@ def load_agent(
         name=name,
         rules=_load_rules(checked.guards, _guard_folders(merged, layers), source),
         templates={
-            role: read_prompt(layers.find_file(f"prompts/{file}"), role)
+            role: read_prompt_template(layers.find_file(f"prompts/{file}"), role)
             for role, file in roles.items()
         },
-        instructions_template=read_instructions(
+        instructions_template=read_instructions_template(
             [
                 layers.find_file(f"agents/{agent}/instructions.md")
                 for agent in dict.fromkeys(merged.agents)
             ]
         ),
-        wording=merge_wordings(
-            [read_model(path, WordingFile) for path in layers.list_files("phrases/*.yaml")]
+        wording=merge_reply_wordings(
+            [read_yaml_model(path, WordingFile) for path in layers.list_files("phrases/*.yaml")]
         ),
         graph_schema=extend_schema(load_layered_schema(layers), checked.graph, source),
         reviewer=_load_reviewer(checked, folder),
@@ -184,7 +188,7 @@ def _load_rules(names: list[str], folders: list[Path], source: Path) -> list[Gua
         raise ConfigError(f"{where}{problem}") from None
 
 
-def _parse_number(text: str) -> int | str:
+def _parse_override_number(text: str) -> int | str:
     """Parse an integer; return other text unchanged, for the schema to refuse."""
     return int(text) if text.isdecimal() and len(text) < 20 else text
 
@@ -206,13 +210,13 @@ def amend_config(
     if checked.guards != config.guards:
         # Learned guards among the pinned ones replace some of the configured ones.
         raise ConfigError(
-            f"set: guards: found {short_repr(checked.guards)}, expected "
-            f"{short_repr(config.guards)}: a fork "
+            f"set: guards: found {short_error_value(checked.guards)}, expected "
+            f"{short_error_value(config.guards)}: a fork "
             "keeps the guards of the job it goes on from; start a new job to have others"
         )
     before, roles = config.prompt_files, checked.prompt_files
     templates = {
-        role: read_prompt(configuration_layers(folder).find_file(f"prompts/{file}"), role)
+        role: read_prompt_template(configuration_layers(folder).find_file(f"prompts/{file}"), role)
         for role, file in roles.items()
         if file != before.get(role)
     }
@@ -233,7 +237,7 @@ def overridden_value(overrides: dict[str, object], key: str) -> object:
     """The overriding value of a dotted key, in nested or dotted form; None without one."""
     content: Any = {}
     for name, value in overrides.items():
-        _set_key(content, name, value)
+        _set_dotted_key(content, name, value)
     for part in key.split("."):
         content = content.get(part) if isinstance(content, dict) else None
     return content
@@ -242,7 +246,7 @@ def overridden_value(overrides: dict[str, object], key: str) -> object:
 def _validate_file(merged: _MergedFile, settings: dict[str, tuple[str, object]]) -> AgentFile:
     """Validate the merged file with outside `settings`: (origin, value) by dotted key."""
     for key, (_, value) in settings.items():
-        _set_key(merged.content, key, value)
+        _set_dotted_key(merged.content, key, value)
     renamed = settings.get("model.name", ("", None))[0] == "LONGHAUL_MODEL"
     _complete_models(merged.content, renamed)
     try:
@@ -254,13 +258,13 @@ def _validate_file(merged: _MergedFile, settings: dict[str, tuple[str, object]])
         origins: list[object] = [
             name
             for key, (name, _) in settings.items()
-            if _is_above(key, wrong) or _is_above(wrong, key)
+            if _is_key_above(key, wrong) or _is_key_above(wrong, key)
         ]
         where = origins[0] if origins else merged.file_with(location)
         raise ConfigError(f"{where}: {explain_error(error, AgentFile)}") from None
 
 
-def _has_key(content: Any, place: tuple[str | int, ...]) -> bool:
+def _has_dotted_key(content: Any, place: tuple[str | int, ...]) -> bool:
     try:
         for key in place:
             content = content[key]
@@ -269,7 +273,7 @@ def _has_key(content: Any, place: tuple[str | int, ...]) -> bool:
     return True
 
 
-def _is_above(key: str, other: str) -> bool:
+def _is_key_above(key: str, other: str) -> bool:
     return f"{other}.".startswith(f"{key}.")
 
 
@@ -283,14 +287,14 @@ def load_layered_schema(layers: Layers) -> GraphSchema:
     schema = load_graph_schema(shipped)
     for path in own:
         if path.is_file():
-            schema = extend_schema(schema, read_model(path, GraphSchema), path)
+            schema = extend_schema(schema, read_yaml_model(path, GraphSchema), path)
     return schema
 
 
 def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile:
     if name not in (known := _layer_agents(layers)):
         raise ConfigError(
-            f"agent {short_repr(name)} is not known; the agents are {', '.join(known)}"
+            f"agent {short_error_value(name)} is not known; the agents are {', '.join(known)}"
         )
     path = layers.find_file(_agent_path(name))
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
@@ -300,7 +304,7 @@ def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile
         )
     if name in extending:
         raise ConfigError(f"{path}: extends: circle {' -> '.join([*extending, name])}")
-    agent_content = read_mapping(path)
+    agent_content = read_yaml_mapping(path)
     parent = agent_content.pop("extends", None)
     if parent is None:
         above = _merge_defaults(layers)
@@ -310,7 +314,7 @@ def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile
     elif parent in known:
         above = _merge_agent(parent, layers, [*extending, name])
     else:
-        raise ConfigError(f"{path}: extends: {_no_agent(parent, known)}")
+        raise ConfigError(f"{path}: extends: {_unknown_agent(parent, known)}")
     content = _merge_mappings(above.content, agent_content)
     return _MergedFile(content, [(path, agent_content), *above.files], [name, *above.agents])
 
@@ -318,16 +322,16 @@ def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile
 def _merge_defaults(layers: Layers) -> _MergedFile:
     shipped = layers.folders[-1] / DEFAULTS
     own = [path for path in layers.list_all(DEFAULTS) if path != shipped]
-    files = [(path, read_mapping(path)) for path in (*own, shipped)]
+    files = [(path, read_yaml_mapping(path)) for path in (*own, shipped)]
     content: dict[str, Any] = {}
     for _, more in reversed(files):
         content = _merge_mappings(content, more)
     return _MergedFile(content, files, [])
 
 
-def _no_agent(value: object, known: list[str]) -> str:
+def _unknown_agent(value: object, known: list[str]) -> str:
     return (
-        f"expected the name of an agent, found {short_repr(value)}; the agents are "
+        f"expected the name of an agent, found {short_error_value(value)}; the agents are "
         f"{', '.join(known)}"
     )
 
@@ -363,7 +367,7 @@ def _complete_models(merged: dict[str, Any], renamed: bool) -> None:
         merged["judge"] = {**judge, "model": complete_model(judge.get("model") or {})}
 
 
-def _set_key(merged: dict[str, Any], dotted: str, value: object) -> None:
+def _set_dotted_key(merged: dict[str, Any], dotted: str, value: object) -> None:
     *parents, last = dotted.split(".")
     section = merged
     for key in parents:

@@ -33,12 +33,12 @@ def _pattern_options(*, any_case: bool = False, memory: int | None = None) -> re
 
 
 @lru_cache(maxsize=1024)
-def compile_cached(pattern: str) -> Any:
+def compile_cached_pattern(pattern: str) -> Any:
     """Like `compile_pattern`, cached. Raises re2.error."""
     return compile_pattern(pattern)
 
 
-def why_not(error: re2.error) -> str:
+def pattern_error(error: re2.error) -> str:
     """The engine's message about an invalid pattern, which may come as bytes."""
     said = error.args[0]
     return said.decode() if isinstance(said, bytes) else str(said)
@@ -51,7 +51,7 @@ def candidate_patterns(patterns: tuple[str, ...], text: str) -> list[str]:
     """
     # The engine reports no match when a set's states run out of memory. There are no more states
     # than characters, so a short text cannot exhaust it.
-    pattern_set = _compile_set(patterns) if len(text) <= PASSED_OVER else None
+    pattern_set = _compile_pattern_set(patterns) if len(text) <= PASSED_OVER else None
     return (
         [patterns[place] for place in sorted(pattern_set.Match(text) or ())]
         if pattern_set
@@ -60,7 +60,7 @@ def candidate_patterns(patterns: tuple[str, ...], text: str) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _compile_set(patterns: tuple[str, ...]) -> Any:
+def _compile_pattern_set(patterns: tuple[str, ...]) -> Any:
     """One matcher for all patterns; None when they are too large together."""
     pattern_set = re2.Set.SearchSet(_pattern_options(memory=64 << 20))
     try:
@@ -74,9 +74,9 @@ def _compile_set(patterns: tuple[str, ...]) -> Any:
 
 def _check_pattern(text: str) -> str:
     try:
-        compile_cached(text)
+        compile_cached_pattern(text)
     except re2.error as error:
-        raise ValueError(f"expected a pattern in re2 syntax ({why_not(error)})") from None
+        raise ValueError(f"expected a pattern in re2 syntax ({pattern_error(error)})") from None
     return text
 
 

@@ -30,16 +30,18 @@ def parse_skill(text: str, folder: str) -> ParsedSkill:
         text: Content of the file.
         folder: Name of the folder that contains it.
     """
-    fields, warnings = _read_fields(text)
-    description = one_line(_as_text(fields.get("description")), MOST_DESCRIPTION)
+    fields, warnings = _read_skill_fields(text)
+    description = one_line(_skill_field_text(fields.get("description")), MOST_DESCRIPTION)
     if not description:
         return ParsedSkill(None, [*warnings, "it has no description, and is left out"])
-    if len(_as_text(fields.get("description"))) > MOST_DESCRIPTION:
+    if len(_skill_field_text(fields.get("description"))) > MOST_DESCRIPTION:
         warnings.append(
             f"its description has more than {MOST_DESCRIPTION:,} characters, and is cut"
         )
-    named = _as_text(fields.get("name"))
-    name = next((each for each in (named, folder) if _is_name(each)), _made_name(folder))
+    named = _skill_field_text(fields.get("name"))
+    name = next(
+        (each for each in (named, folder) if _is_skill_name(each)), _skill_name_from_folder(folder)
+    )
     if name != named:
         warnings.append(f"its name {named[:100]!r} does not fit the format; it is called {name}")
     elif name != folder:
@@ -53,7 +55,7 @@ def skill_body(text: str) -> str:
     return (text[match.end() :] if match else text).strip()
 
 
-def _read_fields(text: str) -> tuple[dict[str, Any], list[str]]:
+def _read_skill_fields(text: str) -> tuple[dict[str, Any], list[str]]:
     match = _FRONT_MATTER.match(text)
     if match is None:
         return {}, ["it has no front matter between lines of ---"]
@@ -66,14 +68,14 @@ def _read_fields(text: str) -> tuple[dict[str, Any], list[str]]:
     return (fields, []) if isinstance(fields, dict) else ({}, ["its front matter has no keys"])
 
 
-def _as_text(value: object) -> str:
+def _skill_field_text(value: object) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _is_name(text: str) -> bool:
+def _is_skill_name(text: str) -> bool:
     return len(text) <= MOST_NAME and bool(_NAME.fullmatch(text))
 
 
-def _made_name(folder: str) -> str:
+def _skill_name_from_folder(folder: str) -> str:
     words = re.findall(r"[a-z0-9]+", folder.lower())
     return "-".join(words)[:MOST_NAME].strip("-") or "skill"

@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined, Template, TemplateError
 from jinja2.meta import find_undeclared_variables
 
 from config.schema.agent import ConfigError
-from config.yaml_files import parse_yaml, read_text
+from config.yaml_files import parse_yaml, read_yaml_text
 
 PROMPT_VERSION = 2
 _SYSTEM = frozenset(
@@ -46,7 +46,7 @@ def render_template(template: str, /, **values: object) -> str:
         raise ConfigError(f"template: {type(error).__name__}: {error}") from None
 
 
-def read_prompt(path: Path, role: str = "") -> str:
+def read_prompt_template(path: Path, role: str = "") -> str:
     """A file of `prompts/`, without its front matter.
 
     Args:
@@ -59,7 +59,7 @@ def read_prompt(path: Path, role: str = "") -> str:
     if not path.is_file():
         key = "judge.prompt" if role == "judge" else f"prompts.{role}"
         raise ConfigError(f"{path}: prompt template is missing; {key} names it")
-    text = read_text(path)
+    text = read_yaml_text(path)
     match = _FRONT_MATTER.match(text)
     header = None
     if match:
@@ -70,10 +70,10 @@ def read_prompt(path: Path, role: str = "") -> str:
             f"{path}: version: expected {PROMPT_VERSION} in the front matter, found {version!r}"
         )
     offered = OFFERED.get(role, frozenset()) if role else _SYSTEM | _ORIENTATION
-    return _check_names(path, text[match.end() :] if match else text, offered)
+    return _check_template_names(path, text[match.end() :] if match else text, offered)
 
 
-def read_instructions(paths: Sequence[Path]) -> str:
+def read_instructions_template(paths: Sequence[Path]) -> str:
     """The first existing `instructions.md`; without one, a template of the job's instructions.
 
     Args:
@@ -81,11 +81,11 @@ def read_instructions(paths: Sequence[Path]) -> str:
     """
     for path in paths:
         if path.is_file():
-            return _check_names(path, read_text(path), _INSTRUCTIONS)
+            return _check_template_names(path, read_yaml_text(path), _INSTRUCTIONS)
     return "{{ instructions }}\n"
 
 
-def _check_names(path: Path, template: str, offered: frozenset[str]) -> str:
+def _check_template_names(path: Path, template: str, offered: frozenset[str]) -> str:
     """Return the template if it parses and uses only offered names. Raises ConfigError."""
     try:
         unknown = _template_names(template) - offered

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
 from config.schema.agent import ConfigError
-from protocol.validation_errors import error_key, lowered_message, short_repr
+from protocol.validation_errors import error_key, lowered_error_message, short_error_value
 
 M = TypeVar("M", bound=BaseModel)
 YAML: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -30,11 +30,11 @@ class _UniqueKeyLoader(YAML):  # type: ignore[misc, valid-type]
         # Checked before `<<` is merged in, since own keys may override merged ones.
         if id(node) not in self._checked:
             self._checked.add(id(node))
-            _check_once(node)
+            _check_key_once(node)
         super().flatten_mapping(node)
 
 
-def _check_once(node: yaml.MappingNode) -> None:
+def _check_key_once(node: yaml.MappingNode) -> None:
     lines: dict[tuple[str, str], int] = {}
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode):
@@ -46,7 +46,7 @@ def _check_once(node: yaml.MappingNode) -> None:
             lines[key.tag, key.value] = key.start_mark.line + 1
 
 
-def read_text(path: Path) -> str:
+def read_yaml_text(path: Path) -> str:
     """Read a file. Raises ConfigError if it is unreadable or not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
@@ -67,19 +67,19 @@ def parse_yaml(text: str, wrong: str) -> Any:
         raise ConfigError(f"{wrong}: {' '.join(str(error).split())}") from None
 
 
-def read_mapping(path: Path) -> dict[str, Any]:
+def read_yaml_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML mapping; an empty file yields an empty one. Raises ConfigError."""
-    content = parse_yaml(read_text(path), f"{path}: not valid YAML")
+    content = parse_yaml(read_yaml_text(path), f"{path}: not valid YAML")
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: expected keys and values, found {short_repr(content)}")
+        raise ConfigError(f"{path}: expected keys and values, found {short_error_value(content)}")
     return content
 
 
-def read_model(path: Path, kind: type[M]) -> M:
+def read_yaml_model(path: Path, kind: type[M]) -> M:
     """Read a YAML mapping and validate it against its schema. Raises ConfigError."""
-    content = read_mapping(path)
+    content = read_yaml_mapping(path)
     try:
         return kind.model_validate(content)
     except ValidationError as error:
@@ -98,14 +98,14 @@ def explain_error(error: ValidationError, kind: type[BaseModel]) -> str:
         kind: The schema, for the known keys.
     """
     return "; ".join(
-        f"{error_key(item['loc'])}: {lowered_message(item['msg'])}"
-        + (f", found {short_repr(item['input'])}" if item["type"] not in _UNSAID else "")
-        + (_known_keys(item["loc"], kind) if item["type"] == "extra_forbidden" else "")
+        f"{error_key(item['loc'])}: {lowered_error_message(item['msg'])}"
+        + (f", found {short_error_value(item['input'])}" if item["type"] not in _UNSAID else "")
+        + (_known_yaml_keys(item["loc"], kind) if item["type"] == "extra_forbidden" else "")
         for item in error.errors()[:5]
     )
 
 
-def _known_keys(place: tuple[str | int, ...], kind: Any) -> str:
+def _known_yaml_keys(place: tuple[str | int, ...], kind: Any) -> str:
     """The keys expected in place of an unknown one; a single close match if there is one."""
     for key in place[:-1]:
         kind = _unwrap_type(kind)

@@ -74,18 +74,18 @@ class EncryptionCodec(PayloadCodec):
         name = key_id[:60].decode("utf-8", "replace")
         cipher = self._ciphers.get(name)
         if cipher is None:
-            return _leave_encrypted(payload, f"{VARIABLE} here holds no key {name!r}")
+            return _leave_payload_encrypted(payload, f"{VARIABLE} here holds no key {name!r}")
         nonce, sealed = payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:]
         try:
             return Payload.FromString(cipher.decrypt(nonce, sealed, key_id))
         # A text that is too short raises ValueError; foreign data may decrypt to something else.
         except (InvalidTag, ValueError):
-            return _leave_encrypted(
+            return _leave_payload_encrypted(
                 payload, f"key {name!r} in {VARIABLE} here is not the one it was made with"
             )
 
 
-def _leave_encrypted(payload: Payload, reason: str) -> Payload:
+def _leave_payload_encrypted(payload: Payload, reason: str) -> Payload:
     marked = Payload(metadata=payload.metadata, data=payload.data)
     marked.metadata[REASON] = reason.encode()
     return marked
@@ -115,11 +115,11 @@ def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[s
             raise SetupError(f"{where}: entry {number} has no id; expected {_EXPECTED}")
         if name in keys:
             raise SetupError(f"{where}: the id {name} stands there twice")
-        keys[name] = _parse_key(key, f"{where}: the key {name}")
+        keys[name] = _parse_codec_key(key, f"{where}: the key {name}")
     return keys
 
 
-def _parse_key(text: str, what: str) -> bytes:
+def _parse_codec_key(text: str, what: str) -> bytes:
     try:
         key = bytes.fromhex(text) if len(text) == 2 * KEY_BYTES else _decode_base64(text)
     except ValueError:

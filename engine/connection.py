@@ -49,7 +49,7 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
     if address is not None:
         options["target_host"] = address
     where = options["target_host"]
-    if _is_local(where):
+    if _is_local_address(where):
         options.setdefault("grpc_compression", GrpcCompression.NONE)
     if "://" in where:  # the SDK accepts some of these, with a warning
         raise SetupError(
@@ -71,7 +71,7 @@ async def connect_client(address: str | None = None, *, runtime: Runtime | None 
     )
 
 
-def _is_local(address: str) -> bool:
+def _is_local_address(address: str) -> bool:
     """Return whether `host:port` is this machine, where compression costs more than it saves."""
     return address.rpartition(":")[0].strip("[]") in _LOCAL_HOSTS
 
@@ -131,24 +131,24 @@ def ui_address() -> str | None:
         address = str(client_options()["target_host"])
     except SetupError:
         return None
-    return DEFAULT_UI if _is_local(address) else None
+    return DEFAULT_UI if _is_local_address(address) else None
 
 
-def ui_link(job_id: str, namespace: str = "default", *, base: str | None = None) -> str | None:
+def job_ui_link(job_id: str, namespace: str = "default", *, base: str | None = None) -> str | None:
     """Return the job's page in the Web UI; None if the UI's address is unknown."""
     base = base or ui_address()
     return f"{base}/namespaces/{namespace}/workflows/{quote(job_id, safe='')}" if base else None
 
 
-async def answering_link(job_id: str, namespace: str = "default") -> str | None:
+async def answering_ui_link(job_id: str, namespace: str = "default") -> str | None:
     """Return the job's page in the Web UI; None if no UI answers."""
     base = ui_address()
-    if base is None or not await asyncio.to_thread(_answers, base):
+    if base is None or not await asyncio.to_thread(_address_answers, base):
         return None
-    return ui_link(job_id, namespace, base=base)
+    return job_ui_link(job_id, namespace, base=base)
 
 
-def _answers(address: str) -> bool:
+def _address_answers(address: str) -> bool:
     """Return whether something listens at the address."""
     try:
         parts = urlsplit(address)

@@ -57,7 +57,7 @@ class DevelopmentServer:
     """Address of the Web UI."""
 
 
-def find_binary() -> Path:
+def find_temporal_binary() -> Path:
     """Return the Temporal binary of this Python environment, else the one in PATH.
 
     Raises:
@@ -94,7 +94,7 @@ async def development_server(
         SetupError: no binary, bad keys, traces that cannot be exported, or the server did not
             start.
     """
-    binary, converter, plugins = find_binary(), data_converter(), exports.client_plugins()
+    binary, converter, plugins = find_temporal_binary(), data_converter(), exports.client_plugins()
     port = free_port(port)
     ui_port = free_port(ui_port, avoid=port) if ui else None
     if database is not None:
@@ -136,15 +136,15 @@ async def development_server(
 
 def free_port(preferred: int | None = None, *, avoid: int | None = None) -> int:
     """Return the preferred port if it is free, else a free one outside the ephemeral range."""
-    if preferred is not None and preferred != avoid and _is_free(preferred):
+    if preferred is not None and preferred != avoid and _is_port_free(preferred):
         return preferred
     while True:
         port = random.SystemRandom().choice(_PORTS)
-        if port != avoid and _is_free(port):
+        if port != avoid and _is_port_free(port):
             return port
 
 
-def _is_free(port: int) -> bool:
+def _is_port_free(port: int) -> bool:
     with socket.socket() as probe:
         # As the server does: a port can be bound while its last connections are closing.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

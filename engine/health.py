@@ -16,7 +16,7 @@ from temporalio.worker import Worker
 
 from engine.errors import SetupError
 from engine.http_answers import SECONDS, serve_http
-from engine.root import check_writable
+from engine.root import check_root_writable
 
 VARIABLE = "LONGHAUL_HEALTH"
 Check = Callable[[], Awaitable[str]]
@@ -32,7 +32,7 @@ async def readiness_problem(
     if not worker.is_running:
         return "not polling"
     try:
-        await asyncio.to_thread(check_writable, folder)
+        await asyncio.to_thread(check_root_writable, folder)
         await client.service_client.check_health(timeout=timedelta(seconds=SECONDS))
     except SetupError as error:
         return str(error)

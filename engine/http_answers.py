@@ -25,7 +25,7 @@ async def serve_http(variable: str, address: str, respond: Respond) -> AsyncIter
     """
     host, _, port = address.rpartition(":")
     try:
-        server = await asyncio.start_server(_handler(respond), host.strip("[]"), int(port))
+        server = await asyncio.start_server(_http_handler(respond), host.strip("[]"), int(port))
     except (OSError, ValueError, OverflowError) as error:
         raise SetupError(
             f"{variable}={address}: {error}; expected an address that is free, as 127.0.0.1:8235"
@@ -60,7 +60,7 @@ async def fetch_text(address: str, path: str) -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
-def _handler(
+def _http_handler(
     respond: Respond,
 ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     async def answer_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -32,7 +32,7 @@ from engine.deployment import version_label, worker_deployment
 from engine.errors import SetupError
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.otel import exports
-from engine.root import check_writable, open_root
+from engine.root import check_root_writable, open_root
 from engine.service import build_worker
 from engine.supervisor import SUPERVISED
 
@@ -43,7 +43,7 @@ PUSH_SECONDS = 5.0
 """Seconds that a stopping worker spends on outstanding pushes to remotes."""
 
 
-def exit_process(code: int) -> NoReturn:
+def exit_worker_process(code: int) -> NoReturn:
     """Flush the output and end the process immediately with this exit code.
 
     The SDK's native part can abort the interpreter while it exits (temporalio/sdk-python#300) and
@@ -67,13 +67,13 @@ def main() -> NoReturn:
         asyncio.run(serve_jobs())
     except (SetupError, ConfigError) as error:
         print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
-        exit_process(CANNOT_START)
+        exit_worker_process(CANNOT_START)
     except KeyboardInterrupt:  # there was nothing to drain yet
-        exit_process(INTERRUPTED)
+        exit_worker_process(INTERRUPTED)
     except Exception:
         logging.exception("the worker failed")
-        exit_process(FAILED)
-    exit_process(0)
+        exit_worker_process(FAILED)
+    exit_worker_process(0)
 
 
 async def serve_jobs() -> None:
@@ -88,7 +88,7 @@ async def serve_jobs() -> None:
     version = worker_deployment()
     _raise_file_limit()
     configuration_layers()
-    check_writable(workspaces_root())
+    check_root_writable(workspaces_root())
     _check_addresses()
     async with telemetry.metrics_runtime() as runtime:
         meter = runtime.metric_meter if runtime else None
@@ -174,7 +174,7 @@ def _handle_stop_signals(stop: asyncio.Event) -> None:
     def on_signal() -> None:
         if stop.is_set():
             print(logs.log_line("worker left without draining", "WARNING"), file=sys.stderr)
-            exit_process(INTERRUPTED)
+            exit_worker_process(INTERRUPTED)
         stop.set()
 
     loop = asyncio.get_running_loop()

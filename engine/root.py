@@ -21,14 +21,14 @@ def open_root(folder: Path) -> Root:
     # Imported late, since it loads libgit2, which only workers need.
     from activities.checkpoints import Root, RootError  # noqa: PLC0415
 
-    check_writable(folder)
+    check_root_writable(folder)
     try:
         return Root.open(folder, create=True)
     except RootError as error:
         raise SetupError(str(error)) from None
 
 
-def check_writable(folder: Path) -> None:
+def check_root_writable(folder: Path) -> None:
     """Create the folder if it is missing, and check that it is writable.
 
     Raises:

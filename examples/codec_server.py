@@ -32,7 +32,7 @@ PORT = 8234
 Turn = Callable[[Sequence[Payload]], Awaitable[list[Payload]]]
 
 
-def application(codec: EncryptionCodec, origin: str) -> Starlette:
+def codec_application(codec: EncryptionCodec, origin: str) -> Starlette:
     """The server.
 
     Args:
@@ -46,13 +46,13 @@ def application(codec: EncryptionCodec, origin: str) -> Starlette:
         allow_credentials=True,
     )
     routes = [
-        Route("/decode", _turning(codec.decode), methods=["POST"]),
-        Route("/encode", _turning(codec.encode), methods=["POST"]),
+        Route("/decode", _convert_payloads(codec.decode), methods=["POST"]),
+        Route("/encode", _convert_payloads(codec.encode), methods=["POST"]),
     ]
     return Starlette(routes=routes, middleware=[middleware])
 
 
-def _turning(turn: Turn) -> Callable[[Request], Awaitable[JSONResponse]]:
+def _convert_payloads(turn: Turn) -> Callable[[Request], Awaitable[JSONResponse]]:
     async def answer(request: Request) -> JSONResponse:
         try:
             given = json_format.Parse(await request.body(), Payloads())
@@ -73,7 +73,7 @@ def main() -> None:
     if not keys:
         sys.exit("error: LONGHAUL_CODEC_KEYS is not set; set it as the workers have it")
     origin = os.environ.get("TEMPORAL_UI_ADDRESS", "http://localhost:8233").rstrip("/")
-    uvicorn.run(application(EncryptionCodec(keys), origin), host="127.0.0.1", port=PORT)
+    uvicorn.run(codec_application(EncryptionCodec(keys), origin), host="127.0.0.1", port=PORT)
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ def run_command() -> NoReturn:
     try:
         from cli.app import main  # noqa: PLC0415 - a Ctrl-C while it loads needs its answer
         from engine.exit_codes import INTERRUPTED  # noqa: PLC0415
-        from engine.process import exit_process  # noqa: PLC0415
+        from engine.process import exit_worker_process  # noqa: PLC0415
     except KeyboardInterrupt:
         os._exit(130)
     try:
-        exit_process(main())
+        exit_worker_process(main())
     except KeyboardInterrupt:
-        exit_process(INTERRUPTED)
+        exit_worker_process(INTERRUPTED)
 
 
 def run_worker() -> NoReturn:
@@ -39,12 +39,12 @@ def run_worker() -> NoReturn:
     )
     count = options.parse_args().processes
     try:
-        from engine.process import exit_process, main  # noqa: PLC0415
+        from engine.process import exit_worker_process, main  # noqa: PLC0415
         from engine.supervisor import main as supervise  # noqa: PLC0415
     except KeyboardInterrupt:  # loading takes a moment
         os._exit(130)
     if count > 1:
-        supervise(count, exit_process)
+        supervise(count, exit_worker_process)
     main()
 
 

@@ -12,15 +12,15 @@ NO_PASSWORD = (
 )
 
 
-def address_fault(address: str) -> Literal["", "password", "form"]:
+def git_address_fault(address: str) -> Literal["", "password", "form"]:
     """Why an address cannot be used; empty when it can."""
     scheme, mark, rest = address.partition("://")
-    if _has_password(rest if mark and _is_word(scheme, "") else address):
+    if _has_password(rest if mark and _is_address_word(scheme, "") else address):
         return "password"
     if any(char.isspace() or char == "\0" for char in address):
         return "form"
     if not mark:
-        return "" if _is_scp(address) else "form"
+        return "" if _is_scp_address(address) else "form"
     after_user = rest.partition("/")[0].rpartition("@")[2] or rest
     is_option = rest.startswith("-") or after_user.startswith("-")
     return "" if scheme in SCHEMES and rest and not is_option else "form"
@@ -28,13 +28,13 @@ def address_fault(address: str) -> Literal["", "password", "form"]:
 
 def check_git_address(address: str) -> str:
     """Return the address if its form is valid; else raise a ValueError that does not repeat it."""
-    fault = address_fault(address)
+    fault = git_address_fault(address)
     if fault:
         raise ValueError(NO_PASSWORD if fault == "password" else FORMS)
     return address
 
 
-def address_shown(address: str) -> str:
+def shown_address(address: str) -> str:
     """The address without its user, for display."""
     scheme, mark, rest = address.partition("://")
     if not mark:
@@ -56,15 +56,15 @@ def _has_password(body: str) -> bool:
     return False
 
 
-def _is_scp(address: str) -> bool:
+def _is_scp_address(address: str) -> bool:
     """Whether the address has the form `host:path` of scp."""
     place, colon, path = address.partition(":")
     user, _, host = place.rpartition("@")
     is_path = bool(colon) and path[:1] not in ("", ":")
-    return is_path and _is_word(host, ".-") and (not user or _is_word(user, ".-"))
+    return is_path and _is_address_word(host, ".-") and (not user or _is_address_word(user, ".-"))
 
 
-def _is_word(text: str, more: str) -> bool:
+def _is_address_word(text: str, more: str) -> bool:
     """Whether a text is letters, digits and underscores; after the first also those of `more`."""
     if not text or not (text[0].isalnum() or text[0] == "_"):
         return False

@@ -23,13 +23,15 @@ SETUP, SCOPE = "setup", "scope"
 """Pseudo-units of the planning jobs (initializer, manager); no real unit has these names."""
 
 
-def _not_reserved(name: str) -> str:
+def _check_not_reserved(name: str) -> str:
     if name in (SETUP, SCOPE):
         raise ValueError(f"{name} is kept for the system; choose another id")
     return name
 
 
-UnitId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_not_reserved)]
+UnitId = Annotated[
+    str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$"), AfterValidator(_check_not_reserved)
+]
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=800)]
 Finding = Annotated[str, Field(min_length=1, max_length=4000)]

@@ -15,7 +15,7 @@ from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Budget, Count
 from protocol.repository import Publish, RepositoryStart
 from protocol.state import MAX_ITEMS, Data
-from protocol.validation_errors import first_errors
+from protocol.validation_errors import first_validation_errors
 
 D = TypeVar("D", bound=Data)
 MAX_ID_CHARACTERS = 1000
@@ -248,19 +248,19 @@ class InvalidPayload(Invalid):
     """A payload cannot be used; the message is one line with the reason and what is expected."""
 
 
-def read_start(values: tuple[Any, ...]) -> JobStart:
+def read_job_start(values: tuple[Any, ...]) -> JobStart:
     """Parse a job's start input. Raises InvalidPayload or EncryptedPayloadError."""
-    return read_input(JobStart, values, "job", '{"agent": "…", "instructions": "…"}')
+    return read_workflow_input(JobStart, values, "job", '{"agent": "…", "instructions": "…"}')
 
 
-def read_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) -> D:
+def read_workflow_input(kind: type[D], values: tuple[Any, ...], what: str, example: str) -> D:
     """Parse a workflow's input. Raises InvalidPayload or EncryptedPayloadError."""
     check_decrypted(values)
     if len(values) != 1:
         raise InvalidPayload(
             f"a {what} starts with one JSON object, found {len(values)} values; expected {example}"
         )
-    return read_object(kind, values[0], "start")
+    return read_payload_object(kind, values[0], "start")
 
 
 def check_decrypted(values: tuple[Any, ...]) -> None:
@@ -271,7 +271,7 @@ def check_decrypted(values: tuple[Any, ...]) -> None:
             raise EncryptedPayloadError(message)
 
 
-def read_signal(name: str, values: Any) -> SignalPayload:
+def read_signal_payload(name: str, values: Any) -> SignalPayload:
     """Parse a signal's payload. Raises InvalidPayload."""
     spec = SIGNALS.get(name)
     if spec is None:
@@ -279,7 +279,7 @@ def read_signal(name: str, values: Any) -> SignalPayload:
     if len(values) > 1:
         raise InvalidPayload(f"signal {name}: expected one JSON object, found {len(values)} values")
     value = values[0] if values and values[0] is not None else {}
-    return read_object(spec.payload, value, f"signal {name}")
+    return read_payload_object(spec.payload, value, f"signal {name}")
 
 
 def read_project_signal(name: str, values: Any) -> dict[str, Any]:
@@ -294,13 +294,13 @@ def read_project_signal(name: str, values: Any) -> dict[str, Any]:
         if not isinstance(job, str) or not 0 < len(job) <= MAX_ID_CHARACTERS:
             raise InvalidPayload(f"signal {name}: job: expected the id of a job of this project")
         values = ({key: value for key, value in values[0].items() if key != "job"}, *values[1:])
-    payload = read_signal(name, values).model_dump(exclude_unset=True)
+    payload = read_signal_payload(name, values).model_dump(exclude_unset=True)
     if name == "limit" and job is None and "phase" in payload:
         raise InvalidPayload('signal limit: a project has no phases; expected such as {"cost": 20}')
     return payload if job is None else {**payload, "job": job}
 
 
-def read_object(kind: type[D], value: Any, what: str) -> D:
+def read_payload_object(kind: type[D], value: Any, what: str) -> D:
     """Parse an object that a person sent. Raises InvalidPayload."""
     if isinstance(value, dict) and list(value) == [UNDECODABLE]:
         raise InvalidPayload(f"{what}: {value[UNDECODABLE]}")
@@ -309,13 +309,13 @@ def read_object(kind: type[D], value: Any, what: str) -> D:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        known = ", ".join(_keys(kind))
+        known = ", ".join(_payload_keys(kind))
         raise InvalidPayload(
-            f"{what}: {first_errors(error)}; its keys are: {known or 'none'}"
+            f"{what}: {first_validation_errors(error)}; its keys are: {known or 'none'}"
         ) from None
 
 
-def _keys(kind: type[Data]) -> list[str]:
+def _payload_keys(kind: type[Data]) -> list[str]:
     """The keys of an object; keys of phase limits are written as people type them."""
     keys = [key for key in kind.model_fields if key != "phase" or kind is not LimitSignal]
     return (

@@ -19,7 +19,7 @@ def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
     """The problems of a division, one sentence each; empty when it can be carried out."""
     problems: list[str] = []
     ids = [group.id for group in routing.groups]
-    if twice := [*_duplicates(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
+    if twice := [*_duplicate_names(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
         problems.append(f"Each group needs an id of its own; these are taken: {_name_list(twice)}.")
     known = {*frame.groups, *ids}
     if strange := sorted({a for group in routing.groups for a in group.after if a not in known}):
@@ -29,7 +29,7 @@ def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
 
     named = [item for group in routing.groups for item in group.items]
     named += [item.id for item in routing.drop]
-    if twice := _duplicates(named):
+    if twice := _duplicate_names(named):
         problems.append(f"These items are named more than once: {_name_list(twice)}.")
     open_ids = {*frame.required, *frame.optional}
     may = {*open_ids, *frame.accepted}
@@ -60,7 +60,7 @@ def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
     return problems
 
 
-def _duplicates(names: Sequence[str]) -> list[str]:
+def _duplicate_names(names: Sequence[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 

@@ -25,7 +25,7 @@ Box = tuple[bool, str]
 """A box of the plan: whether it is ticked, and its text."""
 
 
-def given_items(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
+def scope_from_texts(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
     """The items listed by a start or its instructions, numbered from `first`."""
     return [
         ScopeItem(id=f"S{n}", text=one_line(text, TEXT_CHARACTERS))
@@ -33,7 +33,7 @@ def given_items(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
     ]
 
 
-def too_large(items: Sequence[ScopeItem]) -> str | None:
+def scope_size_fault(items: Sequence[ScopeItem]) -> str | None:
     """Why these items are too many or too long for one payload; None when they are not."""
     if len(items) > MAX_ITEMS:
         return f"the scope has {len(items):,} items; at most {MAX_ITEMS:,} can be kept account of"
@@ -42,17 +42,17 @@ def too_large(items: Sequence[ScopeItem]) -> str | None:
     return None
 
 
-def plan_items(boxes: Sequence[Box]) -> list[ScopeItem]:
+def scope_from_plan(boxes: Sequence[Box]) -> list[ScopeItem]:
     """The ledger of a job without given items: the boxes of its first plan."""
     items = [
         ScopeItem(id=f"P{n}", text=one_line(text, STEP_CHARACTERS), source="plan")
         for n, (_, text) in enumerate(boxes, 1)
     ]
-    follow_boxes(items, boxes)
+    complete_ticked_items(items, boxes)
     return items
 
 
-def follow_boxes(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
+def complete_ticked_items(items: Sequence[ScopeItem], boxes: Sequence[Box]) -> None:
     """Complete the items whose box is now ticked.
 
     An item from the plan matches the box with its text, an added item the box that begins with its

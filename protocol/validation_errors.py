@@ -13,7 +13,7 @@ def error_key(loc: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in loc if part != "[key]") or "the whole"
 
 
-def lowered_message(message: str) -> str:
+def lowered_error_message(message: str) -> str:
     """The message with its first letter lowered, unless its first word is an acronym."""
     text = message.removeprefix("Value error, ")
     first = text.partition(" ")[0]
@@ -27,28 +27,30 @@ def error_message(item: Mapping[str, Any]) -> str:
     return str(item["msg"]).removeprefix("Value error, ")
 
 
-def short_repr(value: object) -> str:
+def short_error_value(value: object) -> str:
     """A value's representation for a message, bounded."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def all_errors(error: ValidationError) -> str:
+def all_validation_errors(error: ValidationError) -> str:
     """All errors in one line: each reason with its keys."""
     keys: dict[str, list[str]] = {}
     for item in error.errors():
-        keys.setdefault(lowered_message(error_message(item)), []).append(error_key(item["loc"]))
+        keys.setdefault(lowered_error_message(error_message(item)), []).append(
+            error_key(item["loc"])
+        )
     return "; ".join(f"{', '.join(places)}: {why}" for why, places in keys.items())
 
 
-def first_errors(error: ValidationError) -> str:
+def first_validation_errors(error: ValidationError) -> str:
     """The first errors in one line: each key with the reason.
 
     An error of the value as a whole has no key; its message names the subject.
     """
     return "; ".join(
-        f"{error_key(item['loc'])}: {lowered_message(item['msg'])}"
+        f"{error_key(item['loc'])}: {lowered_error_message(item['msg'])}"
         if item["loc"]
-        else lowered_message(item["msg"])
+        else lowered_error_message(item["msg"])
         for item in error.errors()[:5]
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from protocol.text import first_few
 from rehearsal import formulation, generalist, strategic, team, validation
-from rehearsal.replay import Steps, complete_todo, next_reply
+from rehearsal.replay import Steps, complete_todo, replay_next_reply
 from rehearsal.request_view import RequestView, is_judge_request, message_text, parse_request
 from rehearsal.wire import Reply, Request
 
@@ -29,7 +29,7 @@ def rehearse(request: Request) -> Reply:
         return _review_reply(request["messages"])
     if view.current_todo is None:
         return complete_todo(view, "Every todo of the list is done.")
-    return next_reply(view, _choose_procedure(view, view.current_todo.text))
+    return replay_next_reply(view, _choose_procedure(view, view.current_todo.text))
 
 
 def _review_reply(messages: list[dict[str, Any]]) -> Reply:
@@ -76,12 +76,16 @@ def _unescape_json(text: str) -> str:
 
 def _choose_procedure(view: RequestView, text: str) -> Steps:
     if view.kind == "strategic":
-        return strategic.choose_procedure(view, text)
+        return strategic.choose_strategic_procedure(view, text)
     todo_id = view.current_todo.id if view.current_todo else 0
     validating = strategic.is_validation(view) or "take_requirement" in view.tools | view.deferred
     return (
-        (validation.choose_procedure(text) if validating else formulation.choose_procedure(text))
-        or team.role_procedure(view, text)
-        or team.choose_procedure(text)
-        or generalist.work_on_todo(view, todo_id, text)
+        (
+            validation.choose_validation_procedure(text)
+            if validating
+            else formulation.choose_formulation_procedure(text)
+        )
+        or team.team_role_procedure(view, text)
+        or team.choose_team_procedure(text)
+        or generalist.work_on_general_todo(view, todo_id, text)
     )

@@ -64,7 +64,7 @@ class CandidateLine:
         return " ".join(self.text.split()[:8])
 
 
-def parse_lines(lines: Iterable[str]) -> list[CandidateLine]:
+def parse_candidate_lines(lines: Iterable[str]) -> list[CandidateLine]:
     """Parse the candidates in lines of the list."""
     return [
         CandidateLine(

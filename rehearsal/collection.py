@@ -13,7 +13,7 @@ def collect_results(tool: str) -> Steps:
     return " ".join(report.splitlines()[:2])
 
 
-def check_results(tool: str) -> Steps:
+def check_collected_results(tool: str) -> Steps:
     """Let the tool check the result, and store its report for people."""
     report = yield from call_with_retry(tool)
     note = f"What is cited and what is missing is in {REVIEW}."

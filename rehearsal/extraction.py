@@ -6,8 +6,20 @@ import re
 from collections.abc import Generator
 
 from rehearsal.plans import Plan, PlanPhase, count_noun
-from rehearsal.replay import Call, Steps, call_once, call_with_retry, close_todo, run_together
-from rehearsal.tool_answers import documents_of, list_paths, read_all, read_page
+from rehearsal.replay import (
+    Call,
+    Steps,
+    call_tool_once,
+    call_with_retry,
+    close_todo,
+    run_procedures_together,
+)
+from rehearsal.tool_answers import (
+    input_documents,
+    list_workspace_paths,
+    read_file_page,
+    read_whole_file,
+)
 
 LIST = "candidates/candidates.md"
 LEFT_OUT = "notes/left_out.md"
@@ -35,7 +47,7 @@ BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
-def make_plan(documents: list[str]) -> Plan:
+def plan_extraction(documents: list[str]) -> Plan:
     """Identify, formulate, output; formulating is divided once the candidates are known."""
     groups = [
         documents[start : start + DOCUMENTS_PER_PHASE]
@@ -81,16 +93,16 @@ def make_plan(documents: list[str]) -> Plan:
     return Plan(head, phases)
 
 
-def may_grow(plan: Plan) -> bool:
+def may_extraction_grow(plan: Plan) -> bool:
     """Whether formulating comes next and is not divided yet."""
     return plan.open_phase is not None and plan.open_phase.steps == [LATER]
 
 
 def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
     """Divide the formulating phase into batches of the candidates that were found."""
-    sections = yield from read_sections()
+    sections = yield from read_candidate_sections()
     place = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
-    steps = batch_todos(sections)
+    steps = extraction_batch_todos(sections)
     count = -(-len(steps) // BATCHES_PER_PHASE)
     share = -(-len(steps) // count) if count else 0
     plan.phases[place : place + 1] = [
@@ -108,7 +120,7 @@ def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
     return True
 
 
-def batch_todos(sections: list[Section]) -> list[str]:
+def extraction_batch_todos(sections: list[Section]) -> list[str]:
     """One todo for every few candidates of a document, named by their lines in the list."""
     return [
         f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
@@ -118,13 +130,15 @@ def batch_todos(sections: list[Section]) -> list[str]:
     ]
 
 
-def write_report() -> Steps:
+def write_extraction_report() -> Steps:
     """`output/summary.md` of an extraction."""
-    collected, dropped, paths = yield from run_together(
-        call_with_retry(COLLECT), read_all(LEFT_OUT, limit=60), list_paths("documents")
+    collected, dropped, paths = yield from run_procedures_together(
+        call_with_retry(COLLECT),
+        read_whole_file(LEFT_OUT, limit=60),
+        list_workspace_paths("documents"),
     )
     left_out = [f"- {line[:300]}" for line in dropped]
-    documents = list(documents_of(paths))
+    documents = list(input_documents(paths))
     types = _TYPE.findall(collected.partition("\nBy type: ")[2].partition("\n")[0])
     total = sum(_parse_number(count) for _, count in types)
     sources = count_noun(len(documents), "document")
@@ -157,10 +171,11 @@ def _parse_number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def read_sections() -> Generator[list[Call], list[str], list[Section]]:
+def read_candidate_sections() -> Generator[list[Call], list[str], list[Section]]:
     """Sections of the list with each document's candidates, without weak ones."""
-    page, search_result = yield from run_together(
-        read_page(LIST, 1, 1), call_once("search_files", query="^###? ", path=LIST, mode="regex")
+    page, search_result = yield from run_procedures_together(
+        read_file_page(LIST, 1, 1),
+        call_tool_once("search_files", query="^###? ", path=LIST, mode="regex"),
     )
     headings = [(int(number), line) for number, line in _HEADING.findall(search_result)]
     ends = [number - 1 for number, _ in headings[1:]] + [page.total]

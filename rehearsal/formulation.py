@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 
-from rehearsal.candidates import CandidateLine, parse_lines
-from rehearsal.collection import check_results, collect_results
+from rehearsal.candidates import CandidateLine, parse_candidate_lines
+from rehearsal.collection import check_collected_results, collect_results
 from rehearsal.extraction import (
     AGAIN,
     COLLECT,
@@ -15,12 +15,12 @@ from rehearsal.extraction import (
     NOT_RELEVANT,
     RESULT,
     UNCOVERED,
-    write_report,
+    write_extraction_report,
 )
 from rehearsal.plans import count_noun
 from rehearsal.replay import Call, Steps, call_with_retry, close_todo
 from rehearsal.request_view import is_error
-from rehearsal.tool_answers import read_all, read_page
+from rehearsal.tool_answers import read_file_page, read_whole_file
 
 _BATCH = re.compile(r"^Formulate the candidates in lines (\d+)-(\d+) of `[^`]+` from `([^`]+)`")
 _NAMED = re.compile(r"`([^`]+)`")
@@ -30,7 +30,7 @@ LINES = 60
 """Lines of one read; a page of long candidates still fits into one tool result."""
 
 
-def choose_procedure(text: str) -> Steps | None:
+def choose_formulation_procedure(text: str) -> Steps | None:
     """The procedure for a tactical todo, or None when it is not about requirements."""
     named = _NAMED.findall(text)
     if batch := _BATCH.match(text):
@@ -38,7 +38,7 @@ def choose_procedure(text: str) -> Steps | None:
             batch[3], int(batch[1]), int(batch[2]), again=text.endswith(AGAIN)
         )
     if text.startswith("Extract the text of") and named:
-        return extract_text(named[0])
+        return extract_text_for_formulation(named[0])
     if text.startswith("Identify candidates in") and named:
         return identify_candidates(named[0])
     if text.startswith(f"Write `{RESULT}`"):
@@ -46,13 +46,13 @@ def choose_procedure(text: str) -> Steps | None:
     if text.startswith(f"Check `{RESULT}`"):
         return settle_uncovered()
     if text.startswith("Write the report `output/summary.md`"):
-        return write_report()
+        return write_extraction_report()
     if text.startswith("Note in `notes/open_questions.md`"):
         return write_open_questions()
     return None
 
 
-def extract_text(document: str) -> Steps:
+def extract_text_for_formulation(document: str) -> Steps:
     result, mentions = yield [
         ("extract_document_text", {"path": document}),
         ("extract_entity_mentions", {"path": document}),
@@ -74,8 +74,8 @@ def identify_candidates(document: str) -> Steps:
 
 def formulate_candidates(document: str, first: int, last: int, *, again: bool = False) -> Steps:
     """Cite and write down a few candidates."""
-    page = yield from read_page(LIST, first, last - first + 1)
-    candidates = parse_lines(line for _, line in page.lines)
+    page = yield from read_file_page(LIST, first, last - first + 1)
+    candidates = parse_candidate_lines(line for _, line in page.lines)
     if not candidates:
         return f"Lines {first}-{last} of {LIST} hold no candidates."
     if again:
@@ -107,9 +107,11 @@ def settle_uncovered() -> Steps:
     """Set aside sentences that no requirement cites, by rules with reasons; then check the rest."""
     collected = yield from call_with_retry(COLLECT)
     if not collected.startswith("Error") and "Not covered: " in collected:
-        listed = yield from read_all(UNCOVERED, LINES)
-        yield _set_aside_calls(parse_lines(listed), (yield from read_all(LEFT_OUT, LINES)))
-    return (yield from check_results(COLLECT))
+        listed = yield from read_whole_file(UNCOVERED, LINES)
+        yield _set_aside_calls(
+            parse_candidate_lines(listed), (yield from read_whole_file(LEFT_OUT, LINES))
+        )
+    return (yield from check_collected_results(COLLECT))
 
 
 def _set_aside_calls(uncovered: list[CandidateLine], left_out: list[str]) -> list[Call]:
@@ -126,7 +128,7 @@ def _set_aside_calls(uncovered: list[CandidateLine], left_out: list[str]) -> lis
 
 
 def write_open_questions() -> Steps:
-    left_out = [f"- {line}" for line in (yield from read_all(LEFT_OUT, LINES))]
+    left_out = [f"- {line}" for line in (yield from read_whole_file(LEFT_OUT, LINES))]
     lines = ["# Open questions", "", *(left_out or ["Every candidate found was formulated."]), ""]
     note, path = f"Left out: {count_noun(len(left_out), 'candidate')}.", "notes/open_questions.md"
     return (yield from close_todo(note, "write_file", path=path, content="\n".join(lines)))
@@ -173,7 +175,7 @@ def _drop_decided(
     document: str, candidates: list[CandidateLine]
 ) -> Generator[list[Call], list[str], list[CandidateLine]]:
     """The candidates that are neither a requirement nor left out."""
-    left_out = yield from read_all(LEFT_OUT, LINES)
+    left_out = yield from read_whole_file(LEFT_OUT, LINES)
     rest = [item for item in candidates if not any(
         line.startswith(f"{item.id} · {document} · ") for line in left_out
     )]  # fmt: skip

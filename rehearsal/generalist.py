@@ -6,10 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 
-from rehearsal.plans import Plan, PlanPhase, count_noun, slug_of
-from rehearsal.replay import Steps, call_once, call_with_retry, close_todo, run_together
+from rehearsal.plans import Plan, PlanPhase, count_noun, file_slug
+from rehearsal.replay import (
+    Steps,
+    call_tool_once,
+    call_with_retry,
+    close_todo,
+    run_procedures_together,
+)
 from rehearsal.request_view import RequestView, is_error
-from rehearsal.tool_answers import list_paths, read_all
+from rehearsal.tool_answers import list_workspace_paths, read_whole_file
 
 MAX_STEPS = 9
 MAX_STEP = 220
@@ -24,7 +30,7 @@ _ORDER = re.compile(r"^(?:Note in|Write) `[^`]+`:? *(?:what is known about: )?")
 _COMMON_WORDS = {"write", "notes", "check", "should", "which", "about", "their", "there", "these"}
 
 
-def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
+def steps_in_instructions(instructions: str, others: Sequence[str] = ()) -> list[str]:
     """What the instructions ask for: their list items if there are any, else their sentences.
 
     Args:
@@ -52,12 +58,14 @@ def steps_of(instructions: str, others: Sequence[str] = ()) -> list[str]:
     return steps or ["Do what the instructions ask"]
 
 
-def make_plan(instructions: str, documents: dict[str, str], items: dict[str, str]) -> Plan:
+def plan_general_job(instructions: str, documents: dict[str, str], items: dict[str, str]) -> Plan:
     """Gather, produce, review: one todo for each step of the instructions in each phase.
 
     Scope items that the instructions do not speak of are steps as well.
     """
-    steps = steps_of(instructions, [text for text in items.values() if text not in instructions])
+    steps = steps_in_instructions(
+        instructions, [text for text in items.values() if text not in instructions]
+    )
     targets = [_target_path(number, step) for number, step in enumerate(steps, 1)]
     reads = [
         f"Read `{text}` and note in `notes/source_{n}.md` what it says about the task"
@@ -86,7 +94,7 @@ def make_plan(instructions: str, documents: dict[str, str], items: dict[str, str
     )
 
 
-def work_on_todo(view: RequestView, todo_id: int, text: str) -> Steps:
+def work_on_general_todo(view: RequestView, todo_id: int, text: str) -> Steps:
     """A tactical todo: read what it names, write what it asks for."""
     lowered = text.lower()
     match = _FILE.search(text)
@@ -94,12 +102,14 @@ def work_on_todo(view: RequestView, todo_id: int, text: str) -> Steps:
     if named and lowered.startswith(("check", "compare", "review", "verify")):
         return _check_file(named.group(1))
     path = match.group(1) if match else f"output/phase_{view.number}_{todo_id:02d}.md"
-    return write_result(path, text)
+    return write_step_result(path, text)
 
 
-def write_report() -> Steps:
+def write_general_report() -> Steps:
     """`output/summary.md` of a job without a domain of its own."""
-    paths, notes = yield from run_together(list_paths("output"), list_paths("notes"))
+    paths, notes = yield from run_procedures_together(
+        list_workspace_paths("output"), list_workspace_paths("notes")
+    )
     outputs = [path for path in paths if "summary" not in path]
     lines = [
         "# Summary",
@@ -126,16 +136,16 @@ def write_report() -> Steps:
     )
 
 
-def write_result(path: str, text: str) -> Steps:
+def write_step_result(path: str, text: str) -> Steps:
     """Write a file about what the step speaks of."""
     source = _SOURCE.search(text)
     facts: list[str] = []
     if source:
-        lines = yield from read_all(source.group(1))
+        lines = yield from read_whole_file(source.group(1))
         facts = [f"- {line.strip()[:300]}" for line in lines if re.search(r"\w{3}", line)][:15]
     else:
         query = _search_keyword(text)
-        result = yield from call_once("search_files", query=query, path="")
+        result = yield from call_tool_once("search_files", query=query, path="")
         if not is_error(result) and not result.startswith("Nothing"):
             # Its own plans and notes would only quote the step back.
             sources = ("documents/", "instructions.md", "notes/step_", "notes/source_")
@@ -174,7 +184,7 @@ def _task_text(text: str) -> str:
 
 
 def _check_file(path: str) -> Steps:
-    lines = yield from read_all(path)
+    lines = yield from read_whole_file(path)
     verdict = f"has {len(lines)} lines and answers its step" if lines else "is missing or empty"
     if not lines and path.startswith(("output/", "notes/")):
         content = _file_content(path, f"Make up for what was missing: {path}", [])
@@ -192,4 +202,4 @@ def _search_keyword(text: str) -> str:
 
 def _target_path(number: int, step: str) -> str:
     match = _FILE.search(step)
-    return match.group(1) if match else f"output/{number:02d}_{slug_of(step)}.md"
+    return match.group(1) if match else f"output/{number:02d}_{file_slug(step)}.md"

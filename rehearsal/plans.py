@@ -71,7 +71,7 @@ def fit_todos(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
     while len(todos) > most:
         shortest = min(range(len(todos) - 1), key=lambda n: len(todos[n]) + len(todos[n + 1]))
         todos[shortest : shortest + 2] = [f"{todos[shortest]}; then: {todos[shortest + 1]}"]
-    slug = slug_of(name)
+    slug = file_slug(name)
     fillers = [
         f"Note in `notes/{slug}_sources.md` which files this phase used",
         f"Note in `notes/{slug}_decisions.md` what was decided and why",
@@ -95,9 +95,9 @@ def assign_items(todos: list[dict[str, Any]], items: dict[str, str], *, last: bo
         items: Text by id.
         last: No other list follows: what no todo speaks of is shared out as well.
     """
-    texts = [_bare_letters(todo["content"]) for todo in todos]
+    texts = [_bare_todo_letters(todo["content"]) for todo in todos]
     for number, (item, text) in enumerate(items.items()):
-        sought = _bare_letters(text)[:60]
+        sought = _bare_todo_letters(text)[:60]
         named = [place for place, content in enumerate(texts) if sought and sought in content]
         if not named and last:
             named = [number % len(todos)]
@@ -105,11 +105,11 @@ def assign_items(todos: list[dict[str, Any]], items: dict[str, str], *, last: bo
             todos[place].setdefault("items", []).append(item)
 
 
-def _bare_letters(text: str) -> str:
+def _bare_todo_letters(text: str) -> str:
     return "".join(char for char in text.lower() if char.isalnum())
 
 
-def slug_of(text: str) -> str:
+def file_slug(text: str) -> str:
     """A file name's worth of a text."""
     words = re.findall(r"[a-z0-9]+", text.lower())
     return "_".join(words[:5])[:40] or "part"

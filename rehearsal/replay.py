@@ -27,7 +27,7 @@ CLEARED = "[result "
 READING = ("read_file", "list_files", "search_files", "extract_document_text")
 
 
-def next_reply(view: RequestView, steps: Steps) -> Reply:
+def replay_next_reply(view: RequestView, steps: Steps) -> Reply:
     """The reply that takes the procedure one step further."""
     if view.replies >= MAX_REPLIES:
         return complete_todo(view, "Completed as far as it went; the rest was left out.")
@@ -94,7 +94,7 @@ class _CallResults:
         return results[place]
 
 
-def call_once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
+def call_tool_once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
     """Make one call; returns its result."""
     results = yield [(tool, arguments)]
     return results[0]
@@ -107,7 +107,7 @@ def close_todo(note: str, tool: str, /, *before: Call, **arguments: Any) -> Step
     return note
 
 
-def run_together(
+def run_procedures_together(
     *procedures: Generator[list[Call], list[str], Any],
 ) -> Generator[list[Call], list[str], list[Any]]:
     """Run procedures side by side, the calls of all in one reply; returns what each returns."""
@@ -131,7 +131,7 @@ def run_together(
 
 def call_with_retry(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
     """Make one call, and once more when it fails: for what later steps rest on."""
-    result = yield from call_once(tool, **arguments)
+    result = yield from call_tool_once(tool, **arguments)
     if is_error(result):
-        result = yield from call_once(tool, **arguments)
+        result = yield from call_tool_once(tool, **arguments)
     return result

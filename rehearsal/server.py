@@ -98,7 +98,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         if not self.path.endswith("/chat/completions"):
             self._send_failure(wire.Failure(404, f"There is nothing at {self.path}."))
             return
-        incoming = wire.parse_body(body)
+        incoming = wire.parse_request_body(body)
         if isinstance(incoming, wire.Failure):
             self._send_failure(incoming)
             return
@@ -113,7 +113,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         if isinstance(answer, wire.Failure):
             self._send_failure(answer)
         elif isinstance(answer, wire.Reply) and not incoming.streams:
-            self._send_body(200, JSON, wire.as_json(incoming, answer))
+            self._send_body(200, JSON, wire.reply_as_json(incoming, answer))
         else:
             self._stream_answer(incoming, answer)
 
@@ -131,7 +131,11 @@ class _RequestHandler(BaseHTTPRequestHandler):
             return
         reply = answer if isinstance(answer, wire.Reply) else answer.reply
         is_single = not incoming.streams
-        pieces = [wire.as_json(incoming, reply)] if is_single else wire.as_events(incoming, reply)
+        pieces = (
+            [wire.reply_as_json(incoming, reply)]
+            if is_single
+            else wire.reply_as_events(incoming, reply)
+        )
         if isinstance(answer, wire.Reply):
             self._send_chunks(pieces, end=True)
             return

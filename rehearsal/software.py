@@ -29,11 +29,11 @@ def parse_examples(description: str) -> list[Example]:
     return [example for example in examples if example.name == examples[0].name]
 
 
-def module_of(feature: str) -> str:
+def feature_module_path(feature: str) -> str:
     return feature.replace("-", "_")
 
 
-def module_source(description: str) -> str:
+def feature_module_source(description: str) -> str:
     """The module of a feature."""
     docstring = " ".join(description.replace('"', "'").replace("\\", "/").split())[:90]
     examples = parse_examples(description)
@@ -53,7 +53,7 @@ def module_source(description: str) -> str:
 
 def feature_tests(feature: str, description: str) -> str:
     """The tests of a feature, one for each example."""
-    module, examples = module_of(feature), parse_examples(description)
+    module, examples = feature_module_path(feature), parse_examples(description)
     lines = [f'"""Tests of {feature}."""', "", "import unittest", "", f"import {module}", "", ""]
     lines += ["class Examples(unittest.TestCase):"]
     for number, each in enumerate(examples, 1):
@@ -70,7 +70,7 @@ def feature_tests(feature: str, description: str) -> str:
 
 def test_command(feature: str) -> str:
     """The command that runs those tests, at the top of the repository."""
-    return f"python3 -B -m unittest -v tests.test_{module_of(feature)}"
+    return f"python3 -B -m unittest -v tests.test_{feature_module_path(feature)}"
 
 
 def workspace_test_command(folder: str, feature: str) -> str:
@@ -78,7 +78,7 @@ def workspace_test_command(folder: str, feature: str) -> str:
     return f"cd {folder} && {test_command(feature)}"
 
 
-def run_findings(result: str) -> list[str]:
+def test_run_findings(result: str) -> list[str]:
     """What a run of tests found wrong; empty when it ended well."""
     if result.startswith("Exit code 0."):
         return []

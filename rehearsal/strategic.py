@@ -11,9 +11,15 @@ from typing import Any
 
 from rehearsal import extraction, generalist, plans, team, validation
 from rehearsal.plans import count_noun
-from rehearsal.replay import Steps, call_once, call_with_retry, close_todo, run_together
+from rehearsal.replay import (
+    Steps,
+    call_tool_once,
+    call_with_retry,
+    close_todo,
+    run_procedures_together,
+)
 from rehearsal.request_view import RequestView, is_error
-from rehearsal.tool_answers import documents_of, list_paths, read_all
+from rehearsal.tool_answers import input_documents, list_workspace_paths, read_whole_file
 
 _OPEN_ITEM = re.compile(r"(?:open:|;) ([SPA]\d+) ")
 MAX_SHOWN = 40
@@ -22,24 +28,24 @@ MAX_LIST = 100
 SHORT_WORKSPACE = 6000
 
 
-def choose_procedure(view: RequestView, text: str) -> Steps:
+def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
     """The procedure for a strategic todo."""
     lowered = text.lower()
     if "todo_write" in lowered:
-        return hand_over(view)
+        return hand_over_phase(view)
     if "job_complete" in lowered:
-        return team.finish_role(view) if view.agent in team.ROLES else finish_job(view)
+        return team.finish_team_role(view) if view.agent in team.ROLES else finish_job(view)
     if "output/summary.md" in lowered or validation.REPORT in lowered:
         return _write_report(view)
     if "workspace.md" in lowered:
         return survey_workspace(view) if view.is_bootstrap else update_workspace(view)
     if "plan.md" in lowered and view.is_bootstrap:
-        return check_plan() if lowered.startswith("check") else write_plan(view)
+        return check_phase_plan() if lowered.startswith("check") else write_plan(view)
     if "plan.md" in lowered:
         return revise_plan(view) if view.issue or "revise" in lowered else mark_progress(view)
     if lowered.startswith("verify"):
-        return verify_output()
-    return take_notes(view, text)
+        return verify_job_output()
+    return take_phase_notes(view, text)
 
 
 def is_extraction(view: RequestView) -> bool:
@@ -56,15 +62,21 @@ def is_validation(view: RequestView) -> bool:
 
 def _write_report(view: RequestView) -> Steps:
     if is_extraction(view):
-        return extraction.write_report()
-    return validation.write_report() if is_validation(view) else generalist.write_report()
+        return extraction.write_extraction_report()
+    return (
+        validation.write_validation_report()
+        if is_validation(view)
+        else generalist.write_general_report()
+    )
 
 
 def survey_workspace(view: RequestView) -> Steps:
-    _, instructions, paths = yield from run_together(
-        call_once("list_files"), read_all("instructions.md"), list_paths("documents")
+    _, instructions, paths = yield from run_procedures_together(
+        call_tool_once("list_files"),
+        read_whole_file("instructions.md"),
+        list_workspace_paths("documents"),
     )
-    documents = documents_of(paths)
+    documents = input_documents(paths)
     texts = list(documents.values())[:3]
     heads = yield [("read_file", {"path": text, "offset": 1, "limit": 5}) for text in texts]
     readable = sum(not is_error(head) for head in heads)
@@ -102,23 +114,25 @@ def survey_workspace(view: RequestView) -> Steps:
 
 
 def write_plan(view: RequestView) -> Steps:
-    instructions, paths = yield from run_together(
-        read_all("instructions.md"), list_paths("documents")
+    instructions, paths = yield from run_procedures_together(
+        read_whole_file("instructions.md"), list_workspace_paths("documents")
     )
-    documents = documents_of(paths)
+    documents = input_documents(paths)
     text = "\n".join(instructions) or view.opening
     if is_extraction(view):
-        plan = extraction.make_plan(list(documents))
+        plan = extraction.plan_extraction(list(documents))
     elif is_validation(view):
-        plan = validation.make_plan()
+        plan = validation.plan_validation()
     else:
-        plan = team.make_plan(text) or generalist.make_plan(text, documents, view.open_items)
+        plan = team.plan_team_job(text) or generalist.plan_general_job(
+            text, documents, view.open_items
+        )
     note = f"Wrote plan.md with {count_noun(len(plan.phases), 'phase')}."
     return (yield from close_todo(note, "write_file", path="plan.md", content=plan.text))
 
 
-def check_plan() -> Steps:
-    plan = plans.parse_plan((yield from read_all("plan.md")))
+def check_phase_plan() -> Steps:
+    plan = plans.parse_plan((yield from read_whole_file("plan.md")))
     steps = ", ".join(str(len(phase.steps)) for phase in plan.phases)
     return (
         f"The plan has {count_noun(len(plan.phases), 'phase')} with {steps or 'no'} "
@@ -127,7 +141,7 @@ def check_plan() -> Steps:
 
 
 def mark_progress(view: RequestView) -> Steps:
-    plan = plans.parse_plan((yield from read_all("plan.md")))
+    plan = plans.parse_plan((yield from read_whole_file("plan.md")))
     finished = plan.open_phase
     if finished is None:
         return "The plan has no open phase."
@@ -136,34 +150,36 @@ def mark_progress(view: RequestView) -> Steps:
     ticked = view.ended_phase not in ("", finished.name)
     finished.done = not ticked
     grown = False
-    if extraction.may_grow(plan):
+    if extraction.may_extraction_grow(plan):
         grown = yield from extraction.divide_formulation(plan)
         for item, text in view.open_items.items():
             if text == extraction.LATER:
                 reason = "The candidates are counted; the batches take the place of this step."
-                yield from call_once("drop_item", id=item, reason=reason)
+                yield from call_tool_once("drop_item", id=item, reason=reason)
     if is_validation(view):
-        grown = yield from validation.add_rounds(plan)
+        grown = yield from validation.add_validation_rounds(plan)
     ahead = count_noun(sum(not phase.done for phase in plan.phases), "phase")
     if ticked and not grown:
         return f"{view.ended_phase!r} is ticked in plan.md; {ahead} ahead."
     result = "Error"
     if not grown:
-        result = yield from call_once("edit_file", path="plan.md", old=before, new=finished.boxes)
+        result = yield from call_tool_once(
+            "edit_file", path="plan.md", old=before, new=finished.boxes
+        )
     if is_error(result):
         yield from call_with_retry("write_file", path="plan.md", content=plan.text)
     return f"Marked progress in plan.md; {ahead} ahead."
 
 
 def revise_plan(view: RequestView) -> Steps:
-    lines, instruction_lines = yield from run_together(
-        read_all("plan.md"), read_all("instructions.md")
+    lines, instruction_lines = yield from run_procedures_together(
+        read_whole_file("plan.md"), read_whole_file("instructions.md")
     )
     plan, instructions = plans.parse_plan(lines), "\n".join(instruction_lines)
     if (
         "## Amended" in instructions
         and plan.open_phase is None
-        and (more := team.make_plan(instructions))
+        and (more := team.plan_team_job(instructions))
     ):
         plan.phases += more.phases
     plan.head += f"\n\nRevised in phase {view.number}, because: {view.issue or 'see notes/'}"
@@ -171,13 +187,13 @@ def revise_plan(view: RequestView) -> Steps:
     return (yield from close_todo(note, "write_file", path="plan.md", content=plan.text))
 
 
-def hand_over(view: RequestView) -> Steps:
+def hand_over_phase(view: RequestView) -> Steps:
     if "workspace.md" in view.refusal:
         yield from _shorten_workspace(view)
-    plan = plans.parse_plan((yield from read_all("plan.md")))
+    plan = plans.parse_plan((yield from read_whole_file("plan.md")))
     if not plan.phases and view.refusal:
         yield from write_plan(view)
-        plan = plans.parse_plan((yield from read_all("plan.md")))
+        plan = plans.parse_plan((yield from read_whole_file("plan.md")))
     phase = plan.open_phase
     if phase is None:
         return "The plan has no open phase; there is nothing to hand over."
@@ -209,7 +225,7 @@ def update_workspace(view: RequestView) -> Steps:
     return (yield from close_todo(note, "write_file", path="workspace.md", content=text))
 
 
-def take_notes(view: RequestView, text: str) -> Steps:
+def take_phase_notes(view: RequestView, text: str) -> Steps:
     """Summaries of a phase, failure notes, and any todo this model has no rule for."""
     done = view.number - 1
     todo = view.current_todo.id if view.current_todo else 0
@@ -227,8 +243,8 @@ def take_notes(view: RequestView, text: str) -> Steps:
     )
 
 
-def verify_output() -> Steps:
-    paths = yield from list_paths("output")
+def verify_job_output() -> Steps:
+    paths = yield from list_workspace_paths("output")
     heads = yield [("read_file", {"path": path, "offset": 1, "limit": 60}) for path in paths[:4]]
     readable = sum(not is_error(head) for head in heads)
     return f"Read {readable} of {count_noun(len(paths), 'file')} in output/; each has content."
@@ -236,7 +252,9 @@ def verify_output() -> Steps:
 
 def finish_job(view: RequestView) -> Steps:
     source = validation.REPORT if is_validation(view) else "output/summary.md"
-    paths, report = yield from run_together(list_paths("output"), read_all(source))
+    paths, report = yield from run_procedures_together(
+        list_workspace_paths("output"), read_whole_file(source)
+    )
     deliverables = [path for path in paths if path != "output/completion.json"][:MAX_LIST]
     summary = _section_lines(report, "What was done") or ["The plan was carried out."]
     unresolved = [line[2:] for line in _section_lines(report, "Left open") if line.startswith("- ")]
@@ -251,12 +269,14 @@ def finish_job(view: RequestView) -> Steps:
         }
         if unresolved:
             arguments["unresolved"] = unresolved[:50]
-        result = yield from call_once("job_complete", **arguments)
+        result = yield from call_tool_once("job_complete", **arguments)
         if not is_error(result):
             break
         refusals += 1
         for item in _OPEN_ITEM.findall(result):
-            yield from call_once("drop_item", id=item, reason="No step of the plan came to it.")
+            yield from call_tool_once(
+                "drop_item", id=item, reason="No step of the plan came to it."
+            )
         # What the refusal names cannot be delivered: it is listed as unresolved instead.
         named = [path for path in deliverables if path in result]
         deliverables = [path for path in deliverables if path not in named]

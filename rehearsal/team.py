@@ -9,10 +9,10 @@ from typing import Any
 
 from protocol.handoffs import REPORT_FILES
 from rehearsal import generalist, software
-from rehearsal.plans import Plan, PlanPhase, slug_of
-from rehearsal.replay import Call, Steps, call_once, close_todo
+from rehearsal.plans import Plan, PlanPhase, file_slug
+from rehearsal.replay import Call, Steps, call_tool_once, close_todo
 from rehearsal.request_view import RequestView
-from rehearsal.tool_answers import read_all
+from rehearsal.tool_answers import read_whole_file
 
 MAX_FEATURES = 8
 ROLES = ("initializer", "coder", "tester")
@@ -31,7 +31,7 @@ _TODO = re.compile(r"(Write|Run) `([\w-]+/[^`]+)`(?:: (.*))?")
 _PYTHON = re.compile(r"(\w+)/(?:(tests/test_)|tests/)?(\w+)\.py")
 
 
-def make_plan(instructions: str) -> Plan | None:
+def plan_team_job(instructions: str) -> Plan | None:
     """The plan of a project's job; None for any other job."""
     task = instructions.partition("## Amended")[2] or instructions
     if answer := _ANSWER.search(task):
@@ -42,10 +42,10 @@ def make_plan(instructions: str) -> Plan | None:
             steps = [*layout, f"Write `{folder}/tests/__init__.py`", *steps]
     elif group := _GROUP.search(task):
         steps = [
-            f"Write `{group[1]}/{slug_of(text)}.md`: {text}" for text in _LISTED.findall(group[2])
+            f"Write `{group[1]}/{file_slug(text)}.md`: {text}" for text in _LISTED.findall(group[2])
         ]
     elif feature := _FEATURE.search(task):
-        folder, module = feature[2], software.module_of(feature[1])
+        folder, module = feature[2], software.feature_module_path(feature[1])
         steps = [
             f"Write `{folder}/{module}.py`: {feature[3]}",
             f"Write `{folder}/tests/test_{module}.py`: {feature[3]}",
@@ -57,7 +57,7 @@ def make_plan(instructions: str) -> Plan | None:
     return Plan(head, [PlanPhase("Do the task", "What was handed over is done.", steps)])
 
 
-def role_procedure(view: RequestView, text: str) -> Steps | None:
+def team_role_procedure(view: RequestView, text: str) -> Steps | None:
     """The procedure for a todo of the list that an agent of a project brings; None for others."""
     if view.agent not in ROLES:
         return None
@@ -74,10 +74,10 @@ def role_procedure(view: RequestView, text: str) -> Steps | None:
         return _make_feature(task)
     if "run the tests" in lowered or "run each named check" in lowered:
         return _test_feature(task)
-    return _note_only("What is to be made stands in the task.")
+    return _note_team_todo("What is to be made stands in the task.")
 
 
-def finish_role(view: RequestView) -> Steps:
+def finish_team_role(view: RequestView) -> Steps:
     """End the job of such an agent."""
     deliverables = {"initializer": ["output/features.json"], "tester": ["output/verdict.json"]}
     failed_before = [call for call in view.calls if call.tool == "job_complete"]
@@ -101,7 +101,7 @@ def _write_verdict(task: str) -> Steps:
     return (yield from close_todo(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
-def _note_only(note: str) -> Steps:
+def _note_team_todo(note: str) -> Steps:
     yield from ()
     return note
 
@@ -120,8 +120,11 @@ def _make_feature(task: str) -> Steps:
     match = _FEATURE.search(task)
     if match is None:
         return "Nothing names a feature."
-    folder, description, module = match[2], match[3], software.module_of(match[1])
-    source = {"path": f"{folder}/{module}.py", "content": software.module_source(description)}
+    folder, description, module = match[2], match[3], software.feature_module_path(match[1])
+    source = {
+        "path": f"{folder}/{module}.py",
+        "content": software.feature_module_source(description),
+    }
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
     tests = software.feature_tests(module, description)
     return (
@@ -132,14 +135,14 @@ def _make_feature(task: str) -> Steps:
 def _test_feature(task: str) -> Steps:
     feature = _FEATURE.search(task)
     if feature:
-        return (yield from _run_tests(feature[2], software.module_of(feature[1])))
+        return (yield from _run_tests(feature[2], software.feature_module_path(feature[1])))
     tested = _TESTED.search(task)
     if tested is None:
         return "Nothing names a feature."
-    return (yield from _run_tests(tested[2], software.module_of(tested[1])))
+    return (yield from _run_tests(tested[2], software.feature_module_path(tested[1])))
 
 
-def choose_procedure(text: str) -> Steps | None:
+def choose_team_procedure(text: str) -> Steps | None:
     """The procedure for a todo of such a plan."""
     named = _TODO.match(text)
     if named is None:
@@ -157,9 +160,11 @@ def choose_procedure(text: str) -> Steps | None:
             path,
             software.feature_tests(module, description)
             if of_tests
-            else software.module_source(description),
+            else software.feature_module_source(description),
         )
-    return None if path.startswith(("output/", "notes/")) else generalist.write_result(path, text)
+    return (
+        None if path.startswith(("output/", "notes/")) else generalist.write_step_result(path, text)
+    )
 
 
 def _write_file(path: str, content: str) -> Steps:
@@ -167,15 +172,15 @@ def _write_file(path: str, content: str) -> Steps:
 
 
 def _run_tests(folder: str, module: str) -> Steps:
-    result = yield from call_once(
+    result = yield from call_tool_once(
         "run_command", command=software.workspace_test_command(folder, module)
     )
-    findings = software.run_findings(result)
+    findings = software.test_run_findings(result)
     return f"The tests fail: {findings[0]}" if findings else "The tests pass."
 
 
 def _write_answer(path: str) -> Steps:
-    instructions = "\n".join((yield from read_all("instructions.md")))
+    instructions = "\n".join((yield from read_whole_file("instructions.md")))
     task = instructions.rpartition("## Amended")[2]
     answer: dict[str, Any]
     if path == "output/verdict.json":
@@ -186,9 +191,9 @@ def _write_answer(path: str) -> Steps:
     return (yield from close_todo(f"Wrote {path}.", "write_file", path=path, content=content))
 
 
-def _list_features(instructions: str) -> dict[str, Any]:
+def _list_team_features(instructions: str) -> dict[str, Any]:
     brief = instructions.rpartition("\n# ")[2].partition("\n")[2]
-    steps = generalist.steps_of(brief)[:MAX_FEATURES]
+    steps = generalist.steps_in_instructions(brief)[:MAX_FEATURES]
     features = []
     for number, step in enumerate(steps, 1):
         shown = software.parse_examples(step)
@@ -198,7 +203,7 @@ def _list_features(instructions: str) -> dict[str, Any]:
     return {"features": features}
 
 
-def _list_groups(instructions: str) -> dict[str, Any]:
+def _list_team_groups(instructions: str) -> dict[str, Any]:
     if "A wave of groups is through" in instructions:
         pending = re.search(r"^- \S+ \(pending\)", instructions, re.MULTILINE)
         return {"groups": []} if pending else {"groups": [], "complete": True}
@@ -216,10 +221,10 @@ def _run_verdict(task: str) -> Generator[list[Call], list[str], dict[str, Any]]:
     checks = [name.strip() for name in match[1].split(",")] if match else ["unit"]
     tested = _TESTED.search(task)
     feature, folder = (tested[1], tested[2]) if tested else ("f1", "repo")
-    result = yield from call_once(
+    result = yield from call_tool_once(
         "run_command", command=software.workspace_test_command(folder, feature)
     )
-    wrong = software.run_findings(result)
+    wrong = software.test_run_findings(result)
     return {
         "health": "The tests can be started." if "Ran " in result else "Nothing can be started.",
         "checks": [{"check": check, "passed": not wrong} for check in checks],
@@ -229,8 +234,8 @@ def _run_verdict(task: str) -> Generator[list[Call], list[str], dict[str, Any]]:
 
 
 _ANSWERS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "output/features.json": _list_features,
-    "output/groups.json": _list_groups,
+    "output/features.json": _list_team_features,
+    "output/groups.json": _list_team_groups,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from activities.text.plain import split_lines
-from rehearsal.replay import Call, call_once
+from rehearsal.replay import Call, call_tool_once
 from rehearsal.request_view import is_error
 
 _NUMBERED = re.compile(r"^ *(\d+)\t(.*)$")
@@ -37,7 +37,7 @@ class FilePage:
         return self.lines[-1][0] + 1 if self.lines else 1
 
 
-def parse_page(result: str, limit: int) -> FilePage:
+def parse_file_page(result: str, limit: int) -> FilePage:
     """The lines of a `read_file` result; of one cut in the middle, those before the cut."""
     if is_error(result):
         return FilePage([], more=False)
@@ -53,18 +53,20 @@ def parse_page(result: str, limit: int) -> FilePage:
     return FilePage(lines, more, int(total[1]) if total else 0)
 
 
-def read_page(path: str, offset: int, limit: int) -> Generator[list[Call], list[str], FilePage]:
+def read_file_page(
+    path: str, offset: int, limit: int
+) -> Generator[list[Call], list[str], FilePage]:
     """One page of a file; empty when it cannot be read."""
-    result = yield from call_once("read_file", path=path, offset=offset, limit=limit)
-    return parse_page(result, limit)
+    result = yield from call_tool_once("read_file", path=path, offset=offset, limit=limit)
+    return parse_file_page(result, limit)
 
 
-def read_all(path: str, limit: int = PAGE) -> Generator[list[Call], list[str], list[str]]:
+def read_whole_file(path: str, limit: int = PAGE) -> Generator[list[Call], list[str], list[str]]:
     """All lines of a file, read page by page."""
     lines: list[str] = []
     offset = 1
     for _ in range(MAX_PAGES):
-        page = yield from read_page(path, offset, limit)
+        page = yield from read_file_page(path, offset, limit)
         lines += [line for _, line in page.lines]
         if not page.more:
             break
@@ -72,13 +74,13 @@ def read_all(path: str, limit: int = PAGE) -> Generator[list[Call], list[str], l
     return lines
 
 
-def list_paths(folder: str) -> Generator[list[Call], list[str], list[str]]:
+def list_workspace_paths(folder: str) -> Generator[list[Call], list[str], list[str]]:
     """Every file below a folder."""
-    result = yield from call_once("list_files", path=folder, pattern=f"{folder}/*")
-    return parse_listing(result)
+    result = yield from call_tool_once("list_files", path=folder, pattern=f"{folder}/*")
+    return parse_file_listing(result)
 
 
-def parse_listing(result: str) -> list[str]:
+def parse_file_listing(result: str) -> list[str]:
     """The files of a `list_files` result: path, two spaces, size."""
     paths = [line.split("  ")[0].strip() for line in result.splitlines()]
     return [
@@ -90,7 +92,7 @@ def parse_listing(result: str) -> list[str]:
     ]
 
 
-def documents_of(paths: list[str]) -> dict[str, str]:
+def input_documents(paths: list[str]) -> dict[str, str]:
     """The input documents, each with the file that holds its text (itself when it is text)."""
     inputs = [
         path

@@ -39,7 +39,7 @@ class RehearsalTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(200, headers=JSON, content=MODELS)
         if not path.endswith("/chat/completions"):
             return _failure_response(wire.Failure(404, f"There is nothing at {path}."))
-        incoming = wire.parse_body(await request.aread())
+        incoming = wire.parse_request_body(await request.aread())
         if isinstance(incoming, wire.Failure):
             return _failure_response(incoming)
         answer = wire.ask_model(self.model, incoming.request)
@@ -98,8 +98,8 @@ class _BrokenStream(httpx2.AsyncByteStream):
 
 def _body_content(incoming: wire.IncomingRequest, reply: wire.Reply) -> bytes:
     if incoming.streams:
-        return b"".join(wire.as_events(incoming, reply))
-    return wire.as_json(incoming, reply)
+        return b"".join(wire.reply_as_events(incoming, reply))
+    return wire.reply_as_json(incoming, reply)
 
 
 def _failure_response(failure: wire.Failure) -> httpx2.Response:

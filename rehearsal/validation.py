@@ -9,11 +9,11 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.collection import check_results, collect_results
-from rehearsal.plans import Plan, PlanPhase, count_noun, slug_of
-from rehearsal.replay import CLEARED, Call, Steps, call_once, call_with_retry, close_todo
+from rehearsal.collection import check_collected_results, collect_results
+from rehearsal.plans import Plan, PlanPhase, count_noun, file_slug
+from rehearsal.replay import CLEARED, Call, Steps, call_tool_once, call_with_retry, close_todo
 from rehearsal.request_view import is_error
-from rehearsal.tool_answers import list_paths, read_all
+from rehearsal.tool_answers import list_workspace_paths, read_whole_file
 
 RESULT = "output/decisions.json"
 COLLECT = "collect_decisions"
@@ -82,7 +82,7 @@ def parse_requirement(result: str) -> TakenRequirement | None:
     )  # fmt: skip
 
 
-def make_plan() -> Plan:
+def plan_validation() -> Plan:
     head = (
         "# Plan\n\nTake the drafts of the store one by one, and decide on each.\n\n"
         "Two approaches were weighed: to judge all and then integrate, and to finish each before "
@@ -95,10 +95,12 @@ def make_plan() -> Plan:
         "Note in `notes/method.md` by which rules was decided",
         f"Write the report `{REPORT}`",
     ]
-    return Plan(head, [_rounds_phase(1), PlanPhase("Output", "The decisions are told.", output)])
+    return Plan(
+        head, [_validation_rounds_phase(1), PlanPhase("Output", "The decisions are told.", output)]
+    )
 
 
-def add_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
+def add_validation_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
     """Add a phase of rounds when the finished one left drafts in the store."""
     done = [phase for phase in plan.phases if phase.done]
     if not done or not done[-1].name.startswith("Validate"):
@@ -107,39 +109,39 @@ def add_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
     # The store would return an undecidable requirement again and again.
     if is_error(collected) or _UNDECIDED in collected or _NONE_LEFT in collected:
         return False
-    plan.phases.insert(len(done), _rounds_phase(len(done) + 1))
+    plan.phases.insert(len(done), _validation_rounds_phase(len(done) + 1))
     return True
 
 
-def _rounds_phase(number: int) -> PlanPhase:
+def _validation_rounds_phase(number: int) -> PlanPhase:
     first = (number - 1) * ROUNDS + 1
     steps = [f"Validate the next requirements (round {first + n})" for n in range(ROUNDS)]
     return PlanPhase(f"Validate ({number})", "Each draft that was taken is decided.", steps)
 
 
-def choose_procedure(text: str) -> Steps | None:
+def choose_validation_procedure(text: str) -> Steps | None:
     """The procedure for a tactical todo, or None when it is not about validation."""
     if text.startswith("Validate the next requirements"):
         return validate_drafts()
     if text.startswith(f"Write `{RESULT}`"):
         return collect_results(COLLECT)
     if text.startswith(f"Check `{RESULT}`"):
-        return check_results(COLLECT)
+        return check_collected_results(COLLECT)
     if text.startswith("Note in `notes/rejected.md`"):
-        return list_rejected()
+        return list_rejected_requirements()
     if text.startswith(f"Write the report `{REPORT}`"):
-        return write_report()
+        return write_validation_report()
     return None
 
 
 def validate_drafts() -> Steps:
     """Take and decide a few drafts."""
-    documents = yield from list_paths("documents")
+    documents = yield from list_workspace_paths("documents")
     count = 0
-    result = yield from call_once("take_requirement")
+    result = yield from call_tool_once("take_requirement")
     while count < REQUIREMENTS_PER_ROUND:
         if CLEARED in result:
-            result = yield from call_once("take_requirement")
+            result = yield from call_tool_once("take_requirement")
             continue  # of a requirement that was decided since
         requirement = parse_requirement(result)
         if requirement is None:
@@ -185,12 +187,12 @@ def _judge_requirement(
 def _integrate_requirement(
     requirement: TakenRequirement, why: str
 ) -> Generator[list[Call], list[str], Decision]:
-    entities = yield from call_once(
+    entities = yield from call_tool_once(
         "resolve_entity", text=requirement.business_object, kind="BusinessObject"
     )
     entity = _ENTITY.search(entities)
     there = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
-    key = entity[2] if entity and there else slug_of(requirement.business_object)
+    key = entity[2] if entity and there else file_slug(requirement.business_object)
     node = {
         "type": requirement.type,
         "source": requirement.source,
@@ -217,7 +219,7 @@ def _integrate_requirement(
     return Decision("accepted", why, before=before)
 
 
-def list_rejected() -> Steps:
+def list_rejected_requirements() -> Steps:
     lines = [
         f"- {each['id']}: {each['reasons']}"
         for each in (yield from _read_decisions())
@@ -228,7 +230,7 @@ def list_rejected() -> Steps:
     return (yield from close_todo(note, "write_file", path="notes/rejected.md", content=content))
 
 
-def write_report() -> Steps:
+def write_validation_report() -> Steps:
     """`output/decisions.md`."""
     collected = yield from call_with_retry(COLLECT)
     decisions = yield from _read_decisions()
@@ -252,7 +254,7 @@ def write_report() -> Steps:
 
 
 def _read_decisions() -> Generator[list[Call], list[str], list[dict[str, Any]]]:
-    text = "\n".join((yield from read_all(RESULT)))
+    text = "\n".join((yield from read_whole_file(RESULT)))
     try:
         decisions: list[dict[str, Any]] = json.loads(text or "[]")
     except ValueError:

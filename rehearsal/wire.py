@@ -100,7 +100,7 @@ class IncomingRequest:
         return bool((self.request.get("stream_options") or {}).get("include_usage"))
 
 
-def parse_body(body: bytes) -> IncomingRequest | Failure:
+def parse_request_body(body: bytes) -> IncomingRequest | Failure:
     """Read a request's body; a body that is no chat request gives the error to answer with."""
     try:
         request = from_json(body)
@@ -135,7 +135,7 @@ def estimate_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
     fresh = sum(len(str(message)) for message in messages[-3:]) // 4
     cached = max(0, prompt - fresh) if len(messages) > 3 else 0
     written = len(reply.content or "") + sum(
-        len(name) + len(_arguments_text(arguments)) for name, arguments in reply.calls
+        len(name) + len(_call_arguments_text(arguments)) for name, arguments in reply.calls
     )
     completion = written // 4 + 1
     return {
@@ -146,15 +146,15 @@ def estimate_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
     }
 
 
-def as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
+def reply_as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
     """The answer as one `chat.completion`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": None}
     if reply.calls:
         message["tool_calls"] = [
             {
-                "id": _call_id(incoming, index),
+                "id": _reply_call_id(incoming, index),
                 "type": "function",
-                "function": {"name": name, "arguments": _arguments_text(arguments)},
+                "function": {"name": name, "arguments": _call_arguments_text(arguments)},
             }
             for index, (name, arguments) in enumerate(reply.calls)
         ]
@@ -170,7 +170,7 @@ def as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
     return json.dumps(completion).encode()
 
 
-def as_events(incoming: IncomingRequest, reply: Reply) -> list[bytes]:
+def reply_as_events(incoming: IncomingRequest, reply: Reply) -> list[bytes]:
     """The answer as server-sent events, one element an event."""
     model = json.dumps(incoming.request.get("model", "rehearsal"))
     head = (
@@ -194,13 +194,13 @@ def _stream_deltas(incoming: IncomingRequest, reply: Reply) -> list[dict[str, An
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     if reply.content:
         third = len(reply.content) // 3 + 1
-        deltas += [{"content": piece} for piece in _split_text(reply.content, third)]
+        deltas += [{"content": piece} for piece in _split_reply_text(reply.content, third)]
     for index, (name, arguments) in enumerate(reply.calls):
-        text = _arguments_text(arguments)
-        first, *rest = _split_text(text, min(MAX_PIECE_CHARACTERS, len(text) // 2 + 1))
+        text = _call_arguments_text(arguments)
+        first, *rest = _split_reply_text(text, min(MAX_PIECE_CHARACTERS, len(text) // 2 + 1))
         opening = {
             "index": index,
-            "id": _call_id(incoming, index),
+            "id": _reply_call_id(incoming, index),
             "type": "function",
             "function": {"name": name, "arguments": first},
         }
@@ -211,13 +211,13 @@ def _stream_deltas(incoming: IncomingRequest, reply: Reply) -> list[dict[str, An
     return deltas
 
 
-def _split_text(text: str, size: int) -> list[str]:
+def _split_reply_text(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)] or [""]
 
 
-def _arguments_text(arguments: Arguments) -> str:
+def _call_arguments_text(arguments: Arguments) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def _call_id(incoming: IncomingRequest, index: int) -> str:
+def _reply_call_id(incoming: IncomingRequest, index: int) -> str:
     return f"call_{incoming.digest[:20]}_{index}"

@@ -20,13 +20,13 @@ AT_ONCE = 500
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
-def pinned(*files: Path) -> list[tuple[str, str]]:
+def pinned_versions(*files: Path) -> list[tuple[str, str]]:
     """Names and versions in files of requirements, sorted."""
     found = {pin for file in files for pin in _PIN.findall(file.read_text(encoding="utf-8"))}
     return sorted(found)
 
 
-def known(pins: list[tuple[str, str]], address: str) -> dict[str, list[str]]:
+def known_advisories(pins: list[tuple[str, str]], address: str) -> dict[str, list[str]]:
     """Ids of advisories, by `name==version`.
 
     Raises:
@@ -40,14 +40,14 @@ def known(pins: list[tuple[str, str]], address: str) -> dict[str, list[str]]:
             {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}
             for name, version in part
         ]
-        results = _asked(address, {"queries": queries})["results"]
+        results = _query_advisories(address, {"queries": queries})["results"]
         for (name, version), result in zip(part, results, strict=True):
             if ids := [str(entry["id"]) for entry in result.get("vulns") or []]:
                 found[f"{name}=={version}"] = ids
     return found
 
 
-def _asked(address: str, question: dict[str, Any]) -> dict[str, Any]:
+def _query_advisories(address: str, question: dict[str, Any]) -> dict[str, Any]:
     request = urllib.request.Request(
         address, json.dumps(question).encode(), {"Content-Type": "application/json"}
     )
@@ -58,9 +58,9 @@ def _asked(address: str, question: dict[str, Any]) -> dict[str, Any]:
 
 def main(files: list[str], address: str = ADDRESS) -> int:
     """Print what is known; the exit code."""
-    pins = pinned(*map(Path, files))
+    pins = pinned_versions(*map(Path, files))
     try:
-        found = known(pins, address)
+        found = known_advisories(pins, address)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         print(f"NOT CHECKED: {address} cannot be asked ({' '.join(str(error).split())[:200]}).")
         return 0

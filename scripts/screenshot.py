@@ -27,9 +27,9 @@ from cli.demo import DOCUMENT, INSTRUCTIONS
 from cli.job_input import job_input, start_workflow
 from cli.report.gather import gather_report
 from cli.report.page import render_page as report_page
-from engine.connection import ui_link
+from engine.connection import job_ui_link
 from engine.development import development_server
-from engine.process import exit_process
+from engine.process import exit_worker_process
 from engine.root import open_root
 from engine.service import build_worker
 from rehearsal import RehearsalTransport, rehearse
@@ -54,20 +54,20 @@ async def main() -> None:
         os.environ["LONGHAUL_WORKSPACES"] = folder
         root = open_root(Path(folder))
         async with development_server() as running:
-            served = all_activities(root, lambda _: _slow_model())
+            served = all_activities(root, lambda _: _start_slow_model())
             async with build_worker(running.client, root=root, activities=served):
                 handle = await _job_with_something_to_see(running.client)
-                link = ui_link(JOB, base=running.ui)
+                link = job_ui_link(JOB, base=running.ui)
                 run = (await handle.describe()).run_id
                 report = Path(folder) / "report.html"
                 report.write_text(report_page(await gather_report(running.client, JOB)))
-                await _take(browser, f"{link}/{run}", report)
+                await _take_screenshots(browser, f"{link}/{run}", report)
                 await handle.signal("cancel", {"reason": "the pictures are taken"})
                 with suppress(WorkflowFailureError):
                     await handle.result()
 
 
-def _slow_model() -> AsyncOpenAI:
+def _start_slow_model() -> AsyncOpenAI:
     transport = RehearsalTransport(rehearse, delay=MODEL_SECONDS)
     return AsyncOpenAI(
         base_url="http://rehearsal/v1",
@@ -92,7 +92,7 @@ async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]
         await asyncio.sleep(0.2)
 
 
-async def _take(browser: str, job: str, report: Path) -> None:
+async def _take_screenshots(browser: str, job: str, report: Path) -> None:
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(
             # The browser's own sandbox refuses to run as root, which containers do.
@@ -121,4 +121,4 @@ async def _take(browser: str, job: str, report: Path) -> None:
 
 if __name__ == "__main__":
     asyncio.run(main())
-    exit_process(0)
+    exit_worker_process(0)

@@ -19,7 +19,7 @@ WIDTH, FORWARD, HEADS, WINDOW = 64, 128, 4, 65_536
 TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant: "
 
 
-def letters() -> list[str]:
+def byte_letters() -> list[str]:
     """The 256 tokens of byte-level vocabularies: a printable character for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = (byte for byte in range(256) if byte not in plain)
@@ -27,10 +27,10 @@ def letters() -> list[str]:
     return [chr(shown[byte]) for byte in range(256)]
 
 
-def write_model(path: Path) -> None:
+def write_tiny_model(path: Path) -> None:
     """One layer, random weights, always the same."""
     chance = np.random.default_rng(7)
-    tokens = [*letters(), "<s>", "</s>"]
+    tokens = [*byte_letters(), "<s>", "</s>"]
     out = gguf.GGUFWriter(str(path), "llama")
     out.add_context_length(WINDOW)
     out.add_embedding_length(WIDTH)
@@ -71,7 +71,7 @@ def write_model(path: Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "tiny.gguf"
-        write_model(model)
+        write_tiny_model(model)
         settings = xllamacpp.CommonParams()
         settings.model.path = str(model)
         settings.n_ctx, settings.n_parallel = WINDOW, 1

@@ -153,7 +153,7 @@ class ActivityCalls:
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
-            return GONE if is_gone(error) else str(error)
+            return GONE if is_workflow_gone(error) else str(error)
         return None
 
     async def cancel_start(self, reason: str) -> CancelStartRequest:
@@ -175,7 +175,7 @@ class ActivityCalls:
             raise asyncio.CancelledError
 
 
-def is_gone(error: FailureError) -> bool:
+def is_workflow_gone(error: FailureError) -> bool:
     """Whether the target of a signal is a closed workflow."""
     return getattr(error, "type", None) == "ExternalWorkflowExecutionNotFound"
 

@@ -50,7 +50,7 @@ PAUSED = WaitState(
 )
 
 
-def paused_wait(by: str, calls_left: str = "") -> WaitState:
+def paused_activity_wait(by: str, calls_left: str = "") -> WaitState:
     """Return the wait of a pause.
 
     Args:
@@ -115,7 +115,7 @@ class StepFailed(Interruption):
         self.delay = TRY_AGAIN
         """When to retry a temporary failure."""
         self.message = str(getattr(cause, "message", None) or cause)[:MOST_SAID]
-        self.causes = _causes(cause)
+        self.causes = _failure_causes(cause)
         """The chain of causes, one line each."""
         if isinstance(cause, ApplicationError):
             self.kind = cause.type or "Unknown"
@@ -128,7 +128,7 @@ class StepFailed(Interruption):
         super().__init__(f"{step}: {self.message}")
 
 
-def _causes(error: BaseException | None) -> list[str]:
+def _failure_causes(error: BaseException | None) -> list[str]:
     found: list[str] = []
     while error is not None and len(found) < MOST_CAUSES:
         kind = getattr(error, "type", None) or type(error).__name__
@@ -143,12 +143,12 @@ def wait_after_failure(failed: StepFailed) -> WaitState:
     return WaitState(reason=reason, message=str(failed), remedy=remedy)
 
 
-def store_away(lacking: str) -> StepFailed:
+def store_unavailable_wait(lacking: str) -> StepFailed:
     """Return how a job waits that could end if its store answered."""
     return StepFailed("job_complete", ApplicationError(f"{lacking}.", type="StoreUnavailableError"))
 
 
-def without_verdict(guard: str, tool: str, why: str, count: int) -> WaitState:
+def missing_verdict_wait(guard: str, tool: str, why: str, count: int) -> WaitState:
     """Return how the job waits for a verifier or hook that keeps failing itself."""
     return WaitState(
         reason="dependency",

@@ -30,8 +30,8 @@ def describe_act(received: ReceivedSignal, phase: int, detail: str = "") -> Pers
         "rewind": (_rewind_text(payload), payload.get("issue")),
         "cancel": ("cancelled the job", payload.get("reason")),
         "pause": ("paused the job", ""),
-        "resume": ("let the job go on", _pairs(payload.get("set") or {})),
-        "limit": ("set limits", _pairs(payload)),
+        "resume": ("let the job go on", _act_pairs(payload.get("set") or {})),
+        "limit": ("set limits", _act_pairs(payload)),
         "answer": ("answered the question", payload.get("text")),
         "approve": ("approved the call", payload.get("reason")),
         "deny": ("denied the call", payload.get("reason")),
@@ -111,7 +111,7 @@ def _rewind_text(payload: dict[str, Any]) -> str:
     return f"went back to the start of phase {phase}{kept}"
 
 
-def _pairs(values: dict[str, Any]) -> str:
+def _act_pairs(values: dict[str, Any]) -> str:
     """Return `cost=20, phase.model_calls=800`."""
     flat: dict[str, Any] = {}
     for key, value in values.items():

@@ -44,7 +44,7 @@ class Reservation:
 TOOL_CALL = Reservation(tool_calls=1)
 
 
-def model_call(prompt: int, completion: int, price: Price | None) -> Reservation:
+def model_call_reservation(prompt: int, completion: int, price: Price | None) -> Reservation:
     """Reserve for a call with at most so many tokens, at the highest prices."""
     cost = price.max_cost(prompt, completion) if price else 0.0
     return Reservation(model_calls=1, tokens=prompt + completion, cost=cost)
@@ -52,39 +52,41 @@ def model_call(prompt: int, completion: int, price: Price | None) -> Reservation
 
 def next_model_call(job: JobRecord) -> Reservation:
     """Reserve for the next reply of the running phase."""
-    return model_call(job.context, job.limits.output_tokens, job.limits.price)
+    return model_call_reservation(job.context, job.limits.output_tokens, job.limits.price)
 
 
-def next_call(job: JobRecord) -> Reservation:
+def next_call_reservation(job: JobRecord) -> Reservation:
     """Reserve for whatever the job does next."""
     if job.review and not job.review.verdict:
-        return review_call(job)
+        return review_call_reservation(job)
     if job.judgement and not job.judgement.decided:
-        return judge_call(job)
-    if open_helpers(job):
-        return helper_calls(job, 1)
+        return judge_call_reservation(job)
+    if unanswered_helpers(job):
+        return helper_call_reservation(job, 1)
     if job.review or job.next_call < len(job.calls):
         return TOOL_CALL
-    return compaction_calls(job) if compaction_is_due(job) else next_model_call(job)
+    return compaction_reservation(job) if compaction_is_due(job) else next_model_call(job)
 
 
-def review_call(job: JobRecord) -> Reservation:
+def review_call_reservation(job: JobRecord) -> Reservation:
     """Reserve for the reviewer's next reply and its look-ups."""
     prompt = max(job.review.context if job.review else 0, REVIEW_TOKENS)
-    reservation = model_call(prompt, job.limits.output_tokens, job.limits.price)
+    reservation = model_call_reservation(prompt, job.limits.output_tokens, job.limits.price)
     return replace(reservation, tool_calls=MAX_LOOK_UPS)
 
 
-def open_helpers(job: JobRecord) -> list[Helper]:
+def unanswered_helpers(job: JobRecord) -> list[Helper]:
     """Return the helpers that have not answered."""
     return [each for each in job.helpers if not each.done and each.call >= job.next_call]
 
 
-def helper_calls(job: JobRecord, count: int) -> Reservation:
+def helper_call_reservation(job: JobRecord, count: int) -> Reservation:
     """Reserve for a reply of each of the first so many open helpers, with their look-ups."""
     calls = [
-        model_call(max(helper.context, HELPER_TOKENS), job.limits.output_tokens, job.limits.price)
-        for helper in open_helpers(job)[:count]
+        model_call_reservation(
+            max(helper.context, HELPER_TOKENS), job.limits.output_tokens, job.limits.price
+        )
+        for helper in unanswered_helpers(job)[:count]
     ]
     return Reservation(
         model_calls=len(calls),
@@ -96,26 +98,26 @@ def helper_calls(job: JobRecord, count: int) -> Reservation:
 
 def helpers_with_room(job: JobRecord) -> list[Helper]:
     """Return as many of the open helpers as the limits have room for."""
-    helpers = open_helpers(job)
-    while helpers and exceeded_limit(job, helper_calls(job, len(helpers))):
+    helpers = unanswered_helpers(job)
+    while helpers and exceeded_limit(job, helper_call_reservation(job, len(helpers))):
         helpers.pop()
     return helpers
 
 
-def judge_call(job: JobRecord) -> Reservation:
+def judge_call_reservation(job: JobRecord) -> Reservation:
     """Reserve for the judge's answer."""
-    return model_call(JUDGE_TOKENS, job.limits.output_tokens, job.limits.price)
+    return model_call_reservation(JUDGE_TOKENS, job.limits.output_tokens, job.limits.price)
 
 
-def summary_call(job: JobRecord) -> Reservation:
+def summary_call_reservation(job: JobRecord) -> Reservation:
     """Reserve for the summary of the ending phase."""
     prompt = min(job.context, SUMMARY_TOKENS)
-    return model_call(prompt, job.limits.output_tokens, job.limits.price)
+    return model_call_reservation(prompt, job.limits.output_tokens, job.limits.price)
 
 
-def reflection_calls(job: JobRecord) -> Reservation:
+def reflection_reservation(job: JobRecord) -> Reservation:
     """Reserve for the two questions of a reflection, each of which may be asked twice."""
-    call = summary_call(job)
+    call = summary_call_reservation(job)
     return Reservation(model_calls=4, tokens=4 * call.tokens, cost=4 * call.cost)
 
 
@@ -125,9 +127,9 @@ def compaction_is_due(job: JobRecord) -> bool:
     return job.context >= job.context_limit and grown > job.context_limit // 10
 
 
-def compaction_calls(job: JobRecord) -> Reservation:
+def compaction_reservation(job: JobRecord) -> Reservation:
     """Reserve for a summary of the older conversation, which may be requested twice."""
-    call = model_call(job.context, job.limits.output_tokens, job.limits.price)
+    call = model_call_reservation(job.context, job.limits.output_tokens, job.limits.price)
     return Reservation(model_calls=2, tokens=2 * call.tokens, cost=2 * call.cost)
 
 
@@ -216,7 +218,7 @@ def limit_scopes(job: JobRecord) -> list[tuple[LimitScope, Budget, Consumption]]
     ]
 
 
-def seconds_left(job: JobRecord) -> float:
+def budget_seconds_left(job: JobRecord) -> float:
     """Return how long the job may work until a limit is reached."""
     remaining = [
         budget.seconds - spent.seconds
@@ -226,7 +228,7 @@ def seconds_left(job: JobRecord) -> float:
     return max(0.001, min(remaining, default=float("inf")))
 
 
-def running_low(job: JobRecord) -> str:
+def limits_running_low(job: JobRecord) -> str:
     """Return the rest of each limit with less than a fifth left; empty if there is none."""
     low = [
         f"{format_amount(key, max(0, limit - used))} of {format_amount(key, limit)} "
@@ -265,7 +267,7 @@ class Used:
         return format_amount(self.key, 2 * self.limit, up=True).replace(",", "")
 
 
-def mostly_used(scope: LimitScope, limits: Budget, spent: Consumption) -> list[Used]:
+def mostly_used_limits(scope: LimitScope, limits: Budget, spent: Consumption) -> list[Used]:
     """Return the limits with at most a fifth left."""
     return [
         Used(key if scope == "job" else f"phase.{key}", key, limit, used)
@@ -275,9 +277,9 @@ def mostly_used(scope: LimitScope, limits: Budget, spent: Consumption) -> list[U
     ]
 
 
-def nearly_used(job: JobRecord) -> list[Used]:
+def nearly_used_limits(job: JobRecord) -> list[Used]:
     """Return the limits of job and phase that people should hear about before they are reached."""
-    return [used for scope in limit_scopes(job) for used in mostly_used(*scope)]
+    return [used for scope in limit_scopes(job) for used in mostly_used_limits(*scope)]
 
 
 def limits_with_usage(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
@@ -292,7 +294,7 @@ def limits_with_usage(job: JobRecord) -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
-def with_model(limits: JobLimits, model: str, of_model: JobLimits) -> JobLimits | str:
+def limits_with_model(limits: JobLimits, model: str, of_model: JobLimits) -> JobLimits | str:
     """Return the limits with another model, or why the job cannot have it.
 
     Args:

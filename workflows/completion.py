@@ -35,7 +35,7 @@ class Completion:
         if refusal:
             await self._refuse_completion(call, route, "completion", refusal.reason)
         elif facts.store_unavailable:
-            raise activity_failures.store_away(facts.unstored[0])
+            raise activity_failures.store_unavailable_wait(facts.unstored[0])
         elif await self._calls.refused_by_guards(call, route, self._guard_points):
             return
         elif job.limits.review:
@@ -57,7 +57,7 @@ class Completion:
         call = job.calls[job.next_call]
         route = job.route(call.tool)
         if review.verdict is None and limits:
-            if not self._calls.park_without_room(budget.review_call(job)):
+            if not self._calls.park_without_room(budget.review_call_reservation(job)):
                 await self._ask_reviewer(review, limits)
         elif review.verdict == "accepted":
             if (

@@ -50,7 +50,11 @@ def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -
     if outcome.completed:
         # Calls before a completed todo no longer count as a loop; seen results are still not new.
         return course.in_new_phase.model_copy(
-            update={"seen_results": _append_latest(course.seen_results, _novelty_key(call, reply))}
+            update={
+                "seen_results": _append_latest_result(
+                    course.seen_results, _novelty_key(call, reply)
+                )
+            }
         )
     if call.tool == WAIT and reply.ok:
         return course.model_copy(update={"after_wait": True})
@@ -68,9 +72,9 @@ def after_call(course: Course, outcome: CallOutcome, figures: StuckThresholds) -
         "calls_without_news": 0 if news else course.calls_without_news + 1,
     }
     if reply.ok:
-        changes["seen_results"] = _append_latest(course.seen_results, mark)
+        changes["seen_results"] = _append_latest_result(course.seen_results, mark)
     if outcome.polling:
-        changes["polled_results"] = _with_poll(course.polled_results, key, result)
+        changes["polled_results"] = _with_poll_result(course.polled_results, key, result)
     if call.tool == "job_complete" and not outcome.denied:
         changes["completion_refusals"] = course.completion_refusals + 1
     elif call.tool == "todo_complete" and not outcome.denied:
@@ -133,8 +137,8 @@ def _after_poll(course: Course, call: Call, key: str, result: str) -> Course:
     return course.model_copy(
         update={
             "after_wait": False,
-            "polled_results": _with_poll(course.polled_results, key, result),
-            "seen_results": _append_latest(course.seen_results, result),
+            "polled_results": _with_poll_result(course.polled_results, key, result),
+            "seen_results": _append_latest_result(course.seen_results, result),
             "calls_without_news": 0 if changed else course.calls_without_news,
             "replies_since_todo": 0 if changed else course.replies_since_todo,
             # No run of equal results continues across a change, and no run of polls across a wait.
@@ -151,10 +155,10 @@ def _other_calls(course: Course, call: Call) -> list[CallRecord]:
     ]
 
 
-def _append_latest(results: list[str], mark: str) -> list[str]:
+def _append_latest_result(results: list[str], mark: str) -> list[str]:
     return [*[other for other in results if other != mark], mark][-MAX_SEEN:]
 
 
-def _with_poll(polled: dict[str, str], key: str, result: str) -> dict[str, str]:
+def _with_poll_result(polled: dict[str, str], key: str, result: str) -> dict[str, str]:
     others = {other: last for other, last in polled.items() if other != key}
     return dict([*others.items(), (key, result)][-MAX_POLLED:])

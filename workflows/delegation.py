@@ -53,7 +53,7 @@ class Delegation:
         job = self._job
         helpers = budget.helpers_with_room(job)
         if not helpers:
-            self._calls.park_without_room(budget.helper_calls(job, 1))
+            self._calls.park_without_room(budget.helper_call_reservation(job, 1))
             return
         replies = await asyncio.gather(
             *(self._ask_helper(helper) for helper in helpers), return_exceptions=True

@@ -14,7 +14,7 @@ from __future__ import annotations
 from protocol.handoffs import SETUP, FeatureEntry
 from protocol.project import PROOF, EndedJob, Feature, ProjectRecord, RunningJob
 from protocol.project_requests import ChildWork
-from protocol.proof import AcceptedRun, Proof, in_repository
+from protocol.proof import AcceptedRun, Proof, command_in_repository
 from protocol.text import one_line
 from workflows.moves import (
     AssignJob,
@@ -22,11 +22,11 @@ from workflows.moves import (
     Move,
     WaitForJobs,
     assign_job,
-    block_unit,
+    block_project_unit,
     conflict_findings,
-    job_report,
     remaining_findings,
     remember_fork_point,
+    reported_job_text,
     work_problems,
 )
 
@@ -120,10 +120,10 @@ def settle_job(
         if work:
             feature.commit = work.commit
             feature.evidence = work.proofs[:MOST_PROOFS]
-        _retry_or_block(project, feature, remaining_findings(ended, why, feature.reasons))
+        _retry_or_block_feature(project, feature, remaining_findings(ended, why, feature.reasons))
     else:
         feature.commit, feature.turn, feature.reasons = work.commit, "tester", []
-        feature.coder_report = job_report(work)
+        feature.coder_report = reported_job_text(work)
         _keep_evidence(feature, work)
     return ""
 
@@ -136,7 +136,7 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
             project.features, project.findings = [], conflict_findings(conflicts)
     elif conflicts:
         feature.tested, feature.commit = False, commit
-        _retry_or_block(project, feature, conflict_findings(conflicts))
+        _retry_or_block_feature(project, feature, conflict_findings(conflicts))
     else:
         feature.status, feature.reasons, feature.merged = "completed", [], commit
 
@@ -148,7 +148,7 @@ def _settle_test(
     if why or work is None or verdict is None:
         feature.untested_attempts += 1
         if feature.untested_attempts >= project.start.attempts:
-            block_unit(feature, ["It could not be tested.", *why])
+            block_project_unit(feature, ["It could not be tested.", *why])
         return ""
     feature.commit = work.commit or feature.commit
     _keep_evidence(feature, work)
@@ -158,7 +158,7 @@ def _settle_test(
         ]
         feature.test_findings = findings or ["The tester did not pass it and gave no finding."]
         feature.written_tests = work.tests[:MOST_LINES]
-        _retry_or_block(project, feature, feature.test_findings)
+        _retry_or_block_feature(project, feature, feature.test_findings)
         return ""
     feature.tested, feature.written_tests = True, []
     return feature.commit
@@ -209,11 +209,11 @@ def proved_before(project: ProjectRecord, feature: Feature) -> list[AcceptedRun]
     return list(accepted.values())
 
 
-def _retry_or_block(project: ProjectRecord, feature: Feature, why: list[str]) -> None:
+def _retry_or_block_feature(project: ProjectRecord, feature: Feature, why: list[str]) -> None:
     """Send the feature back to the coder, or block it."""
     feature.turn, feature.reasons = "coder", why
     if feature.attempts >= project.start.attempts:
-        block_unit(feature, why)
+        block_project_unit(feature, why)
 
 
 def _assign_initializer(project: ProjectRecord) -> AssignJob:
@@ -240,7 +240,7 @@ def _assign_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
         project,
         feature.id,
         "coder",
-        _task_text(CODE, project, feature),
+        _feature_task_text(CODE, project, feature),
         commit=feature.commit,
         # A fork already has this in its conversation.
         results=[] if feature.job else _earlier_features(project),
@@ -279,7 +279,7 @@ def _assign_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
         project,
         feature.id,
         "tester",
-        _task_text(TEST, project, feature),
+        _feature_task_text(TEST, project, feature),
         commit=feature.commit,
         # From the coder, whose instructions are to tell the tester what to know.
         results=[
@@ -303,7 +303,7 @@ def _assign_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
     )
 
 
-def _task_text(text: str, project: ProjectRecord, feature: Feature) -> str:
+def _feature_task_text(text: str, project: ProjectRecord, feature: Feature) -> str:
     coverage = f", with a coverage of at least {feature.coverage:g} %" if feature.coverage else ""
     return text.format(
         id=feature.id,
@@ -320,7 +320,7 @@ def _feature_from_report(project: ProjectRecord, entry: FeatureEntry) -> Feature
     named = {**entry.tests, **start.tests}
     tests = {
         check: named[check].model_copy(
-            update={"command": in_repository(named[check].command, start.product)}
+            update={"command": command_in_repository(named[check].command, start.product)}
         )
         for check in entry.checks
         if check in named

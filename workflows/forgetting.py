@@ -10,7 +10,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
 from protocol.forgetting import ForgetRequest, ForgetResult
-from protocol.payloads import InvalidPayload, read_object
+from protocol.payloads import InvalidPayload, read_payload_object
 from protocol.requests import LOST_WORKERS
 from workflows.activity_calls import HEARTBEAT
 
@@ -25,7 +25,7 @@ class ForgetWorkflow:
     async def run(self, *payload: Any) -> dict[str, Any]:
         """Return the forgotten jobs, and what remains."""
         try:
-            request = read_object(ForgetRequest, payload[0] if payload else {}, "forget")
+            request = read_payload_object(ForgetRequest, payload[0] if payload else {}, "forget")
         except InvalidPayload as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         result: ForgetResult = await workflow.execute_activity(

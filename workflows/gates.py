@@ -214,13 +214,15 @@ def _refuse_unfinished(state: JobState, facts: GateFacts, rewinds: int) -> Refus
         return Refusal(f"{_open_work_text(facts, [])} {TICK} Then call job_complete again.")
     if not rewinds:
         return Refusal(
-            f"{_open_work_text(facts, open_items)} {_way_out(facts, open_items)} {GIVING_UP}"
+            f"{_open_work_text(facts, open_items)} {_way_out_of_gate(facts, open_items)} "
+            f"{GIVING_UP}"
         )
     if facts.unexplained_phases or facts.unexplained_items or facts.unexplained_writes:
         named = [label[:60] for label in facts.unexplained_phases[:MOST_OPEN]]
         named += facts.unexplained_items + facts.unexplained_writes
         return Refusal(
-            f"{_open_work_text(facts, open_items)} {_way_out(facts, open_items)} What cannot be "
+            f"{_open_work_text(facts, open_items)} {_way_out_of_gate(facts, open_items)} "
+            f"What cannot be "
             "done needs an entry of its own in `unresolved`, with its id and the reason: "
             f"{'; '.join(named)}."
         )
@@ -282,7 +284,7 @@ def _open_work_text(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     return f"{', and '.join(parts)}."
 
 
-def _way_out(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
+def _way_out_of_gate(facts: GateFacts, items: Sequence[ScopeItem]) -> str:
     """Return what closes the open work: boxes for phases, and items that came from the plan."""
     if facts.plan_open or facts.refused_writes or any(item.source == "plan" for item in items):
         return TICK_OR_NAME

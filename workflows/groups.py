@@ -18,7 +18,7 @@ from workflows.moves import (
     ParkProject,
     WaitForJobs,
     assign_job,
-    block_unit,
+    block_project_unit,
     conflict_findings,
     remaining_findings,
     remember_fork_point,
@@ -102,7 +102,7 @@ def settle_job(
             if place in work.left_items
         }
     if why or work is None:
-        _retry_or_block(project, group, remaining_findings(ended, why, group.reasons))
+        _retry_or_block_group(project, group, remaining_findings(ended, why, group.reasons))
         return ""
     return work.commit
 
@@ -114,7 +114,7 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
         return
     if conflicts:
         group.commit = commit
-        _retry_or_block(project, group, conflict_findings(conflicts))
+        _retry_or_block_group(project, group, conflict_findings(conflicts))
         return
     group.status, group.reasons = "completed", []
     for item in project.scope:
@@ -177,11 +177,11 @@ def _end_wave(project: ProjectRecord) -> None:
         project.planned = False
 
 
-def _retry_or_block(project: ProjectRecord, group: Group, why: list[str]) -> None:
+def _retry_or_block_group(project: ProjectRecord, group: Group, why: list[str]) -> None:
     """Send the group back to its agent, or block it."""
     group.reasons = why
     if group.attempts >= project.start.attempts:
-        block_unit(group, why)
+        block_project_unit(group, why)
     _end_wave(project)
 
 
@@ -190,10 +190,10 @@ def _assign_manager(project: ProjectRecord) -> AssignJob:
     task = text.format(
         folder=project.start.product,
         groups="\n".join(_group_text(group) for group in project.groups[-MAX_LISTED:]),
-        items=_items_text([item for item in project.scope if item.status == "open"]),
+        items=_group_items_text([item for item in project.scope if item.status == "open"]),
     )
     if not project.groups:
-        task += f"\n\nThe scope:\n{_items_text(project.scope)}"
+        task += f"\n\nThe scope:\n{_group_items_text(project.scope)}"
     return assign_job(
         project,
         SCOPE,
@@ -214,7 +214,7 @@ def _assign_worker(project: ProjectRecord, group: Group) -> AssignJob:
         folder=project.start.product,
         title=group.title,
         task=group.task,
-        items=_bullet_list([item.text[:200] for item in of_group]),
+        items=_group_bullet_list([item.text[:200] for item in of_group]),
     )
     return assign_job(
         project,
@@ -238,8 +238,8 @@ def _group_items(project: ProjectRecord, group: Group) -> list[ScopeItem]:
     return [item for item in project.scope if item.id in group.items]
 
 
-def _items_text(items: list[ScopeItem]) -> str:
-    return _bullet_list(
+def _group_items_text(items: list[ScopeItem]) -> str:
+    return _group_bullet_list(
         [
             f"{item.id}: {item.text[:200]}" + (f" ({item.reason[:200]})" if item.reason else "")
             for item in items
@@ -247,7 +247,7 @@ def _items_text(items: list[ScopeItem]) -> str:
     )
 
 
-def _bullet_list(items: list[str]) -> str:
+def _group_bullet_list(items: list[str]) -> str:
     lines = [f"- {item[:450]}" for item in items[:MAX_LISTED]]
     if (more := len(items) - MAX_LISTED) > 0:
         lines.append(f"- and {more} more, in documents/groups.json")

@@ -25,7 +25,7 @@ MOST_FOUND = 300
 REPLY = "Not run: your reply was not accepted. {refusal}"
 
 
-def note_refusal(
+def note_guard_refusal(
     job: JobRecord, guard: str, what: str, why: str, *, path: str | None = None, hook: bool = False
 ) -> str:
     """Count and record a refusal; return the notice for people.
@@ -48,14 +48,18 @@ def apply_guard_outcome(
     """Apply the decisions of a call's guards; return the notices for people."""
     lines = [f"step {job.step}: {remark}" for remark in outcome.remarks]
     if outcome.bypassed_guard:
-        lines.append(use_bypass(job, outcome.bypassed_guard, what, path))
+        lines.append(use_guard_bypass(job, outcome.bypassed_guard, what, path))
     if outcome.guard:
-        lines.append(note_refusal(job, outcome.guard, what, why, path=path, hook=outcome.hook))
-    note_trials(job, outcome.trials, what, path)
+        lines.append(
+            note_guard_refusal(job, outcome.guard, what, why, path=path, hook=outcome.hook)
+        )
+    note_guard_trials(job, outcome.trials, what, path)
     return lines
 
 
-def count_undecided(job: JobRecord, outcome: GuardOutcome, tool: str, why: str) -> WaitState | None:
+def count_undecided_votes(
+    job: JobRecord, outcome: GuardOutcome, tool: str, why: str
+) -> WaitState | None:
     """Count refusals in a row by voters that failed themselves; return how the job waits at too
     many.
 
@@ -69,10 +73,12 @@ def count_undecided(job: JobRecord, outcome: GuardOutcome, tool: str, why: str) 
     job.undecided = {**others, tool: count}
     if count < MOST_UNDECIDED:
         return None
-    return activity_failures.without_verdict(outcome.guard, tool, why, count)
+    return activity_failures.missing_verdict_wait(outcome.guard, tool, why, count)
 
 
-def note_trials(job: JobRecord, trials: Sequence[str], what: str, path: str | None = None) -> None:
+def note_guard_trials(
+    job: JobRecord, trials: Sequence[str], what: str, path: str | None = None
+) -> None:
     """Record what guards on trial would have refused."""
     for guard in trials:
         happened = f"{what} would have been refused"
@@ -81,7 +87,7 @@ def note_trials(job: JobRecord, trials: Sequence[str], what: str, path: str | No
         )
 
 
-def use_bypass(job: JobRecord, guard: str, what: str, path: str | None = None) -> str:
+def use_guard_bypass(job: JobRecord, guard: str, what: str, path: str | None = None) -> str:
     """Use up a bypass; return the notice for people."""
     reason = job.bypasses.get(guard, "")
     job.bypasses = {name: why for name, why in job.bypasses.items() if name != guard}
@@ -107,7 +113,7 @@ def restoring_bypasses(job: JobRecord, before: dict[str, str]) -> Iterator[None]
             job.bypasses = {**used, **job.bypasses}
 
 
-def grant_bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:
+def grant_guard_bypass(job: JobRecord, payload: dict[str, Any]) -> str | None:
     """Let a guard's next refusal be bypassed; return why there is nothing to bypass."""
     guard = payload["guard"]
     if guard not in job.guard_refusals:

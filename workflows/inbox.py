@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from protocol.payloads import InvalidPayload, read_signal
+from protocol.payloads import InvalidPayload, read_signal_payload
 from protocol.record import ReceivedSignal
 from protocol.text import one_line
 
@@ -23,7 +23,7 @@ PayloadReader = Callable[[str, tuple[Any, ...]], dict[str, Any]]
 
 def read_payload(signal: str, values: tuple[Any, ...]) -> dict[str, Any]:
     """Return the payload of a job's signal. Raises InvalidPayload."""
-    return read_signal(signal, values).model_dump(exclude_unset=True)
+    return read_signal_payload(signal, values).model_dump(exclude_unset=True)
 
 
 @dataclass

@@ -46,7 +46,7 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.endings import TransitionRequest
 from protocol.helpers import DELEGATE
-from protocol.payloads import InvalidPayload, read_start
+from protocol.payloads import InvalidPayload, read_job_start
 from protocol.record import JobRecord, WaitState
 from protocol.requests import Call, Usage
 from protocol.start import PrepareRequest
@@ -143,7 +143,7 @@ class Job(SignalReceiver):
         if (job := self._continuation.restore_record(JobRecord, start)) is not None:
             return job
         try:
-            start_input = read_start(start)
+            start_input = read_job_start(start)
             request = PrepareRequest(
                 **start_input.model_dump(), chain=workflow.info().first_execution_run_id
             )
@@ -187,7 +187,7 @@ class Job(SignalReceiver):
                 await self._steps.run_interruptible(
                     self._signals.show_folder(), self.inbox.has_cancel
                 )
-        if traces.flush_is_due(job):
+        if traces.is_trace_flush_due(job):
             storing = store_pending_traces(job, self._steps, self.inbox.notice)
             with suppress(StepInterrupted):
                 await self._steps.run_interruptible(storing, self._has_urgent_signal)
@@ -228,14 +228,14 @@ class Job(SignalReceiver):
 
     async def _wait_for_signals(self, job: JobRecord) -> None:
         """Wait for people; for an answer or an approval only until its deadline."""
-        timeout = questions.time_left(job, workflow.time())
+        timeout = questions.question_time_left(job, workflow.time())
         try:
             await workflow.wait_condition(
                 lambda: bool(self.inbox.signals or self.inbox.refused), timeout=timeout
             )
         except TimeoutError:
             if not self.inbox.signals:
-                self.inbox.notice(questions.apply_default_answer(job, workflow.time()))
+                self.inbox.notice(questions.apply_default_question_answer(job, workflow.time()))
         job.clock = workflow.now().timestamp()
         self._steps.may_continue_as_new = True
 
@@ -295,7 +295,7 @@ class PhaseLoop:
         elif issue := stuck.overdue_rewind(job.course, job.step):
             await self._rewind_stuck_phase(issue)
         elif budget.compaction_is_due(job):
-            if not self._calls.park_without_room(budget.compaction_calls(job)):
+            if not self._calls.park_without_room(budget.compaction_reservation(job)):
                 await self._compact_context()
         elif not self._calls.park_without_room(budget.next_model_call(job)):
             await self._request_reply()
@@ -311,13 +311,13 @@ class PhaseLoop:
         try:
             reply = await self._steps.model_call(job)
         except StepFailed as failed:
-            if failed.kind == "ModelRefused" and replies.must_call(job):
+            if failed.kind == "ModelRefused" and replies.must_reply_with_call(job):
                 # Perhaps it refuses only the demand for a call: ask once more without.
                 job.can_require_call = False
                 return
             if failed.kind != "ContextTooLong" or replies.is_compaction_exhausted(job):
                 raise
-            if not self._calls.park_without_room(budget.compaction_calls(job)):
+            if not self._calls.park_without_room(budget.compaction_reservation(job)):
                 await self._compact_context(hard=True)
                 job.hard_compactions += 1
             return
@@ -343,13 +343,15 @@ class PhaseLoop:
             traces.note_trace(job, "violation", "gate", "reply", happened, what_was_correct=correct)
         refusal = ""
         if reply.guard in job.bypasses:
-            self._inbox.notice(guards.use_bypass(job, reply.guard, "a reply"))
+            self._inbox.notice(guards.use_guard_bypass(job, reply.guard, "a reply"))
         elif reply.guard:
             job.correction = reply.refusal
             refusal = guards.REPLY.format(refusal=reply.refusal)
-            self._inbox.notice(guards.note_refusal(job, reply.guard, "a reply", reply.refusal))
+            self._inbox.notice(
+                guards.note_guard_refusal(job, reply.guard, "a reply", reply.refusal)
+            )
         job.settle_reply(refusal)
-        guards.note_trials(job, reply.trials, "a reply")
+        guards.note_guard_trials(job, reply.trials, "a reply")
         self._calls.record_course(course.after_reply(job.course, reply.calls))
 
     async def _compact_context(self, *, hard: bool = False) -> None:
@@ -375,7 +377,7 @@ class PhaseLoop:
         elif why := job.refused_replies.get(job.step):
             await calls.deny_call(call, "reply", why)
         elif route is None:
-            await calls.deny_call(call, "tools", tool_rules.unknown_tool(call.tool, offered))
+            await calls.deny_call(call, "tools", tool_rules.unknown_tool_answer(call.tool, offered))
         elif why := tool_rules.phase_rule(route, kind):
             await calls.deny_call(call, "phase", why)
         elif call.tool in replies.COUNTED and job.failed_call:
@@ -466,7 +468,7 @@ class PhaseLoop:
             return True
         for line in guards.apply_guard_outcome(job, ending, "the end of the phase", ending.refusal):
             self._inbox.notice(line)
-        waiting = guards.count_undecided(job, ending, "todo_complete", ending.refusal)
+        waiting = guards.count_undecided_votes(job, ending, "todo_complete", ending.refusal)
         if waiting:
             await self._calls.wait_for_person(waiting)
         if ending.refusal:
@@ -497,7 +499,7 @@ class PhaseLoop:
         """Rewind the phase because the job is stuck and its last turn to recover has passed."""
         job = self._job
         if remedies.has_never_called(job):
-            job.waiting = remedies.without_calls(issue)
+            job.waiting = remedies.never_calls_wait(issue)
             return
         if job.rewinds >= job.limits.rewinds:
             job.waiting = activity_failures.REWINDS.model_copy(
@@ -526,7 +528,7 @@ class PhaseLoop:
         request.may_ask = job.clarification.used < job.limits.clarifications
         is_long = job.phase_usage.model_calls > job.limits.summary_calls
         request.summary = request.outcome == "completed" and ended.kind == "tactical" and is_long
-        if request.summary and budget.exceeded_limit(job, budget.summary_call(job)):
+        if request.summary and budget.exceeded_limit(job, budget.summary_call_reservation(job)):
             request.summary = False
             self._inbox.notice(f"phase {job.state.phase.number}: {NO_SUMMARY}")
         reply = await self._steps.run_transition(job, request)

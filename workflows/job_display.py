@@ -33,9 +33,9 @@ class JobDisplay:
         job = self._job
         job.refusals += self._inbox.refused
         self._inbox.refused = 0
-        details = status.web_details(job, self._inbox.notices)
-        memo = status.memo_fields(job)
-        self._web.update(details, memo, status.attribute_values(job, memo))
+        details = status.job_web_details(job, self._inbox.notices)
+        memo = status.job_memo_fields(job)
+        self._web.update(details, memo, status.job_attribute_values(job, memo))
 
     async def publish_status(self) -> None:
         """Show the job's status to everyone concerned."""
@@ -65,7 +65,9 @@ class JobDisplay:
     async def call_people(self) -> None:
         """Send the notifications that are due."""
         info = workflow.info()
-        due = notifications.due_of_job(self._job, info.workflow_id, info.first_execution_run_id)
+        due = notifications.due_job_notifications(
+            self._job, info.workflow_id, info.first_execution_run_id
+        )
         await begin_notifications(due, self._job.notifying, self._inbox.notice)
 
     def end_wait(self) -> None:

@@ -32,7 +32,7 @@ class JobRecovery:
         if failed.kind in ("Endpoint", "StoreUnavailableError"):
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
-            waiting = remedies.with_settings(activity_failures.wait_after_failure(failed), job)
+            waiting = remedies.wait_with_remedy(activity_failures.wait_after_failure(failed), job)
             # Shown before the job waits, so that the details are there.
             await self._steps.write_error(job, waiting, failed)
             job.waiting = waiting
@@ -72,7 +72,7 @@ class JobRecovery:
         job.calls, job.next_call = recovered.calls, recovered.next_call
         job.failed_call = ""
         if recovered.failed_call is not None:
-            job.failed_call = replies.failed_call(
+            job.failed_call = replies.failed_call_text(
                 job.calls[recovered.failed_call], recovered.failure
             )
         job.handed_over, job.end_tried_step = recovered.handed_over, 0
@@ -100,7 +100,7 @@ class JobRecovery:
 
     async def _pause_before_retry(self, failed: StepFailed) -> None:
         """Show that an endpoint or a store is unavailable, and wait before retrying."""
-        waiting = remedies.with_settings(activity_failures.wait_for_endpoint(failed), self._job)
+        waiting = remedies.wait_with_remedy(activity_failures.wait_for_endpoint(failed), self._job)
         if self._job.waiting is None:
             await self._steps.write_error(self._job, waiting, failed)
         self._job.waiting = waiting

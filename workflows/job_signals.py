@@ -88,7 +88,7 @@ class JobSignals:
         else:
             if received.signal in ("approve", "deny"):
                 decided = self._job.approvals[-1]
-                act.did, act.detail = questions.decision_words(decided)
+                act.did, act.detail = questions.approval_decision_words(decided)
                 act.id = decided.id
             self._inbox.notice(act.line)
         acts.keep_act(self._job, act)
@@ -106,7 +106,9 @@ class JobSignals:
         finally:
             job.pausing = None
             job.paused_from = job.waiting.reason if job.waiting else None
-            job.waiting = activity_failures.paused_wait(received.by, acts.calls_left_text(job))
+            job.waiting = activity_failures.paused_activity_wait(
+                received.by, acts.calls_left_text(job)
+            )
 
     async def show_folder(self) -> None:
         """Update the folder before a person looks at it.
@@ -224,12 +226,12 @@ class JobSignals:
         return ""
 
     async def _take_answer(self, received: ReceivedSignal) -> str:
-        if why := questions.take_answer(self._job, received, workflow.time()):
+        if why := questions.take_question_answer(self._job, received, workflow.time()):
             self._inbox.refuse(why)
         return ""
 
     async def _grant_bypass(self, received: ReceivedSignal) -> str:
-        if refusal := guards.grant_bypass(self._job, received.payload):
+        if refusal := guards.grant_guard_bypass(self._job, received.payload):
             self._refuse(received, refusal)
         return ""
 
@@ -269,7 +271,7 @@ class JobSignals:
         """
         job = self._job
         reply = await self._steps.set_model(job, settings)
-        limits = budget.with_model(job.limits, reply.model, reply.limits)
+        limits = budget.limits_with_model(job.limits, reply.model, reply.limits)
         if isinstance(limits, str):
             self._refuse(received, limits)
             return False

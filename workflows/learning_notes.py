@@ -28,7 +28,7 @@ async def store_pending_traces(
             if not job.deferred_traces:
                 notice(f"traces are kept for later: {failed.message}")
             job.deferred_traces = len(job.traces)
-            if traces.is_full(job) and job.waiting is None:
+            if traces.is_trace_record_full(job) and job.waiting is None:
                 job.waiting = activity_failures.STORE
             return False
         job.traces = job.traces[len(handed) :]
@@ -62,7 +62,7 @@ async def reflect_on_failure(
     if (
         again
         or not job.limits.reflection
-        or budget.exceeded_limit(job, budget.reflection_calls(job))
+        or budget.exceeded_limit(job, budget.reflection_reservation(job))
     ):
         return
     try:

@@ -8,7 +8,7 @@ from protocol.record import WaitState
 from protocol.requests import Usage
 
 
-def waiting_lines(waiting: WaitState) -> list[str]:
+def markdown_waiting_lines(waiting: WaitState) -> list[str]:
     """Return why something waits, and the remedy."""
     return [
         f"**Waiting: {waiting.reason}.** {waiting.message}",
@@ -17,17 +17,17 @@ def waiting_lines(waiting: WaitState) -> list[str]:
     ]
 
 
-def list_lines(heading: str, entries: Sequence[str]) -> list[str]:
+def markdown_list_lines(heading: str, entries: Sequence[str]) -> list[str]:
     """Return a heading and a list; nothing if there are no entries."""
     return ["", f"### {heading}", "", *(f"- {entry}" for entry in entries)] if entries else []
 
 
-def table_cell(text: str) -> str:
+def markdown_table_cell(text: str) -> str:
     """Escape text for a table cell."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def usage_line(usage: Usage) -> str:
+def markdown_usage_line(usage: Usage) -> str:
     """Return `tool calls 30 (34 sent, 4 refused) · tokens 45,678 · cost 0.0123`; no cost if it is
     0.
     """

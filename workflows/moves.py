@@ -156,7 +156,7 @@ def keep_unresolved(
     project.left_open = dict(reversed(newest))
 
 
-def block_unit(unit: Unit, reasons: Sequence[str]) -> None:
+def block_project_unit(unit: Unit, reasons: Sequence[str]) -> None:
     unit.status = "blocked"
     unit.reasons = list(reasons)
 
@@ -175,7 +175,7 @@ def shorten_settled(units: Sequence[Unit]) -> None:
                 run.cut, run.end = run.cut or end != run.end, end
 
 
-def note_attempt(
+def note_unit_attempt(
     project: ProjectRecord,
     run: RunningJob,
     ended: EndedJob,
@@ -205,7 +205,7 @@ def note_attempt(
     unit.history = [*unit.history, attempt][-MOST_ATTEMPTS:]
 
 
-def job_report(work: ChildWork) -> str:
+def reported_job_text(work: ChildWork) -> str:
     """Return a job's own report on its work, without what the system adds."""
     return work.summary.partition("\nFiles changed: ")[0].strip()
 
@@ -214,7 +214,7 @@ def merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork) -> s
     """Return the commit message of accepted work: what was done, by whom, how proved."""
     unit = project.find_unit(run.unit)
     trailers: dict[str, str | Sequence[str]] = {"Job": run.job}
-    story = job_report(work)
+    story = reported_job_text(work)
     if isinstance(unit, Feature):
         # The author's report says what was done; the tester has proved it.
         story = unit.coder_report or story

@@ -21,7 +21,7 @@ from protocol.notifications import (
     Sending,
     Sent,
 )
-from protocol.payloads import InvalidPayload, read_object
+from protocol.payloads import InvalidPayload, read_payload_object
 from workflows import activity_table as table
 from workflows.activity_calls import ActivityCalls
 from workflows.activity_failures import StepFailed
@@ -41,7 +41,7 @@ class Notify:
     async def run(self, *given: Any) -> dict[str, Any]:
         """Return the answer of each destination."""
         try:
-            asked = read_object(NotifyRequest, given[0] if given else None, "notify")
+            asked = read_payload_object(NotifyRequest, given[0] if given else None, "notify")
         except InvalidPayload as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         sent = await asyncio.gather(

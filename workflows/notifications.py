@@ -21,7 +21,7 @@ NOT_CALLED_FOR = ("paused",)
 """A person paused it, so nobody needs to be notified."""
 
 
-def due_of_job(job: JobRecord, job_id: str, chain: str) -> list[Notification]:
+def due_job_notifications(job: JobRecord, job_id: str, chain: str) -> list[Notification]:
     """Return the notifications that are due, and record them in the job as sent.
 
     Args:
@@ -33,8 +33,10 @@ def due_of_job(job: JobRecord, job_id: str, chain: str) -> list[Notification]:
         return []
     draft = _Draft(book, job_id, job.agent, job.status, f"{chain[:8]}.{job.commit[:8]}")
     notifications = [
-        *_of_waiting(draft, job.waiting, job_id, title=job.title),
-        *_of_limits(draft, budget.nearly_used(job), parked=_waits_for(job.waiting, "budget")),
+        *_waiting_notification(draft, job.waiting, job_id, title=job.title),
+        *_limit_notifications(
+            draft, budget.nearly_used_limits(job), parked=_waits_for(job.waiting, "budget")
+        ),
     ]
     if job.result and not book.ended:
         book.ended = True
@@ -43,30 +45,34 @@ def due_of_job(job: JobRecord, job_id: str, chain: str) -> list[Notification]:
         if result.unresolved:
             text += f", {len(result.unresolved)} unresolved"
         content = f"{job.title}\n{result.summary}"
-        notifications.append(_end(draft, job_id, result.status, text, content))
+        notifications.append(_end_notification(draft, job_id, result.status, text, content))
     return notifications
 
 
-def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
-    """Like `due_of_job`, for a project and its running jobs."""
+def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notification]:
+    """Like `due_job_notifications`, for a project and its running jobs."""
     if (book := project.notifying) is None:
         return []
     mark = f"{chain[:8]}.{project.state[:8]}"
-    agent, word = f"project ({project.start.form})", project_status.status_word(project)
+    agent, word = f"project ({project.start.form})", project_status.project_status_word(project)
     draft = _Draft(book, project.id, agent, word, mark)
-    notifications = _of_waiting(draft, project.waiting, project.id, title=project.title)
+    notifications = _waiting_notification(draft, project.waiting, project.id, title=project.title)
     # While the project itself waits, a person attends to that.
     for run in project.running.values() if project.waiting is None else ():
         stands = None
         if run.last_report.waiting and run.person_wait:
             stands = project_status.waiting_of(project, run)
         since = str(run.person_wait.since) if run.person_wait else ""
-        notifications += _of_waiting(draft, stands, run.job, title=project.title, since=since)
+        notifications += _waiting_notification(
+            draft, stands, run.job, title=project.title, since=since
+        )
     book.waits = {
         job: mark for job, mark in book.waits.items() if job in {project.id, *project.running}
     }
     parked = _waits_for(project.waiting, "budget")
-    notifications += _of_limits(draft, shares.nearly_used(project), parked=parked)
+    notifications += _limit_notifications(
+        draft, shares.nearly_used_project_limits(project), parked=parked
+    )
     blocked = [unit for unit in project.units if unit.status == "blocked"]
     kind = FORM_SPECS[project.start.form].unit
     for unit in blocked:
@@ -85,9 +91,11 @@ def due_of_project(project: ProjectRecord, chain: str) -> list[Notification]:
     book.blocked = [unit.id for unit in blocked]
     if project.result and not book.ended:
         book.ended = True
-        text = f"{project.id} has ended: {project_status.progress_line(project)}"
+        text = f"{project.id} has ended: {project_status.project_progress_line(project)}"
         content = f"{project.title}\n{project.result.summary}"
-        notifications.append(_end(draft, project.id, project.result.status, text, content))
+        notifications.append(
+            _end_notification(draft, project.id, project.result.status, text, content)
+        )
     return notifications
 
 
@@ -115,7 +123,7 @@ class _Draft:
         )
 
 
-def _of_waiting(
+def _waiting_notification(
     draft: _Draft, waiting: WaitState | None, job: str, *, title: str, since: str = ""
 ) -> list[Notification]:
     """Return a notification for a wait that has not been reported yet."""
@@ -130,7 +138,7 @@ def _of_waiting(
         return []
     book.waits = {**book.waits, job: mark}
     book.asked = question or book.asked
-    command = command_of(waiting, job)
+    command = notification_command(waiting, job)
     retrying = " It goes on trying by itself." if waiting.trying else ""
     figures = f" {waiting.message}" if waiting.reason == "budget" else ""
     about = "\n".join(f"{name}: {value}" for name, value in waiting.about.items())
@@ -148,7 +156,9 @@ def _of_waiting(
     ]
 
 
-def _of_limits(draft: _Draft, used: list[budget.Used], *, parked: bool) -> Iterator[Notification]:
+def _limit_notifications(
+    draft: _Draft, used: list[budget.Used], *, parked: bool
+) -> Iterator[Notification]:
     """Yield a notification for each limit that has become nearly used up."""
     before, draft.book.limits = draft.book.limits, [each.name for each in used]
     for each in used:
@@ -165,14 +175,16 @@ def _of_limits(draft: _Draft, used: list[budget.Used], *, parked: bool) -> Itera
         )
 
 
-def _end(draft: _Draft, job: str, status: str, text: str, content: str) -> Notification:
+def _end_notification(
+    draft: _Draft, job: str, status: str, text: str, content: str
+) -> Notification:
     command = f"starter.py show {shell_quoted(job)}"
     return draft.make(
         "end", status=status, reason=status, text=f"{text}.", command=command, content=content
     )
 
 
-def command_of(waiting: WaitState, job: str) -> str:
+def notification_command(waiting: WaitState, job: str) -> str:
     """Return the command that lets the job continue."""
     # Commands in a remedy are in backticks; an ellipsis marks a missing value.
     for piece in waiting.remedy.split("`")[1::2]:

@@ -11,7 +11,7 @@ from protocol.requests import Pending
 from workflows import questions
 
 
-def take_reply(job: JobRecord, latest: Pending, now: float) -> None:
+def note_pending_progress(job: JobRecord, latest: Pending, now: float) -> None:
     """Record the progress of the call at hand."""
     before, question = job.pending, job.clarification.pending
     job.pending = latest
@@ -24,17 +24,17 @@ def take_reply(job: JobRecord, latest: Pending, now: float) -> None:
         question.question, question.default = latest.question, latest.default
         question.answer = None if now < question.until else ""
     else:
-        _resolve(job)
+        _resolve_pending_call(job)
 
 
-def settle(job: JobRecord) -> None:
+def clear_pending_call(job: JobRecord) -> None:
     """Clear the pending state once the call at hand is recorded."""
     if job.pending:
         job.pending = job.timer = None
-        _resolve(job)
+        _resolve_pending_call(job)
 
 
-def waits_for_answer(job: JobRecord, job_id: str, now: float) -> WaitState | None:
+def pending_answer_wait(job: JobRecord, job_id: str, now: float) -> WaitState | None:
     """Return the wait for a person's answer to the server; None when the call can continue.
 
     When the job may ask no more questions, the server gets an empty answer at once.
@@ -58,7 +58,7 @@ def waits_for_answer(job: JobRecord, job_id: str, now: float) -> WaitState | Non
     return None
 
 
-def _resolve(job: JobRecord) -> None:
+def _resolve_pending_call(job: JobRecord) -> None:
     if job.clarification.pending:
         job.clarification.pending = None
         job.clarification.resolved += 1

@@ -33,7 +33,7 @@ class PhaseJudge:
         if judgement is None or judgement.commit != job.commit:
             judgement = job.judgement = Judgement(commit=job.commit)
         if not judgement.decided:
-            if self._calls.park_without_room(budget.judge_call(job)):
+            if self._calls.park_without_room(budget.judge_call_reservation(job)):
                 return True
             judgement = job.judgement = await self._ask_judge()
         if not judgement.refusal:
@@ -52,8 +52,8 @@ class PhaseJudge:
         job.add_usage(judged.usage)
         refusal = judged.refusal
         if refusal and NAME in job.bypasses:
-            self._notice(guards.use_bypass(job, NAME, WHAT))
+            self._notice(guards.use_guard_bypass(job, NAME, WHAT))
             refusal = ""
         elif refusal:
-            self._notice(guards.note_refusal(job, NAME, WHAT, refusal))
+            self._notice(guards.note_guard_refusal(job, NAME, WHAT, refusal))
         return Judgement(commit=job.commit, decided=True, refusal=refusal)

@@ -12,7 +12,7 @@ from workflows.moves import (
     Move,
     WaitForJobs,
     assign_job,
-    block_unit,
+    block_project_unit,
     conflict_findings,
     remaining_findings,
     remember_fork_point,
@@ -60,7 +60,7 @@ def settle_job(
     if work:
         stage.commit = work.commit
     if (why := work_problems(ended, work)) or work is None:
-        _retry_or_block(project, stage, remaining_findings(ended, why, stage.reasons))
+        _retry_or_block_stage(project, stage, remaining_findings(ended, why, stage.reasons))
         return ""
     return work.commit
 
@@ -70,19 +70,19 @@ def mark_merged(project: ProjectRecord, run: RunningJob, conflicts: list[str], c
     stage = _find_stage(project, run.unit)
     if conflicts:
         stage.commit = commit
-        _retry_or_block(project, stage, conflict_findings(conflicts))
+        _retry_or_block_stage(project, stage, conflict_findings(conflicts))
     else:
         stage.status, stage.reasons = "completed", []
 
 
-def _retry_or_block(project: ProjectRecord, stage: Stage, why: list[str]) -> None:
+def _retry_or_block_stage(project: ProjectRecord, stage: Stage, why: list[str]) -> None:
     """Return the stage to `pending`, or block it if no attempt is left."""
     start = project.start.stages[stage.number]
     stage.reasons = why
     # The next attempt expects a pending stage.
     stage.status = "pending"
     if start.on_failure == "block" or stage.attempts >= project.start.attempts:
-        block_unit(stage, why)
+        block_project_unit(stage, why)
 
 
 def _assign_stage(project: ProjectRecord, stage: Stage) -> AssignJob:

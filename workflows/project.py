@@ -15,7 +15,12 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from protocol.payloads import InvalidPayload, read_input, read_object, read_project_signal
+from protocol.payloads import (
+    InvalidPayload,
+    read_payload_object,
+    read_project_signal,
+    read_workflow_input,
+)
 from protocol.project import (
     BRIEF,
     MAX_JOB_SUMMARIES,
@@ -53,7 +58,7 @@ from workflows.moves import (
     count_begun_job,
     keep_unresolved,
     merge_message,
-    note_attempt,
+    note_unit_attempt,
     shorten_settled,
     work_problems,
 )
@@ -107,7 +112,9 @@ class Project(SignalReceiver):
     def report(self, *payload: Any) -> None:
         """Receive a child's report."""
         try:
-            report = read_object(ChildReport, payload[0] if payload else None, "signal report")
+            report = read_payload_object(
+                ChildReport, payload[0] if payload else None, "signal report"
+            )
         except InvalidPayload as refusal:
             self.inbox.refuse(str(refusal))
             return
@@ -126,7 +133,7 @@ class Project(SignalReceiver):
         if (record := self._continuation.restore_record(ProjectRecord, start)) is not None:
             return record
         try:
-            start_input = read_input(
+            start_input = read_workflow_input(
                 ProjectStart, start, "project", '{"form": "…", "instructions": "…"}'
             )
             chain = workflow.info().first_execution_run_id
@@ -198,7 +205,7 @@ class Project(SignalReceiver):
             )
             self._children.has_news = False
             project.clock = workflow.now().timestamp()
-            if project_status.is_paused(project):
+            if project_status.is_project_paused(project):
                 for run in project.running.values():
                     run.since += workflow.time() - started
 
@@ -215,7 +222,7 @@ class Project(SignalReceiver):
         await self._signals.distribute_shares()
 
     def _count_time(self, project: ProjectRecord) -> None:
-        project_status.count_time(project, workflow.now().timestamp())
+        project_status.count_project_time(project, workflow.now().timestamp())
 
     def _park_project(self, project: ProjectRecord, waiting: WaitState) -> None:
         """Make the project wait; count the time until now."""
@@ -240,7 +247,7 @@ class Project(SignalReceiver):
         """Make the moves that the state calls for; return whether there was any."""
         if self._history_is_long(project):
             return not project.running
-        if traces.is_full(project):
+        if traces.is_trace_record_full(project):
             # The store is unavailable. Nothing new begins, and once no job is running the project
             # waits.
             if not project.running:
@@ -300,11 +307,11 @@ class Project(SignalReceiver):
             else:
                 after.head = merge.commit
             self._form.mark_merged(after, run, merge.conflicts, merge.commit)
-        note_attempt(after, run, ended, work, why)
+        note_unit_attempt(after, run, ended, work, why)
         shorten_settled(after.units)
         changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
         if changed:
-            story = project_status.outcome_line(after, run, ended)
+            story = project_status.project_outcome_line(after, run, ended)
             after.state = await self._steps.write_state(after, changed, story)
         for name in (*FORM_FIELDS, "head", "state"):
             setattr(project, name, getattr(after, name))

@@ -73,7 +73,7 @@ class ProjectChildren:
             ended.status, ended.reason = "late", "the deadline passed"
             # A retry must not fork from a late job.
             ended.checkpoint, ended.phases = "", 0
-        project_status.count_time(self._project, workflow.now().timestamp())
+        project_status.count_project_time(self._project, workflow.now().timestamp())
         self._project.ended_jobs.append(ended)
         self.has_news = True
 
@@ -91,7 +91,7 @@ class ProjectChildren:
             if child.done():
                 break
             await workflow.wait_condition(
-                lambda: child.done() or not project_status.is_paused(self._project)
+                lambda: child.done() or not project_status.is_project_paused(self._project)
             )
             if run.since + seconds <= workflow.time():
                 break

@@ -24,15 +24,17 @@ class ProjectDisplay:
         project = self._project
         project.refusals += self._inbox.refused
         self._inbox.refused = 0
-        details = project_status.web_details(project, self._inbox.notices)
-        memo = project_status.memo_fields(project)
-        self._web.update(details, memo, project_status.attribute_values(project, memo))
+        details = project_status.project_web_details(project, self._inbox.notices)
+        memo = project_status.project_memo_fields(project)
+        self._web.update(details, memo, project_status.project_attribute_values(project, memo))
 
     async def publish_status(self) -> None:
         """Show the project's status to everyone concerned."""
         project = self._project
         self.show_status()
-        due = notifications.due_of_project(project, workflow.info().first_execution_run_id)
+        due = notifications.due_project_notifications(
+            project, workflow.info().first_execution_run_id
+        )
         await begin_notifications(due, project.notifying, self._inbox.notice)
 
     def end_wait(self) -> None:

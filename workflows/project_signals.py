@@ -97,7 +97,7 @@ class ProjectSignals:
         await self.distribute_shares()
 
     async def _pause(self, payload: dict[str, Any]) -> None:
-        self._project.waiting = activity_failures.paused_wait(str(payload.get("by") or ""))
+        self._project.waiting = activity_failures.paused_activity_wait(str(payload.get("by") or ""))
         await self._forward_signal(self._jobs_at_work, "pause", payload)
 
     async def _take_remark(self, payload: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from protocol import scope
-from protocol.git_address import address_shown
+from protocol.git_address import shown_address
 from protocol.project import (
     Attempt,
     EndedJob,
@@ -34,7 +34,7 @@ MOST_RESULT_BYTES = MOST_BYTES * 2 // 5
 """Longest result in bytes: the status holds it beside the units."""
 
 
-def current_wait(project: ProjectRecord) -> WaitState | None:
+def current_project_wait(project: ProjectRecord) -> WaitState | None:
     """Return why the project waits: itself, or because all its children do."""
     if project.waiting:
         return project.waiting
@@ -52,26 +52,26 @@ def waiting_of(project: ProjectRecord, run: RunningJob) -> WaitState:
     return WaitState(
         reason=seen.waiting or "tool",
         message=f"Job {seen.job}: {seen.message}",
-        remedy=shares.limit_remedy(project, shared, len(project.running))
+        remedy=shares.share_limit_remedy(project, shared, len(project.running))
         if shared
         else seen.remedy,
     )
 
 
-def is_paused(project: ProjectRecord) -> bool:
+def is_project_paused(project: ProjectRecord) -> bool:
     """Whether a person has paused the project."""
     return project.waiting is not None and project.waiting.reason == "paused"
 
 
-def count_time(project: ProjectRecord, now: float) -> None:
+def count_project_time(project: ProjectRecord, now: float) -> None:
     """Count the time until now. Call it before the reason of waiting changes."""
-    project.count_time(now, still=current_wait(project) is not None)
+    project.count_time(now, still=current_project_wait(project) is not None)
 
 
 def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
     """Return the answer to the query, which `starter.py show --json` prints."""
-    stands = current_wait(project)
-    usage = total_usage(project)
+    stands = current_project_wait(project)
+    usage = total_project_usage(project)
     return {
         "project": True,
         "form": project.start.form,
@@ -80,19 +80,19 @@ def status_answer(project: ProjectRecord, inbox: Inbox) -> dict[str, Any]:
         "root": project.root,
         "repository": project.repository,
         "origin": project.origin.model_dump() if project.origin else None,
-        "status": status_word(project),
+        "status": project_status_word(project),
         "waiting_for": stands.reason if stands else None,
         "waiting": stands.model_dump() if stands else None,
         "approval": _open_approval(project),
-        "line": progress_line(project),
+        "line": project_progress_line(project),
         "wave": project.wave,
         "units": project.result.units
         if project.result
-        else [unit_data(unit) for unit in project.units],
-        "running": [_running_data(run) for run in runs_at_work(project)],
+        else [project_unit_data(unit) for unit in project.units],
+        "running": [_running_job_data(run) for run in runs_at_work(project)],
         "jobs": [
             *(summary.model_dump() for summary in project.job_summaries),
-            *map(_ended_data, ended_runs(project)),
+            *map(_ended_job_data, ended_runs(project)),
         ],
         "usage": usage.model_dump(),
         "limits": {"project": shares.limits_with_usage(project)},
@@ -139,7 +139,7 @@ def preparing_status(inbox: Inbox, stands: WaitState | None) -> dict[str, Any]:
     }
 
 
-def unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
+def project_unit_data(unit: Unit, most: int | None = None) -> dict[str, Any]:
     """Return a feature, group or stage for people and programs.
 
     Args:
@@ -189,7 +189,7 @@ def unblock_advice(unit: Unit) -> str:
     )
 
 
-def total_usage(project: ProjectRecord) -> Usage:
+def total_project_usage(project: ProjectRecord) -> Usage:
     """Return the usage of all children, by their last reports."""
     usage = project.usage.model_copy()
     for run in project.running.values():
@@ -197,10 +197,10 @@ def total_usage(project: ProjectRecord) -> Usage:
     return usage
 
 
-def status_word(project: ProjectRecord) -> str:
+def project_status_word(project: ProjectRecord) -> str:
     if project.result:
         return project.result.status
-    return "waiting" if current_wait(project) else "running"
+    return "waiting" if current_project_wait(project) else "running"
 
 
 def runs_at_work(project: ProjectRecord) -> list[RunningJob]:
@@ -214,7 +214,7 @@ def ended_runs(project: ProjectRecord) -> list[RunningJob]:
     return [project.running[each.job] for each in project.ended_jobs if each.job in project.running]
 
 
-def progress_line(project: ProjectRecord) -> str:
+def project_progress_line(project: ProjectRecord) -> str:
     """Return the project's progress: `3 of 12 features; coder on brew`."""
     units = project.units
     kind = f"{FORM_SPECS[project.start.form].unit}s"
@@ -231,7 +231,7 @@ def progress_line(project: ProjectRecord) -> str:
     return text
 
 
-def outcome_line(project: ProjectRecord, run: RunningJob, over: EndedJob) -> str:
+def project_outcome_line(project: ProjectRecord, run: RunningJob, over: EndedJob) -> str:
     """Return a job's outcome for the log: `brew-tester-1: completed; brew is blocked`."""
     unit = project.find_unit(run.unit)
     return f"{run.handoff.id}: {over.status}" + (f"; {unit.id} is {unit.status}" if unit else "")
@@ -244,19 +244,19 @@ def project_result(project: ProjectRecord, status: ProjectOutcome, reason: str) 
     own results have them whole.
     """
     for most in (None, 300, 100):
-        shortened = _cut_result(project, status, reason, most)
+        shortened = _cut_project_result(project, status, reason, most)
         if len(shortened.model_dump_json().encode()) <= MOST_RESULT_BYTES:
             return shortened
-    return _cut_result(project, status, reason, 20)
+    return _cut_project_result(project, status, reason, 20)
 
 
-def _cut_result(
+def _cut_project_result(
     project: ProjectRecord, status: ProjectOutcome, reason: str, most: int | None
 ) -> ProjectResult:
     unresolved = [
         start_of(
             f"{unit.id} ({unit.status}): "
-            f"{(' '.join(unit.reasons) or _unfinished_word(unit))[:most]}",
+            f"{(' '.join(unit.reasons) or _unfinished_unit_word(unit))[:most]}",
             500,
         )
         for unit in project.units
@@ -269,95 +269,94 @@ def _cut_result(
     by = "1 job" if project.jobs == 1 else f"{project.jobs} jobs"
     return ProjectResult(
         status=status,
-        summary=f"{reason + ': ' if reason else ''}{progress_line(project)}, by {by}.",
-        units=[unit_data(unit, most) for unit in project.units],
+        summary=f"{reason + ': ' if reason else ''}{project_progress_line(project)}, by {by}.",
+        units=[project_unit_data(unit, most) for unit in project.units],
         unresolved=unresolved,
         dropped=[f"{i.id}: {i.reason[:most]}" for i in project.scope if i.status == "dropped"],
         waits=project.waits,
-        usage=total_usage(project),
+        usage=total_project_usage(project),
         jobs=project.jobs,
     )
 
 
-def web_details(project: ProjectRecord, notices: list[str]) -> str:
+def project_web_details(project: ProjectRecord, notices: list[str]) -> str:
     """Return Temporal Web's current details, in Markdown."""
     lines = [
         f"## {project.title}",
         "",
-        f"**{status_word(project)}** · project of {FORM_SPECS[project.start.form].unit}s"
+        f"**{project_status_word(project)}** · project of {FORM_SPECS[project.start.form].unit}s"
         + (f" · wave {project.wave}" if project.wave else ""),
         "",
     ]
-    if stands := current_wait(project):
-        lines += [*markdown.waiting_lines(stands), ""]
-    lines += [f"### {progress_line(project)}", ""]
+    if stands := current_project_wait(project):
+        lines += [*markdown.markdown_waiting_lines(stands), ""]
+    lines += [f"### {project_progress_line(project)}", ""]
     if project.units:
         heading = FORM_SPECS[project.start.form].unit
         lines += [f"| | {heading} | | attempts | |", "|---|---|---|---|---|"]
     for unit in project.units:
-        why = markdown.table_cell(" ".join(unit.reasons))[:200]
-        title = markdown.table_cell(unit.title)
+        why = markdown.markdown_table_cell(" ".join(unit.reasons))[:200]
+        title = markdown.markdown_table_cell(unit.title)
         shown = f"**{title}**" if unit.status == "in_progress" else title
         lines.append(
             f"| {MARKS[unit.status]}\N{NO-BREAK SPACE} | {unit.id} | {shown} | {unit.attempts} "
             f"| {why} |"
         )
-    lines += markdown.list_lines(
-        "Jobs at work", [_running_line(run) for run in runs_at_work(project)]
+    lines += markdown.markdown_list_lines(
+        "Jobs at work", [_running_job_line(run) for run in runs_at_work(project)]
     )
     over = [f"`{run.job}` ({run.handoff.to_agent})" for run in ended_runs(project)]
-    lines += markdown.list_lines("Jobs that have ended, to be looked into", over)
-    usage = total_usage(project)
-    usage_line = (
-        f"Jobs {project.jobs} · model calls {usage.model_calls} · {markdown.usage_line(usage)}"
-    )
+    lines += markdown.markdown_list_lines("Jobs that have ended, to be looked into", over)
+    usage = total_project_usage(project)
+    calls = f"Jobs {project.jobs} · model calls {usage.model_calls}"
+    usage_line = f"{calls} · {markdown.markdown_usage_line(usage)}"
     lines += ["", usage_line]
     if project.scope:
         lines += ["", f"Scope: {scope.scope_line(project.scope)}"]
     if project.result:
         lines += ["", "### Result", "", project.result.summary[:2000]]
         lines += ["", *(f"- unresolved: {text[:300]}" for text in project.result.unresolved[:50])]
-    lines += markdown.list_lines("Notices", notices)
+    lines += markdown.markdown_list_lines("Notices", notices)
     return "\n".join(lines)
 
 
-def memo_fields(project: ProjectRecord) -> dict[str, str]:
+def project_memo_fields(project: ProjectRecord) -> dict[str, str]:
     """Return the last state in short, for when no worker can be asked."""
-    stands = current_wait(project)
+    stands = current_project_wait(project)
     return {
         "title": project.title,
         "agent": f"project ({project.start.form})",
-        "status": f"waiting: {stands.reason}" if stands else status_word(project),
-        "state": progress_line(project),
+        "status": f"waiting: {stands.reason}" if stands else project_status_word(project),
+        "state": project_progress_line(project),
     }
 
 
-def attribute_values(project: ProjectRecord, memo: dict[str, str]) -> dict[str, str]:
+def project_attribute_values(project: ProjectRecord, memo: dict[str, str]) -> dict[str, str]:
     """Return the memo's values of the search attributes that the server has registered."""
     values = {AGENT: memo["agent"], STATUS: memo["status"], PHASE: memo["state"][:100]}
     return {name: value for name, value in values.items() if name in project.search_attributes}
 
 
-def _unfinished_word(unit: Unit) -> str:
+def _unfinished_unit_word(unit: Unit) -> str:
     return "not finished" if unit.status == "in_progress" else "not begun"
 
 
-def _running_line(run: RunningJob) -> str:
+def _running_job_line(run: RunningJob) -> str:
     state = (
         f"waiting: {run.last_report.waiting}" if run.last_report.waiting else run.last_report.phase
     )
     if run.last_report.waiting and run.handoff.deadline is not None:
-        ends = _moment(run.since + run.handoff.deadline)
+        ends = _status_moment(run.since + run.handoff.deadline)
         state += f", which counts against its deadline ({ends})"
-    return f"`{run.job}` ({run.handoff.to_agent}) {markdown.table_cell(state)}"
+    return f"`{run.job}` ({run.handoff.to_agent}) {markdown.markdown_table_cell(state)}"
 
 
-def _ended_data(run: RunningJob) -> dict[str, Any]:
+def _ended_job_data(run: RunningJob) -> dict[str, Any]:
     summary = JobSummary(job=run.job, agent=run.handoff.to_agent, unit=run.unit, status="ended")
     return summary.model_dump()
 
 
-def _running_data(run: RunningJob) -> dict[str, Any]:
+def _running_job_data(run: RunningJob) -> dict[str, Any]:
     deadline = run.since + run.handoff.deadline if run.handoff.deadline is not None else None
     return {
         "job": run.job,
@@ -368,12 +367,12 @@ def _running_data(run: RunningJob) -> dict[str, Any]:
         "waiting": run.last_report.waiting,
         "phase": run.last_report.phase,
         "disproved": run.last_report.disproved,
-        "waits_since": _moment(run.person_wait.since) if run.person_wait else None,
-        "deadline": _moment(deadline) if deadline is not None else None,
+        "waits_since": _status_moment(run.person_wait.since) if run.person_wait else None,
+        "deadline": _status_moment(deadline) if deadline is not None else None,
     }
 
 
-def _moment(seconds: float) -> str:
+def _status_moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -383,7 +382,7 @@ def waiting_for_publish(project: ProjectRecord, publish: Publish) -> WaitState:
     return WaitState(
         reason="approval",
         message=f"The project is done, and its work would be pushed as branch {publish.branch} to "
-        f"{address_shown(publish.remote)}.",
+        f"{shown_address(publish.remote)}.",
         remedy=f"`starter.py diff {name}` shows it. `starter.py approve {name} --id {request}` or "
         f'`starter.py deny {name} --id {request} --reason "why"`, which ends it without pushing.',
         about={"id": request},

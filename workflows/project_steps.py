@@ -48,7 +48,7 @@ from protocol.text import one_line
 from protocol.traces import StoreTracesReply, StoreTracesRequest, Trace
 from workflows import activity_table as table
 from workflows import project_status, shares
-from workflows.activity_calls import ActivityCalls, is_gone
+from workflows.activity_calls import ActivityCalls, is_workflow_gone
 from workflows.moves import AssignJob
 
 SUMMARY_CHARACTERS = 95
@@ -80,7 +80,7 @@ class ProjectSteps(ActivityCalls):
             tokens=summary_tokens(run.role),
             head=project.head,
             success=project.start.success if run.role == "manager" else [],
-            room=shares.remaining_after(project, run, ended),
+            room=shares.remaining_share_after(project, run, ended),
         )
         # A tester's commands run on the work it was given, with the tests that it wrote.
         seconds = 300 + 2 * run.handoff.proof_seconds
@@ -121,7 +121,7 @@ class ProjectSteps(ActivityCalls):
             form=project.start.form,
             state=project.state,
             units=[
-                {**project_status.unit_data(unit), "task": unit.task}
+                {**project_status.project_unit_data(unit), "task": unit.task}
                 for unit in project.units
                 if unit.id in units
             ],
@@ -205,7 +205,7 @@ class ProjectSteps(ActivityCalls):
         try:
             await workflow.get_external_workflow_handle(job).cancel()
         except FailureError as error:
-            if not is_gone(error):
+            if not is_workflow_gone(error):
                 raise
 
 

@@ -51,7 +51,7 @@ def ask_question(job: JobRecord, shown: ShowCallReply, now: float) -> None:
     )
 
 
-def time_left(job: JobRecord, now: float) -> float | None:
+def question_time_left(job: JobRecord, now: float) -> float | None:
     """Return the seconds until the job continues by itself; None if only a person lets it."""
     reason = job.waiting.reason if job.waiting else None
     until: int | None = None
@@ -62,12 +62,12 @@ def time_left(job: JobRecord, now: float) -> float | None:
     return None if until is None else max(1.0, until - now)
 
 
-def apply_default_answer(job: JobRecord, now: float) -> str:
+def apply_default_question_answer(job: JobRecord, now: float) -> str:
     """Use the default answer after the deadline; return a notice."""
     reason = job.waiting.reason if job.waiting else None
     job.waiting = None
     if reason == "approval" and (approval := approval_at_hand(job)):
-        return _expire(job, approval, now)
+        return _expire_approval(job, approval, now)
     if not (question := job.clarification.pending):
         return "no question is open any more"
     if question.server:
@@ -82,7 +82,8 @@ def waiting_for_answer(question: Question, job_id: str) -> WaitState:
     until = datetime.fromtimestamp(question.until, UTC)
     return WaitState(
         reason="clarification",
-        message=f"{_who(question)} asks: {one_line(question.question, SHOWN)} Without an answer it "
+        message=f"{_asker_name(question)} asks: {one_line(question.question, SHOWN)} "
+        f"Without an answer it "
         f"goes on with its default at {until:%Y-%m-%d %H:%M} UTC.",
         remedy=f'`starter.py answer {shell_quoted(job_id)} "your answer"`, or the signal answer '
         f'with `{{"id": "{question.id}", "text": "your answer"}}`.',
@@ -90,7 +91,7 @@ def waiting_for_answer(question: Question, job_id: str) -> WaitState:
     )
 
 
-def _who(question: Question) -> str:
+def _asker_name(question: Question) -> str:
     return f"The MCP server {question.server}" if question.server else "The agent"
 
 
@@ -148,7 +149,7 @@ def waiting_for_approval(approval: Approval, job_id: str) -> WaitState:
     )
 
 
-def denial_text(approval: Approval) -> str:
+def approval_denial_text(approval: Approval) -> str:
     """Return the message to the model about a call that a person did not approve."""
     if approval.expired:
         return (
@@ -167,7 +168,7 @@ def denial_text(approval: Approval) -> str:
 # Signals
 
 
-def pending_reason(job: JobRecord) -> WaitReason | None:
+def pending_question_reason(job: JobRecord) -> WaitReason | None:
     """Return what is needed from a person, whatever the job waits for."""
     question, approval = job.clarification.pending, approval_at_hand(job)
     if question and question.answer is None:
@@ -175,7 +176,7 @@ def pending_reason(job: JobRecord) -> WaitReason | None:
     return "approval" if approval and approval.approved is None else None
 
 
-def take_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | None:
+def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | None:
     """Record a person's answer; return the reason if it cannot be accepted."""
     approval, question = approval_at_hand(job), job.clarification.pending
     if received.signal == "answer":
@@ -196,7 +197,7 @@ def take_answer(job: JobRecord, received: ReceivedSignal, now: float) -> str | N
         approval.approved = received.signal == "approve"
         approval.reason = received.payload.get("reason", "")
         approval.by = received.payload.get("by", "")
-        _keep_decision(job, approval, now)
+        _record_decision(job, approval, now)
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
         said = "approved" if approval.approved else "denied"
         happened = f"{received.payload.get('by') or 'A person'} {said} {approval.tool}: {named}"
@@ -224,14 +225,14 @@ def decision(approval: Approval) -> str:
     new=b.md`.
     """
     when = datetime.fromtimestamp(approval.decided or 0, UTC)
-    did, detail = decision_words(approval)
+    did, detail = approval_decision_words(approval)
     who = f"{approval.by or 'a person'} {did} ({approval.id})"
     if approval.expired:
         who = f"nobody approved {approval.tool} ({approval.id}) in time, it was denied"
     return f"{who} at {when:%Y-%m-%d %H:%M:%S} UTC: {detail}"
 
 
-def decision_words(approval: Approval) -> tuple[str, str]:
+def approval_decision_words(approval: Approval) -> tuple[str, str]:
     """Return `approved move_file` and `old=a.md, new=b.md. Reason: fine`."""
     named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
     reason = "" if approval.expired else approval.reason
@@ -239,7 +240,7 @@ def decision_words(approval: Approval) -> tuple[str, str]:
     return did, f"{named}. Reason: {reason}" if reason else named
 
 
-def _keep_decision(job: JobRecord, approval: Approval, now: float) -> None:
+def _record_decision(job: JobRecord, approval: Approval, now: float) -> None:
     """Record who decided what, and when, after the call has run or was refused."""
     approval.decided = int(now)
     cut = {name: one_line(value, MOST_ARGUMENT) for name, value in approval.arguments.items()}
@@ -253,12 +254,12 @@ def _keep_decision(job: JobRecord, approval: Approval, now: float) -> None:
     job.approvals = [*job.approvals, short][-MOST_DECISIONS:]
 
 
-def _expire(job: JobRecord, approval: Approval, now: float) -> str:
+def _expire_approval(job: JobRecord, approval: Approval, now: float) -> str:
     """Deny a call that nobody approved in time; return a notice."""
     approval.approved, approval.expired = False, True
     hours = f"{job.limits.approve_hours:g} hours" if job.limits.approve_hours else "time"
     approval.reason = f"nobody approved it within {hours}"
-    _keep_decision(job, approval, now)
+    _record_decision(job, approval, now)
     traces.note_trace(
         job,
         "decision",

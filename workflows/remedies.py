@@ -65,7 +65,7 @@ LEAST_REPLIES = 3
 """Number of replies after which it is no coincidence that none called a tool."""
 
 
-def setting_for(message: str) -> str:
+def endpoint_remedy(message: str) -> str:
     """Return the remedy for an endpoint's words, as the end of a sentence; empty if unknown."""
     said = message.lower()
     if _contains_any(said, SERVER):
@@ -96,18 +96,18 @@ def has_never_called(job: JobRecord) -> bool:
     return not job.usage.tool_calls and not job.calls and job.usage.model_calls >= LEAST_REPLIES
 
 
-def with_settings(waiting: WaitState, job: JobRecord) -> WaitState:
+def wait_with_remedy(waiting: WaitState, job: JobRecord) -> WaitState:
     """Return how a job waits for its endpoint, with the remedy."""
     if waiting.reason != "endpoint":
         return waiting
-    helps = setting_for(waiting.message) or f"{ANOTHER}, model.base_url another address"
+    helps = endpoint_remedy(waiting.message) or f"{ANOTHER}, model.base_url another address"
     remedy = f"{waiting.remedy} What may help: {helps}."
     if has_never_called(job):
         remedy = f"{remedy} {NO_CALL}"
     return waiting.model_copy(update={"remedy": remedy})
 
 
-def without_calls(issue: str) -> WaitState:
+def never_calls_wait(issue: str) -> WaitState:
     """Return how a job waits whose model never calls tools, which no rewind changes."""
     return WaitState(
         reason="endpoint", message=f"{issue} None has since the start.", remedy=NO_CALL

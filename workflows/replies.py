@@ -62,7 +62,7 @@ def _open_work_text(state: JobState) -> str:
     return f"Open {'is' if count == 1 and not named else 'are'} {todos}{items if named else ''}."
 
 
-def failed_call(call: Call, why: str) -> str:
+def failed_call_text(call: Call, why: str) -> str:
     """Return text such as `write_file notes/a.md before it failed (There is no folder notes.)`."""
     named = f"{call.tool[:60]} {call.path}" if call.path else call.tool[:60]
     return f"{named} before it failed ({one_line(why.rstrip('.'), LONGEST)})"
@@ -87,7 +87,7 @@ def calls_not_run(job: JobRecord, ended_by: int | None) -> str | None:
     )
 
 
-def must_call(job: JobRecord) -> bool:
+def must_reply_with_call(job: JobRecord) -> bool:
     """Whether the next request requires a tool call."""
     return job.can_require_call and job.text_only_replies >= DEMAND_AFTER
 

@@ -22,7 +22,7 @@ def spent_by_ended(project: ProjectRecord) -> Consumption:
     return Consumption(project.usage, project.seconds)
 
 
-def free_amount(project: ProjectRecord, key: str) -> float | None:
+def free_share(project: ProjectRecord, key: str) -> float | None:
     """Return what is neither spent nor reserved; None if there is no limit."""
     limit = getattr(project.limits, key)
     if limit is None:
@@ -38,7 +38,7 @@ def divide_shares(project: ProjectRecord, among: int) -> dict[str, float] | Wait
     """Return each of `among` children's share by key, or a wait if a share would be too small."""
     shares: dict[str, float] = {}
     for key in KEYS:
-        available = free_amount(project, key)
+        available = free_share(project, key)
         if available is None:
             continue
         part = available if key == "seconds" else available / among
@@ -49,11 +49,13 @@ def divide_shares(project: ProjectRecord, among: int) -> dict[str, float] | Wait
     return shares
 
 
-def remaining_after(project: ProjectRecord, run: RunningJob, ended: EndedJob) -> dict[str, float]:
+def remaining_share_after(
+    project: ProjectRecord, run: RunningJob, ended: EndedJob
+) -> dict[str, float]:
     """Return what an ended child leaves of the limits on model calls, tokens and cost, by key."""
     amounts: dict[str, float] = {}
     for key in ("model_calls", "tokens", "cost"):
-        if (available := free_amount(project, key)) is not None:
+        if (available := free_share(project, key)) is not None:
             amounts[key] = (
                 available + run.share.get(key, 0) - Consumption(ended.usage, 0).amount(key)
             )
@@ -72,7 +74,7 @@ def additional_shares(project: ProjectRecord) -> dict[str, dict[str, float]]:
     }
     shares: dict[str, dict[str, float]] = {}
     for key in KEYS:
-        available = free_amount(project, key)
+        available = free_share(project, key)
         if available is None:
             continue
         for job, run in asking.items():
@@ -96,7 +98,7 @@ def lowered_shares(project: ProjectRecord, keys: Iterable[str]) -> dict[str, dic
     """
     shares: dict[str, dict[str, float]] = {}
     for key in keys:
-        available = free_amount(project, key)
+        available = free_share(project, key)
         if available is None:
             continue
         held_shares = [run.share.get(key, 0) for run in project.running.values()]
@@ -130,11 +132,11 @@ def wait_for_budget(project: ProjectRecord, key: str, among: int) -> WaitState:
         message=f"The project's limit of {format_amount(key, limit)} {name} leaves no "
         "room for the next "
         f"job; {format_amount(key, used)} are used.",
-        remedy=limit_remedy(project, key, among),
+        remedy=share_limit_remedy(project, key, among),
     )
 
 
-def limit_remedy(project: ProjectRecord, key: str, among: int) -> str:
+def share_limit_remedy(project: ProjectRecord, key: str, among: int) -> str:
     """Return the remedy that makes room for `among` jobs."""
     limit, used = getattr(project.limits, key), spent_by_ended(project).amount(key)
     # Ended children may have used more than twice the limit.
@@ -161,7 +163,7 @@ def limits_with_usage(project: ProjectRecord) -> dict[str, dict[str, float]]:
     return limits
 
 
-def nearly_used(project: ProjectRecord) -> list[Used]:
+def nearly_used_project_limits(project: ProjectRecord) -> list[Used]:
     """Return the project's limits of which at most a fifth is left."""
     return [
         Used(key, key, each["limit"], each["spent"])

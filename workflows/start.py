@@ -53,9 +53,9 @@ class StartProcedure:
             try:
                 prepared = await self._attempt_start(prepare)
             except StepFailed as failed:
-                if not _may_pass(failed):
+                if not _may_start_failure_pass(failed):
                     # Without the reason, which is in the failure: a list shows all of it.
-                    workflow.upsert_memo(status.preparing_memo(self._memo, "failed", ""))
+                    workflow.upsert_memo(status.preparing_job_memo(self._memo, "failed", ""))
                     raise
                 self.waiting = activity_failures.wait_for_start(failed)
                 self._show_waiting()
@@ -125,7 +125,7 @@ class StartProcedure:
         self.waiting = None
         self._inbox.notice(message)
         workflow.set_current_details(message)
-        workflow.upsert_memo(status.preparing_memo(self._memo, "cancelled", message))
+        workflow.upsert_memo(status.preparing_job_memo(self._memo, "cancelled", message))
         try:
             await self._steps.cancel_start(reason or who)
         except StepFailed:
@@ -144,11 +144,13 @@ class StartProcedure:
 
     def _show_waiting(self) -> None:
         assert self.waiting
-        workflow.set_current_details(status.preparing_details(self.waiting, self._inbox.notices))
+        workflow.set_current_details(
+            status.preparing_job_details(self.waiting, self._inbox.notices)
+        )
         word = f"waiting: {self.waiting.reason}"
-        workflow.upsert_memo(status.preparing_memo(self._memo, word, self.waiting.message))
+        workflow.upsert_memo(status.preparing_job_memo(self._memo, word, self.waiting.message))
 
 
-def _may_pass(failed: StepFailed) -> bool:
+def _may_start_failure_pass(failed: StepFailed) -> bool:
     """Whether a person can fix the failure and the start then continue."""
     return failed.kind in ("Dependency", "Storage", "WrongRoot")

@@ -48,7 +48,7 @@ def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
             for todo in phase.todos
         ],
         "step": job.step,
-        "waits_until": _format_time(job.timer) if job.timer else None,
+        "waits_until": _format_timer(job.timer) if job.timer else None,
         "usage": job.usage.model_dump(),
         "limits": budget.limits_with_usage(job),
         "scope": scope.scope_counts(job.state.scope),
@@ -101,45 +101,54 @@ def preparing_status(inbox: Inbox, waiting: WaitState | None) -> dict[str, Any]:
     }
 
 
-def preparing_memo(known: dict[str, str], word: str, state: str) -> dict[str, str]:
+def preparing_job_memo(known: dict[str, str], word: str, state: str) -> dict[str, str]:
     """Return the memo of a start. Temporal accepts 2 KB, and a character may take four bytes."""
     fields = {key: value[:MOST_KNOWN] for key, value in known.items()}
     return {**fields, "status": word, "state": state[: MOST_STATE - MOST_KNOWN * len(fields)]}
 
 
-def preparing_details(waiting: WaitState, notices: list[str]) -> str:
+def preparing_job_details(waiting: WaitState, notices: list[str]) -> str:
     """Return Temporal Web's current details of a start that waits."""
-    return "\n".join([*markdown.waiting_lines(waiting), *markdown.list_lines("Notices", notices)])
+    return "\n".join(
+        [
+            *markdown.markdown_waiting_lines(waiting),
+            *markdown.markdown_list_lines("Notices", notices),
+        ]
+    )
 
 
-def web_details(job: JobRecord, notices: list[str]) -> str:
+def job_web_details(job: JobRecord, notices: list[str]) -> str:
     """Return Temporal Web's current details in Markdown. Boxes are characters: `- [x]` would stay
     literal.
     """
     lines = [f"## {job.title}", "", f"**{job.status}** · agent {job.agent} · model {job.model}", ""]
     if job.waiting:
-        lines += [*markdown.waiting_lines(job.waiting), ""]
+        lines += [*markdown.markdown_waiting_lines(job.waiting), ""]
         lines += [*_code_block(job.waiting.about), ""] if job.waiting.about else []
     if job.timer:
-        lines += [f"The agent waits until {_format_time(job.timer)}.", ""]
-    lines += _todo_lines(job)
+        lines += [f"The agent waits until {_format_timer(job.timer)}.", ""]
+    lines += _status_todo_lines(job)
     lines += [
         "",
-        f"Steps {job.step} · {markdown.usage_line(job.usage)} · rewinds {job.rewinds} · "
+        f"Steps {job.step} · {markdown.markdown_usage_line(job.usage)} · rewinds {job.rewinds} · "
         f"refusals {job.refusals} · nudges {job.nudges}",
     ]
-    for remark in _remark_lines(job):
+    for remark in _status_remark_lines(job):
         lines += ["", remark]
     if result := job.result:
         lines += ["", "### Result", "", result.summary[:2000], ""]
         lines += [f"- `{path}`" for path in result.deliverables[:50]]
-        lines += markdown.list_lines("Unresolved", [text[:300] for text in result.unresolved[:50]])
-        lines += markdown.list_lines("Dropped", [text[:300] for text in result.dropped[:50]])
-    lines += markdown.list_lines("Notices", notices)
+        lines += markdown.markdown_list_lines(
+            "Unresolved", [text[:300] for text in result.unresolved[:50]]
+        )
+        lines += markdown.markdown_list_lines(
+            "Dropped", [text[:300] for text in result.dropped[:50]]
+        )
+    lines += markdown.markdown_list_lines("Notices", notices)
     return "\n".join(lines)
 
 
-def _todo_lines(job: JobRecord) -> list[str]:
+def _status_todo_lines(job: JobRecord) -> list[str]:
     """Return the running phase with its list."""
     phase = job.state.phase
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
@@ -150,7 +159,7 @@ def _todo_lines(job: JobRecord) -> list[str]:
     # have no padding, hence the non-breaking spaces.
     lines += ["| | | |", "|---|---|---|"]
     for todo in phase.todos:
-        word, text = _todo_status(job, todo), markdown.table_cell(todo.content)
+        word, text = _todo_status(job, todo), markdown.markdown_table_cell(todo.content)
         shown = f"**{text}**" if word == "current" else text
         shown += " (not needed)" if word == "not needed" else ""
         lines.append(
@@ -159,7 +168,7 @@ def _todo_lines(job: JobRecord) -> list[str]:
     return lines
 
 
-def _remark_lines(job: JobRecord) -> Iterator[str]:
+def _status_remark_lines(job: JobRecord) -> Iterator[str]:
     """Return further lines about the status."""
     if items := job.state.scope:
         yield f"Scope: {scope.scope_line(items)}"
@@ -167,7 +176,7 @@ def _remark_lines(job: JobRecord) -> Iterator[str]:
         yield f"The remote {job.remote} lacks checkpoints: {job.push_failure}"
     if job.review:
         yield f"The completion is under review, call {job.review.calls + 1}."
-    if helpers := budget.open_helpers(job):
+    if helpers := budget.unanswered_helpers(job):
         yield f"Helpers at work: {len(helpers)}."
     if job.guard_refusals:
         counts = ", ".join(f"{guard} {count}" for guard, count in job.guard_refusals.items())
@@ -185,7 +194,7 @@ def child_report(job: JobRecord, job_id: str) -> ChildReport:
         job=job_id,
         status=job.status,
         waiting=waits.reason if waits else None,
-        asks=questions.pending_reason(job),
+        asks=questions.pending_question_reason(job),
         message=waits.message[:2000] if waits else "",
         remedy=waits.remedy[:2000] if waits else "",
         phase=f"phase {phase.number} ({phase.kind}) {phase.name}"[:200],
@@ -208,7 +217,7 @@ def report_of_start(waiting: WaitState, job_id: str) -> ChildReport:
     )
 
 
-def memo_fields(job: JobRecord) -> dict[str, str]:
+def job_memo_fields(job: JobRecord) -> dict[str, str]:
     """Return the last state in short, for when no worker can be asked."""
     phase = job.state.phase
     done, total = phase.progress
@@ -222,7 +231,7 @@ def memo_fields(job: JobRecord) -> dict[str, str]:
     }
 
 
-def attribute_values(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:
+def job_attribute_values(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:
     """Return the values of the search attributes that the server has registered."""
     values = {
         AGENT: memo["agent"],
@@ -233,7 +242,7 @@ def attribute_values(job: JobRecord, memo: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if name in job.search_attributes}
 
 
-def _format_time(timer: WaitTimer) -> str:
+def _format_timer(timer: WaitTimer) -> str:
     return datetime.fromtimestamp(timer.ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -67,7 +67,7 @@ class PatternRow:
     then: Then = "rewind"
 
 
-def judge_course(
+def judge_stuckness(
     before: Course, after: Course, figures: StuckThresholds, todo: int
 ) -> Sequence[Verdict]:
     """What follows from the newest event: the gravest alone, or all the advice for the model.
@@ -88,7 +88,7 @@ def judge_course(
     return [*waits, *grave][:1] or verdicts
 
 
-def advice_text(verdicts: Sequence[Verdict]) -> str:
+def stuck_advice_text(verdicts: Sequence[Verdict]) -> str:
     """The advice to the model: every issue, then what to do, each once."""
     if isinstance(verdicts[0], Narrow):
         return verdicts[0].text
@@ -96,7 +96,7 @@ def advice_text(verdicts: Sequence[Verdict]) -> str:
     return " ".join([*(verdict.issue for verdict in verdicts), *advice])
 
 
-def mark_advised(course: Course, verdicts: Sequence[Verdict]) -> Course:
+def mark_stuck_advice_sent(course: Course, verdicts: Sequence[Verdict]) -> Course:
     """The course once the model is to get advice."""
     patterns = [verdict.pattern for verdict in verdicts]
     return course.model_copy(update={"unread_nudges": [*course.unread_nudges, *patterns]})
@@ -111,7 +111,9 @@ def narrowed_refusal(course: Course, tool: str, todo: int) -> str | None:
     """Why a call is not accepted in a narrowed phase, or None."""
     if not course.narrowed_issue or tool in ACCEPTED:
         return None
-    return f"{tool[:60]} is not accepted now. {_last_turn(course.narrowed_issue, todo)}"
+    return (
+        f"{tool[:60]} is not accepted now. {_last_turn_before_rewind(course.narrowed_issue, todo)}"
+    )
 
 
 def overdue_rewind(course: Course, step: int) -> str | None:
@@ -130,12 +132,12 @@ def _judge_row(
     if count < allowed.then:
         return Nudge(row.name, issue, advice) if count % allowed.nudge == 0 else None
     if row.then == "rewind":
-        return Narrow(row.name, issue, advice, _last_turn(issue, todo))
+        return Narrow(row.name, issue, advice, _last_turn_before_rewind(issue, todo))
     waiting = WaitState(reason=row.then, message=issue, remedy=_REMEDIES[row.then])
     return Wait(row.name, issue, advice, waiting)
 
 
-def _last_turn(issue: str, todo: int) -> str:
+def _last_turn_before_rewind(issue: str, todo: int) -> str:
     return (
         f"{issue} In this reply only todo_rewind and todo_complete are accepted: call "
         f"todo_complete if todo {todo} is done, else todo_rewind with what stands in the way. "
@@ -151,12 +153,14 @@ _REMEDIES: dict[Then, str] = {
 }
 
 
-def _run_length(calls: list[CallRecord], same: Callable[[CallRecord, CallRecord], bool]) -> int:
+def _run_of_same_calls(
+    calls: list[CallRecord], same: Callable[[CallRecord, CallRecord], bool]
+) -> int:
     """How many calls at the end are the same as the last."""
-    return _leading_count(same(call, calls[-1]) for call in reversed(calls))
+    return _count_leading(same(call, calls[-1]) for call in reversed(calls))
 
 
-def _leading_count(values: Iterable[bool]) -> int:
+def _count_leading(values: Iterable[bool]) -> int:
     """How many hold before the first that does not."""
     count = 0
     for value in values:
@@ -171,14 +175,14 @@ def _same_call(call: CallRecord, other: CallRecord) -> bool:
 
 
 def _same_result(course: Course) -> int:
-    return _run_length(
+    return _run_of_same_calls(
         course.recent_calls,
         lambda call, last: _same_call(call, last) and not call.error and call.result == last.result,
     )
 
 
 def _same_call_error(course: Course) -> int:
-    return _run_length(
+    return _run_of_same_calls(
         course.recent_calls, lambda call, last: _same_call(call, last) and bool(call.error)
     )
 
@@ -208,7 +212,7 @@ def _count_rounds(marks: list[tuple[str, str, str]], length: int) -> int:
     if len(set(marks[:length])) < 2:
         return 0
     pairs = zip(marks, marks[length:], strict=False)
-    equal = _leading_count(mark == earlier for mark, earlier in pairs)
+    equal = _count_leading(mark == earlier for mark, earlier in pairs)
     rounds, part = divmod(length + equal, length)
     return 0 if part else rounds
 

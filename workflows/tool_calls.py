@@ -34,7 +34,7 @@ class ToolCalls:
 
     def next_call_wait(self) -> WaitState | None:
         """How the job waits if the limits leave no room for its next call, else None."""
-        return self._budget_wait(budget.next_call(self.job))
+        return self._budget_wait(budget.next_call_reservation(self.job))
 
     def park_without_room(self, reservation: budget.Reservation) -> bool:
         """Park the job if the limits leave no room for a call."""
@@ -75,7 +75,7 @@ class ToolCalls:
         if approval and approval.approved is None:
             job.waiting = questions.waiting_for_approval(approval, self.job_id)
         elif approval and approval.approved is False:
-            await self.run_call(call, route, questions.denial_text(approval))
+            await self.run_call(call, route, questions.approval_denial_text(approval))
         return bool(approval and approval.approved)
 
     async def answer_clarification(self, call: Call, route: ToolRoute) -> None:
@@ -121,7 +121,7 @@ class ToolCalls:
         )
         if reply.asks:
             if questions.approval_at_hand(job) is None:
-                guards.note_trials(job, reply.trials, call.tool, call.path)
+                guards.note_guard_trials(job, reply.trials, call.tool, call.path)
             await self.ask_person(
                 call, route, reply.asks, guard=reply.guard, instead=reply.rewritten_arguments
             )
@@ -129,9 +129,9 @@ class ToolCalls:
         for line in guards.apply_guard_outcome(job, reply, call.tool, reply.error or "", call.path):
             self.notice(line)
         if reply.pending:
-            pending.take_reply(job, reply.pending, workflow.time())
+            pending.note_pending_progress(job, reply.pending, workflow.time())
             return False
-        pending.settle(job)
+        pending.clear_pending_call(job)
         job.advance_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
         if refusal or reply.guard or (call.tool == "todo_complete" and not reply.ok):
@@ -140,7 +140,7 @@ class ToolCalls:
             job.add_usage(Usage(tool_calls=1, failed_calls=int(not reply.ok)))
         job.next_call += 1
         if reply.command_failure:
-            job.failed_command = replies.failed_call(call, reply.command_failure)
+            job.failed_command = replies.failed_call_text(call, reply.command_failure)
         if not reply.ok:
             self._note_failure(call, reply.error or "")
         elif call.tool == "todo_write" or (call.path == "todos.yaml" and reply.changed):
@@ -161,7 +161,7 @@ class ToolCalls:
     async def _wait_if_undecided(self, call: Call, reply: ToolReply) -> None:
         """Park the job once guards have failed to decide on too many calls."""
         job = self.job
-        if waiting := guards.count_undecided(job, reply, call.tool, reply.error or ""):
+        if waiting := guards.count_undecided_votes(job, reply, call.tool, reply.error or ""):
             # Recorded as refused: the model makes it again, and patterns count from zero.
             job.course = job.course.in_new_phase
             await self.wait_for_person(waiting)
@@ -174,13 +174,13 @@ class ToolCalls:
     async def resume_call(self, call: Call, route: ToolRoute) -> None:
         """Go on with a call that its server has not finished, when a person or time lets it."""
         job = self.job
-        if waiting := pending.waits_for_answer(job, self.job_id, workflow.time()):
+        if waiting := pending.pending_answer_wait(job, self.job_id, workflow.time()):
             job.waiting = waiting
             return
         if job.timer:
             if self.park_without_room(budget.Reservation()):
                 return
-            left = budget.seconds_left(job)
+            left = budget.budget_seconds_left(job)
             if not await self.steps.sleep_until(
                 job, job.timer, left, lambda: bool(self.inbox.signals)
             ):
@@ -189,7 +189,7 @@ class ToolCalls:
 
     def _note_failure(self, call: Call, why: str) -> None:
         """Remember the first call of the reply that the model has to hear of before it goes on."""
-        self.job.failed_call = self.job.failed_call or replies.failed_call(call, why)
+        self.job.failed_call = self.job.failed_call or replies.failed_call_text(call, why)
 
     async def hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:
         """Count no todo, and no job, that the model called complete before it knew of a failure.
@@ -256,7 +256,7 @@ class ToolCalls:
             return
         if self.park_without_room(budget.Reservation()):
             return
-        remaining = budget.seconds_left(job)
+        remaining = budget.budget_seconds_left(job)
         over = await self.steps.sleep_until(
             job, job.timer, remaining, lambda: bool(self.inbox.signals)
         )
@@ -277,7 +277,7 @@ class ToolCalls:
         """Go on with this course, and do what stuck detection says of it."""
         job, before = self.job, self.job.course
         job.course = now
-        verdicts = stuck.judge_course(before, now, job.limits.stuck, self.todo_number)
+        verdicts = stuck.judge_stuckness(before, now, job.limits.stuck, self.todo_number)
         if not verdicts:
             return
         for verdict in verdicts:
@@ -296,12 +296,12 @@ class ToolCalls:
             return
         job.nudges += 1
         if isinstance(gravest, stuck.Narrow) or job.calls or job.correction is None:
-            job.advice = stuck.advice_text(verdicts)
+            job.advice = stuck.stuck_advice_text(verdicts)
         # Else what is said of a reply without a call says more than that there were several.
         if isinstance(gravest, stuck.Narrow):
             job.course = stuck.narrow_course(now, gravest, job.step)
         else:
-            job.course = stuck.mark_advised(now, verdicts)
+            job.course = stuck.mark_stuck_advice_sent(now, verdicts)
 
     async def refused_by_guards(
         self, call: Call, route: ToolRoute, points: list[GuardPoint]
@@ -313,14 +313,14 @@ class ToolCalls:
         ending = await self.steps.judge_ending(job, route, points, approved=self._is_approved)
         if ending.asks:
             if questions.approval_at_hand(job) is None:
-                guards.note_trials(job, ending.trials, call.tool, call.path)
+                guards.note_guard_trials(job, ending.trials, call.tool, call.path)
             return not await self.ask_person(call, route, ending.asks, guard=ending.guard)
         for line in guards.apply_guard_outcome(job, ending, call.tool, ending.refusal, call.path):
             self.notice(line)
         if "job_complete" in points:
             stopped = job.stop_hook_active or ending.stopped
             job.stop_hook_active = bool(ending.refusal) and stopped
-        waiting = guards.count_undecided(job, ending, call.tool, ending.refusal)
+        waiting = guards.count_undecided_votes(job, ending, call.tool, ending.refusal)
         if ending.refusal:
             if waiting:
                 # The call comes up again once whoever failed is mended.

@@ -37,7 +37,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
 """Lower-case names of other agents' tools that models are trained on, and our equivalents."""
 
 
-def unknown_tool(tool: str, offered: Sequence[str]) -> str:
+def unknown_tool_answer(tool: str, offered: Sequence[str]) -> str:
     """Return the answer to a call of a tool that does not exist."""
     if tool.lower() in SHELLS:
         if "run_command" in offered:

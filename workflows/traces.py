@@ -97,9 +97,9 @@ def note_handoff(
     project.traces = [*project.traces, trace]
 
 
-def flush_is_due(job: JobRecord) -> bool:
+def is_trace_flush_due(job: JobRecord) -> bool:
     """Whether traces should be stored now: there are many, the phase changed, or the job waits."""
-    if is_full(job) and job.waiting is None:
+    if is_trace_record_full(job) and job.waiting is None:
         return True
     # Deferred traces are sent again together with the next batch.
     fresh = job.traces[job.deferred_traces :]
@@ -110,6 +110,6 @@ def flush_is_due(job: JobRecord) -> bool:
     return len(fresh) >= FLUSHED_AT or rests or turned
 
 
-def is_full(record: JobRecord | ProjectRecord) -> bool:
+def is_trace_record_full(record: JobRecord | ProjectRecord) -> bool:
     """Whether the record holds the maximum number of traces."""
     return len(record.traces) >= MOST_KEPT

@@ -17,9 +17,9 @@ from temporalio.exceptions import (
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from protocol.endings import JobResult
-from protocol.payloads import InvalidPayload, read_input
+from protocol.payloads import InvalidPayload, read_workflow_input
 from protocol.trial import RunStatus, TrialRun, TrialStart
-from workflows.activity_calls import is_gone
+from workflows.activity_calls import is_workflow_gone
 from workflows.cancellation import is_cancelled
 from workflows.project_steps import Child
 
@@ -40,7 +40,7 @@ class Trial:
     async def run(self, *values: Any) -> dict[str, Any]:
         """Run every job and return how each ended."""
         try:
-            start = read_input(TrialStart, values, "trial", EXAMPLE)
+            start = read_workflow_input(TrialStart, values, "trial", EXAMPLE)
         except InvalidPayload as wrong:
             raise ApplicationError(str(wrong), non_retryable=True) from None
         trial = workflow.info().workflow_id
@@ -59,7 +59,7 @@ class Trial:
         except asyncio.CancelledError:
             self._stopped = True
             for job in list(self._children):
-                await _cancel_job(job)
+                await _cancel_trial_job(job)
             await workflow.wait(tasks)
             if not is_cancelled():  # the signal cancelled it, not the server
                 return self.status()
@@ -99,19 +99,19 @@ class Trial:
                 return
             self._children[run.job] = child
             if self._stopped:
-                await _cancel_job(run.job)
+                await _cancel_trial_job(run.job)
             with suppress(TimeoutError):
                 await workflow.wait_condition(child.done, timeout=start.seconds)
             if late := not child.done():
-                await _cancel_job(run.job)
-            ended = await _note_ending(run, child)
+                await _cancel_trial_job(run.job)
+            ended = await _note_trial_ending(run, child)
             del self._children[run.job]
             run.seconds = workflow.time() - began
             if late and ended != "completed":
                 run.status, run.reason = "late", f"it had not ended after {start.seconds} s"
 
 
-async def _note_ending(run: TrialRun, child: Child) -> RunStatus:
+async def _note_trial_ending(run: TrialRun, child: Child) -> RunStatus:
     try:
         result = JobResult.model_validate(await child)
     except ChildWorkflowError as error:
@@ -127,10 +127,10 @@ async def _note_ending(run: TrialRun, child: Child) -> RunStatus:
     return run.status
 
 
-async def _cancel_job(job: str) -> None:
+async def _cancel_trial_job(job: str) -> None:
     """Request the cancellation of a job; a job that has already ended is no error."""
     try:
         await workflow.get_external_workflow_handle(job).cancel()
     except FailureError as error:
-        if not is_gone(error):
+        if not is_workflow_gone(error):
             raise

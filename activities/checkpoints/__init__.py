@@ -18,7 +18,7 @@ from activities.checkpoints.line_diff import diff_lines
 from activities.checkpoints.paths import parse_path
 from activities.checkpoints.projection import project_files
 from activities.checkpoints.repository import Checkpoints, LogEntry, open_checkpoints
-from activities.checkpoints.root import Root, folder_name
+from activities.checkpoints.root import Root, job_folder_name
 
 __all__ = [
     "Change",
@@ -37,7 +37,7 @@ __all__ = [
     "copy_checkpoint",
     "diff_files",
     "diff_lines",
-    "folder_name",
+    "job_folder_name",
     "open_checkpoints",
     "parse_path",
     "project_files",

@@ -14,8 +14,8 @@ def lend_objects(lender: Path, borrower: Path) -> None:
 
     Whoever has the borrower open already opens it anew to see them.
     """
-    lines = _lines(borrower)
-    if (line := _line(lender, borrower)) in lines:
+    lines = _read_alternates(borrower)
+    if (line := _alternate_line(lender, borrower)) in lines:
         return
     place = borrower / PLACE
     place.parent.mkdir(exist_ok=True)
@@ -26,20 +26,20 @@ def lend_objects(lender: Path, borrower: Path) -> None:
 
 def borrows_objects(borrower: Path, lender: Path) -> bool:
     """Whether a repository reads the objects of another."""
-    return _line(lender, borrower) in _lines(borrower)
+    return _alternate_line(lender, borrower) in _read_alternates(borrower)
 
 
 def has_alternates(repository: Path) -> bool:
     """Whether a repository reads objects of another."""
-    return bool(_lines(repository))
+    return bool(_read_alternates(repository))
 
 
-def _line(lender: Path, borrower: Path) -> str:
+def _alternate_line(lender: Path, borrower: Path) -> str:
     # Relative: the root may be mounted elsewhere on another host.
     return os.path.relpath(lender / "objects", borrower / "objects")
 
 
-def _lines(borrower: Path) -> list[str]:
+def _read_alternates(borrower: Path) -> list[str]:
     try:
         return (borrower / PLACE).read_text().splitlines()
     except FileNotFoundError:

@@ -176,7 +176,7 @@ class Bucket:
             outcome.is_refused = True
         except (exceptions.BaseError, FileNotFoundError, ValueError) as error:
             text = str(error)
-            code = _element(text, "Code")
+            code = _error_element(text, "Code")
             outcome.is_missing = isinstance(error, FileNotFoundError) and code != "NoSuchBucket"
             outcome.is_refused = code == "ConditionalRequestConflict"
             if isinstance(error, FileNotFoundError) and error.errno is not None:
@@ -190,12 +190,12 @@ class Bucket:
         if code == "NoSuchBucket":
             return f"{place}: there is no such bucket; create it"
         if code in _CREDENTIAL_CODES:
-            said = _element(text, "Message")
+            said = _error_element(text, "Message")
             return one_line(f"{place}: the worker's credentials are refused ({code}): {said}", 300)
         if any(server in text for server in _METADATA_SERVERS):
             return f"{place}: {NO_CREDENTIALS}"
         if code:
-            return one_line(redact(f"{place}: {code}: {_element(text, 'Message')}"), 300)
+            return one_line(redact(f"{place}: {code}: {_error_element(text, 'Message')}"), 300)
         if "error sending request" in text or "timed out" in text:
             return f"{place}: the object store cannot be reached"
         return one_line(redact(f"{place}: {text.partition('Debug source')[0]}"), 300)
@@ -209,7 +209,7 @@ class _Outcome:
     is_refused: bool = False
 
 
-def _element(text: str, name: str) -> str:
+def _error_element(text: str, name: str) -> str:
     """Return the text of an XML element in an S3 error response; empty if there is none."""
     match = re.search(rf"<{name}>([^<]*)</{name}>", text)
     return match[1] if match else ""

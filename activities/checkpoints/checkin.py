@@ -12,7 +12,7 @@ from activities.checkpoints.entry_names import entry_name, from_bytes, to_bytes,
 from activities.checkpoints.errors import FilesError, PathRefused, quote_path
 from activities.checkpoints.files import Files
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.paths import check_size
+from activities.checkpoints.paths import check_path_size
 from activities.checkpoints.records import BLOB, JournalRecord
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Node, TreeEntry
 
@@ -59,7 +59,7 @@ def read_folder_state(files: Files, fd: int, fresh: int) -> FolderState:
 
 def _read_state(files: Files, fd: int, tree: bytes, fresh: int) -> FolderState:
     known = FolderState(tree)
-    for entry, raw in sharded_tree.list_entries(files.store, tree).items():
+    for entry, raw in sharded_tree.list_tree_entries(files.store, tree).items():
         name = to_bytes(unescape_name(entry))
         if raw.mode == FOLDER:
             with folder_io.open_folder(fd, name) as inner:
@@ -110,7 +110,7 @@ class Checkin:
             path = (*folder_path, name)
             parts = tuple(from_bytes(part) for part in path)
             try:
-                check_size("/".join(parts))
+                check_path_size("/".join(parts))
                 with folder_io.entry_path_in_errors(path):
                     raw: TreeEntry | None = self._import_entry(fd, name, path, known)
             except (PathRefused, _SkippedEntry) as why:
@@ -131,7 +131,7 @@ class Checkin:
             return sharded_tree.build_tree(store, node)
         tree = known.tree
         for name in sorted(changed):
-            tree = sharded_tree.put_entry(store, tree, _stored_name(name), now.get(name))
+            tree = sharded_tree.put_tree_entry(store, tree, _stored_name(name), now.get(name))
         return tree
 
     def _import_entry(

@@ -45,7 +45,7 @@ class Checkout:
         if not scan:
             differing = {
                 _on_disk(name): (old, new)
-                for name, old, new in sharded_tree.diff_entries(self.store, known[0], target)
+                for name, old, new in sharded_tree.diff_tree_entries(self.store, known[0], target)
             }
             for name, (old, new) in sorted(differing.items()):
                 with folder_io.entry_path_in_errors((*folder_path, name)):
@@ -53,12 +53,12 @@ class Checkout:
             return
         target_entries = {
             _on_disk(name): raw
-            for name, raw in sharded_tree.list_entries(self.store, target).items()
+            for name, raw in sharded_tree.list_tree_entries(self.store, target).items()
         }
         known_entries = [
             {
                 _on_disk(name): raw
-                for name, raw in sharded_tree.list_entries(self.store, tree).items()
+                for name, raw in sharded_tree.list_tree_entries(self.store, tree).items()
             }
             for tree in known
         ]

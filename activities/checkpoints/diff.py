@@ -40,7 +40,7 @@ def diff_files(old: Files | None, new: Files) -> Iterator[Change]:
                     (old or new).to_entry(parts, removed) if removed else None,
                     new.to_entry(parts, added) if added else None,
                 )
-        below = sharded_tree.diff_entries(
+        below = sharded_tree.diff_tree_entries(
             new.store,
             was.id if was and was_folder else EMPTY_TREE,
             now.id if now and now_folder else EMPTY_TREE,

@@ -9,7 +9,7 @@ from activities.checkpoints import sharded_tree
 from activities.checkpoints.entry_names import entry_name, from_bytes, to_bytes, unescape_name
 from activities.checkpoints.errors import FileMissing, FilesError, PathRefused, quote_path
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
-from activities.checkpoints.paths import check_size, parse_path
+from activities.checkpoints.paths import check_path_size, parse_path
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
@@ -199,7 +199,7 @@ class Files:
         if raw.mode == FOLDER:
             # Paths below the folder must stay within the size limits.
             for entry in moved.walk("/".join(target)):
-                check_size(entry.path)
+                check_path_size(entry.path)
         return moved
 
     # By parts: no path rules, no links; for names that the path rules would refuse.
@@ -210,7 +210,7 @@ class Files:
         for part in parts:
             if entry is None or entry.mode != FOLDER:
                 return None
-            entry = sharded_tree.get_entry(self.store, entry.id, entry_name(part))
+            entry = sharded_tree.get_tree_entry(self.store, entry.id, entry_name(part))
         return entry
 
     def with_tree_entry(self, parts: tuple[str, ...], raw: TreeEntry | None) -> "Files":
@@ -223,8 +223,8 @@ class Files:
     ) -> bytes:
         name = entry_name(parts[depth])
         if depth == len(parts) - 1:
-            return sharded_tree.put_entry(self.store, folder, name, raw)
-        below = sharded_tree.get_entry(self.store, folder, name)
+            return sharded_tree.put_tree_entry(self.store, folder, name, raw)
+        below = sharded_tree.get_tree_entry(self.store, folder, name)
         if below is None and raw is None:
             return folder
         if below is not None and below.mode != FOLDER:
@@ -233,7 +233,7 @@ class Files:
                 f"{quote_path(parent)} is not a folder; choose another path or delete it."
             )
         child = self._replace_entry(below.id if below else EMPTY_TREE, parts, depth + 1, raw)
-        return sharded_tree.put_entry(self.store, folder, name, TreeEntry(FOLDER, child))
+        return sharded_tree.put_tree_entry(self.store, folder, name, TreeEntry(FOLDER, child))
 
     def _resolve_path(
         self, path: str, *, follow: bool = True, allow_root: bool = False
@@ -254,7 +254,7 @@ class Files:
             here = trail[-1]
             raw = None
             if here.mode == FOLDER:
-                raw = sharded_tree.get_entry(self.store, here.id, entry_name(part))
+                raw = sharded_tree.get_tree_entry(self.store, here.id, entry_name(part))
             if raw is not None and raw.mode == LINK and (follow or todo):
                 links += 1
                 target = self.store.read(raw.id)
@@ -280,7 +280,7 @@ class Files:
         return self._sorted_entries(raw.id)
 
     def _sorted_entries(self, folder: bytes) -> list[tuple[str, TreeEntry]]:
-        escaped = sharded_tree.list_entries(self.store, folder).items()
+        escaped = sharded_tree.list_tree_entries(self.store, folder).items()
         listing = [(unescape_name(name), raw) for name, raw in escaped]
         return sorted(listing, key=lambda item: to_bytes(item[0]))
 

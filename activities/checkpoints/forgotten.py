@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from activities.checkpoints import Root, folder_name
+from activities.checkpoints import Root, job_folder_name
 from activities.checkpoints.locks import fsync_path
 from protocol.state import Data
 
@@ -31,19 +31,19 @@ class ForgottenJob(Data):
 
 def find_forgotten(root: Root, job: str) -> ForgottenJob | None:
     """Return a job's record, or None if it has not been forgotten or the record is unreadable."""
-    return _read_record(_record_path(root, job))
+    return _read_forgotten_record(_forgotten_record_path(root, job))
 
 
 def list_forgotten(root: Root) -> Iterator[ForgottenJob]:
     """Yield all forgotten jobs of a root, in no particular order."""
-    for path in _records_folder(root).glob("*.json"):
-        if record := _read_record(path):
+    for path in _forgotten_folder(root).glob("*.json"):
+        if record := _read_forgotten_record(path):
             yield record
 
 
-def write_record(root: Root, record: ForgottenJob) -> None:
+def write_forgotten_record(root: Root, record: ForgottenJob) -> None:
     """Write a record atomically; it is fsynced when this returns."""
-    path = _record_path(root, record.job)
+    path = _forgotten_record_path(root, record.job)
     path.parent.mkdir(exist_ok=True)
     draft = path.with_name(f".new-{secrets.token_hex(6)}")
     draft.write_text(record.model_dump_json())
@@ -52,15 +52,15 @@ def write_record(root: Root, record: ForgottenJob) -> None:
     fsync_path(path.parent)
 
 
-def _records_folder(root: Root) -> Path:
+def _forgotten_folder(root: Root) -> Path:
     return root.path / ".longhaul" / "forgotten"
 
 
-def _record_path(root: Root, job: str) -> Path:
-    return _records_folder(root) / f"{folder_name(job)}.json"
+def _forgotten_record_path(root: Root, job: str) -> Path:
+    return _forgotten_folder(root) / f"{job_folder_name(job)}.json"
 
 
-def _read_record(path: Path) -> ForgottenJob | None:
+def _read_forgotten_record(path: Path) -> ForgottenJob | None:
     try:
         return ForgottenJob.model_validate_json(path.read_bytes())
     except (OSError, ValueError):

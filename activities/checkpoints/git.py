@@ -77,7 +77,7 @@ def run_git(
         ) from None
     with process:
         try:
-            stdout, stderr = _output_of(process, seconds, watch, stdin)
+            stdout, stderr = _read_git_output(process, seconds, watch, stdin)
         except BaseException as problem:
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(problem, subprocess.TimeoutExpired):
@@ -85,12 +85,12 @@ def run_git(
             raise
     if process.returncode:
         raise RemoteUnavailable(
-            _error_summary(stderr.decode(errors="replace")), stdout.decode(errors="replace")
+            _git_error_summary(stderr.decode(errors="replace")), stdout.decode(errors="replace")
         )
     return stdout.decode(errors="replace")
 
 
-def _output_of(
+def _read_git_output(
     process: subprocess.Popen[bytes],
     seconds: float,
     watch: Callable[[], None] | None,
@@ -148,7 +148,7 @@ def _git_setting(name: str) -> str:
     return process.stdout.strip()
 
 
-def _error_summary(text: str) -> str:
+def _git_error_summary(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     error_lines = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
     if error_lines[:1] == [_NOT_READ]:

@@ -98,7 +98,7 @@ class Journal:
             with self._open_own_file() as (handle, file):
                 try:
                     with path_in_errors(self._folder / (self._own_name or "")):
-                        _write_all(
+                        _write_to_journal(
                             handle,
                             b"".join(part for record in new for part in record.encoded_parts),
                         )
@@ -199,7 +199,7 @@ class Journal:
                 self._files.pop(self._own_name, None)
                 continue
             try:
-                if _try_lock(handle) and _is_unchanged(handle, path, file.end):
+                if _try_lock_journal(handle) and _is_same_journal(handle, path, file.end):
                     yield handle, file
                     return
             finally:
@@ -207,7 +207,7 @@ class Journal:
             self._own_name = None
 
 
-def _try_lock(handle: int) -> bool:
+def _try_lock_journal(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -215,7 +215,7 @@ def _try_lock(handle: int) -> bool:
     return True
 
 
-def _is_unchanged(handle: int, path: Path, size: int) -> bool:
+def _is_same_journal(handle: int, path: Path, size: int) -> bool:
     """Whether the opened file is still the one with that name, and has that size."""
     here = os.fstat(handle)
     try:
@@ -224,7 +224,7 @@ def _is_unchanged(handle: int, path: Path, size: int) -> bool:
         return False
 
 
-def _write_all(handle: int, data: bytes) -> None:
+def _write_to_journal(handle: int, data: bytes) -> None:
     remaining = memoryview(data)
     while remaining:
         remaining = remaining[os.write(handle, remaining) :]
@@ -242,7 +242,7 @@ def locked_journal_files(folder: Path) -> Iterator[list[Path]]:
         for path in journal_files(folder):
             with suppress(FileNotFoundError):
                 handles.append(os.open(path, os.O_RDWR | os.O_CLOEXEC))
-                if _try_lock(handles[-1]):
+                if _try_lock_journal(handles[-1]):
                     files.append(path)
                 with path_in_errors(path):
                     os.fsync(handles[-1])

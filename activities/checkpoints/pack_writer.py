@@ -9,7 +9,7 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
-from activities.checkpoints.packfile import entry_head, pack_head, pack_index
+from activities.checkpoints.packfile import pack_entry_head, pack_head, pack_index
 from activities.checkpoints.records import JournalRecord
 
 MAX_BYTES = 1 << 30
@@ -28,7 +28,7 @@ class PackWriter:
     def add(self, record: JournalRecord) -> None:
         """Add an object uncompressed: it is read once more and then thrown away."""
         if record.id not in self.ids:
-            head = entry_head(record.kind, len(record.data))
+            head = pack_entry_head(record.kind, len(record.data))
             self.copy(record.id, head + zlib.compress(record.data, 0))
         if self._file.tell() > MAX_BYTES:
             self.finish()

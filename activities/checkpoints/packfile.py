@@ -21,7 +21,7 @@ def pack_head(count: int) -> bytes:
     return b"PACK" + struct.pack(">II", 2, count)
 
 
-def entry_head(kind: int, length: int) -> bytes:
+def pack_entry_head(kind: int, length: int) -> bytes:
     """Return the header of an entry: its type and size, four bits of the size first, then seven
     each.
     """
@@ -66,12 +66,12 @@ def read_pack_offsets(path: Path) -> list[tuple[int, bytes]]:
     ids = (data[start : start + _DIGEST] for start in range(_FIRST_ID, ids_end, _DIGEST))
     offsets = struct.unpack_from(f">{count}I", data, ids_end + 4 * count)
     return sorted(
-        (_resolve_offset(offset, data, ids_end + 8 * count), oid)
+        (_resolve_pack_offset(offset, data, ids_end + 8 * count), oid)
         for offset, oid in zip(offsets, ids, strict=True)
     )
 
 
-def is_index(path: Path) -> bool:
+def is_pack_index(path: Path) -> bool:
     """Whether the file is a complete index. Raises OSError."""
     try:
         with path_in_errors(path):
@@ -81,7 +81,7 @@ def is_index(path: Path) -> bool:
     return hashlib.sha1(data[:-_DIGEST]).digest() == data[-_DIGEST:]
 
 
-def _resolve_offset(offset: int, index: bytes, table: int) -> int:
+def _resolve_pack_offset(offset: int, index: bytes, table: int) -> int:
     """Return an offset; one of 2 GB or more is stored in a separate table."""
     start = table + 8 * (offset & 0x7FFFFFFF)
     return int.from_bytes(index[start : start + 8], "big") if offset >> 31 else offset

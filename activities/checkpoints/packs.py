@@ -29,7 +29,7 @@ from activities.checkpoints.journal import locked_journal_files
 from activities.checkpoints.locks import file_lock, fsync_path
 from activities.checkpoints.objects import read_sound_object
 from activities.checkpoints.pack_writer import MAX_BYTES, PackWriter
-from activities.checkpoints.packfile import is_index, read_pack_entries, read_pack_offsets
+from activities.checkpoints.packfile import is_pack_index, read_pack_entries, read_pack_offsets
 from activities.checkpoints.records import HEAD, read_records
 
 MAX_PACKS = 20
@@ -58,7 +58,7 @@ def pack_journal(
 def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int) -> None:
     objects = repository / "objects"
     writer = PackWriter(draft / "objects")
-    staged = {file: _stage_file(file, writer, objects) for file in files}
+    staged = {file: _stage_pack_file(file, writer, objects) for file in files}
     writer.finish()
     if writer.ids:
         _install_pack(_build_pack(repository, draft, writer.ids), objects)
@@ -81,7 +81,7 @@ def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int
         _merge_packs(_packs_to_merge(packs), draft / "merged", objects, damaged)
 
 
-def _stage_file(path: Path, writer: PackWriter, objects: Path) -> bool:
+def _stage_pack_file(path: Path, writer: PackWriter, objects: Path) -> bool:
     """Stage the file's undamaged objects that are in no pack. Return whether all were undamaged."""
     # Check first: on a missing object, the reader would search for new packs each time.
     packs, reader = pygit2.OdbBackendPack(str(objects)), _pack_reader(objects)
@@ -90,7 +90,9 @@ def _stage_file(path: Path, writer: PackWriter, objects: Path) -> bool:
         end = offset + HEAD.size + len(record.data)
         if not record.is_sound:
             is_intact = False
-        elif not packs.exists(pygit2.Oid(raw=record.id)) or not _is_readable(reader, record.id):
+        elif not packs.exists(pygit2.Oid(raw=record.id)) or not _is_packed_readably(
+            reader, record.id
+        ):
             writer.add(record)
     return is_intact and end == path.stat().st_size
 
@@ -170,7 +172,7 @@ def _copy_packs(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
             unread.add(pack)
     writer.finish()
     reader = _pack_reader(draft)
-    unread |= {pack for oid, pack in source.items() if not _is_readable(reader, oid)}
+    unread |= {pack for oid, pack in source.items() if not _is_packed_readably(reader, oid)}
     return writer, unread
 
 
@@ -191,7 +193,7 @@ def _packs_to_merge(packs: list[Path]) -> list[Path]:
     return chosen
 
 
-def _is_readable(reader: pygit2.Odb, oid: bytes) -> bool:
+def _is_packed_readably(reader: pygit2.Odb, oid: bytes) -> bool:
     with suppress(KeyError, pygit2.GitError):
         read_sound_object(reader, oid)
         return True
@@ -212,21 +214,23 @@ def _remove_orphan_indexes(repository: Path) -> None:
             index_path.unlink()
 
 
-def mend_indexes(repository: Path) -> bool:
+def rebuild_pack_indexes(repository: Path) -> bool:
     """Rebuild missing or damaged indexes of packs; return whether any could be rebuilt.
 
     Raises TimeoutError if a packer holds the lock and there is one to rebuild, OSError.
     """
     mended = False
     packs = (repository / "objects" / "pack").glob("pack-*.pack")
-    suspects = [pack_path for pack_path in packs if not is_index(pack_path.with_suffix(".idx"))]
+    suspects = [
+        pack_path for pack_path in packs if not is_pack_index(pack_path.with_suffix(".idx"))
+    ]
     if not suspects:
         return False
     with file_lock(repository / "longhaul-pack.lock", seconds=WAIT_SECONDS):
         draft = repository / "packing"
         for pack_path in suspects:
             index = pack_path.with_suffix(".idx")
-            if not pack_path.exists() or is_index(index):
+            if not pack_path.exists() or is_pack_index(index):
                 mended = True  # another process rebuilt it, or merged the pack
                 continue
             draft.mkdir(exist_ok=True)

@@ -24,7 +24,7 @@ def parse_path(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
         raise _path_refusal(
             path, "holds a character no file name can have; use plain text"
         ) from None
-    check_size(path)
+    check_path_size(path)
     if path.startswith("/"):
         raise _path_refusal(path, "is absolute; give it relative to the workspace")
     if "\\" in path:
@@ -41,7 +41,7 @@ def parse_path(path: str, *, allow_root: bool = False) -> tuple[str, ...]:
     return parts
 
 
-def check_size(path: str) -> None:
+def check_path_size(path: str) -> None:
     """Raise PathRefused for a path with too many bytes or folders for the file system."""
     if len(to_bytes(path)) > MAX_PATH_BYTES:
         raise _path_refusal(path, f"is longer than {MAX_PATH_BYTES:,} bytes; use a shorter one")

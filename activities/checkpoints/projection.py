@@ -42,7 +42,7 @@ def locked_projection(
     """Hold the folder's lock; yield the record, or None if there is no readable one."""
     with file_lock(checkpoints.path / "longhaul-projection.lock", seconds=wait):
         try:
-            record = ProjectionState(**json.loads(_record_path(checkpoints).read_text()))
+            record = ProjectionState(**json.loads(_projection_record_path(checkpoints).read_text()))
         except (OSError, ValueError, TypeError) as error:
             # Without a record, files that we wrote would be taken for a person's.
             if isinstance(error, OSError) and error.errno in folder_io.NOT_OF_CONTENT:
@@ -77,38 +77,42 @@ def project_files(
         if last is not None and order < last.order:
             return []
         record = last or ProjectionState(
-            reported=max(_batch_numbers(root.lost_found(job)), default=0)
+            reported=max(_lost_batch_numbers(root.lost_found(job)), default=0)
         )
         scan = full or record.tree is None or bool(record.started)
         known = [tree for tree in dict.fromkeys([record.tree, *record.started]) if tree]
         # Marked before anything is changed, so that an interrupted pass is noticed.
         started = [*record.started, files.id][-MAX_STARTED:]
-        _write_state(checkpoints, replace(record, order=order, started=started))
+        _write_projection_state(checkpoints, replace(record, order=order, started=started))
         moved_paths: list[str] = []
         if scan or known != [files.id] or not root.workspace(job).is_dir():
             try:
-                moved_paths = _run_pass(checkpoints, root, job, known, files, scan=scan)
+                moved_paths = _run_projection_pass(checkpoints, root, job, known, files, scan=scan)
             except CheckpointMissing:
                 # If an earlier tree is lost, nothing in the folder is known to be ours, and all
                 # that differs is kept. If this tree itself is lost, this raises again.
-                moved_paths = _run_pass(checkpoints, root, job, [], files, scan=True)
+                moved_paths = _run_projection_pass(checkpoints, root, job, [], files, scan=True)
         if not full:
-            _write_state(checkpoints, ProjectionState(order, files.id, [], record.reported))
+            _write_projection_state(
+                checkpoints, ProjectionState(order, files.id, [], record.reported)
+            )
             return moved_paths
         # Report the folders of passes in between, which reported nothing themselves.
         numbers = [
-            number for number in _batch_numbers(root.lost_found(job)) if number > record.reported
+            number
+            for number in _lost_batch_numbers(root.lost_found(job))
+            if number > record.reported
         ]
-        folders = [_batch_folder(root, job, number) for number in numbers]
+        folders = [_lost_batch_folder(root, job, number) for number in numbers]
         moved_paths = [
             f for f in folders if not any(p.startswith(f"{f}/") for p in moved_paths)
         ] + moved_paths
         reported = max([record.reported, *numbers])
-        _write_state(checkpoints, ProjectionState(order, files.id, [], reported))
+        _write_projection_state(checkpoints, ProjectionState(order, files.id, [], reported))
         return moved_paths
 
 
-def _run_pass(
+def _run_projection_pass(
     checkpoints: Checkpoints, root: Root, job: str, known: list[str], files: Files, *, scan: bool
 ) -> list[str]:
     drafts = checkpoints.path / "projecting"
@@ -121,7 +125,9 @@ def _run_pass(
         scan = True
     except FileExistsError:
         pass
-    batch = _batch_folder(root, job, max(_batch_numbers(root.lost_found(job)), default=0) + 1)
+    batch = _lost_batch_folder(
+        root, job, max(_lost_batch_numbers(root.lost_found(job)), default=0) + 1
+    )
     with (
         folder_io.open_folder(None, drafts) as drafts_fd,
         folder_io.open_folder(None, workspace) as workspace_fd,
@@ -132,7 +138,7 @@ def _run_pass(
     return [f"{batch}/{path}" for path in checkout.moved_paths]
 
 
-def _batch_numbers(folder: Path) -> list[int]:
+def _lost_batch_numbers(folder: Path) -> list[int]:
     """Return the numbers of the folders in a job's lost+found, sorted; each pass has its own."""
     try:
         return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal())
@@ -140,16 +146,16 @@ def _batch_numbers(folder: Path) -> list[int]:
         return []
 
 
-def _batch_folder(root: Root, job: str, number: int) -> str:
+def _lost_batch_folder(root: Root, job: str, number: int) -> str:
     return f"{root.lost_found(job).relative_to(root.path)}/{number:04}"
 
 
-def _record_path(checkpoints: Checkpoints) -> Path:
+def _projection_record_path(checkpoints: Checkpoints) -> Path:
     return checkpoints.path / "projected.json"
 
 
-def _write_state(checkpoints: Checkpoints, record: ProjectionState) -> None:
-    path = _record_path(checkpoints)
+def _write_projection_state(checkpoints: Checkpoints, record: ProjectionState) -> None:
+    path = _projection_record_path(checkpoints)
     draft = path.with_suffix(".new")  # one writer at a time: we hold the lock
     draft.write_text(json.dumps(asdict(record)))
     draft.rename(path)

@@ -27,7 +27,7 @@ from activities.checkpoints.git_remote import REFS, GitRemote
 from activities.checkpoints.locks import file_lock, fsync_path
 from activities.checkpoints.owner import OwnerMark, record_owner
 from activities.checkpoints.repository import Checkpoints
-from activities.checkpoints.root import folder_name
+from activities.checkpoints.root import job_folder_name
 from activities.checkpoints.s3_remote import S3Remote
 from config.s3_address import S3Address, is_s3_address
 
@@ -82,17 +82,17 @@ def open_remote(url: str) -> Remote:
     return _bucket_remote(url) if is_s3_address(url) else GitRemote(url)
 
 
-def job_area(job: str) -> str:
+def remote_job_area(job: str) -> str:
     """Return the area of a job's refs."""
-    name = folder_name(job).replace(".", "%2E")
+    name = job_folder_name(job).replace(".", "%2E")
     if len(name.encode()) > 200:
         name = f"%h{hashlib.sha1(job.encode('utf-8', 'surrogatepass')).hexdigest()}"
     return f"jobs/{name}"
 
 
-def ref_prefix(job: str) -> str:
+def remote_ref_prefix(job: str) -> str:
     """Return the common prefix of a job's refs in a git repository."""
-    return f"{REFS}{job_area(job)}/"
+    return f"{REFS}{remote_job_area(job)}/"
 
 
 def push_refs(
@@ -109,7 +109,7 @@ def push_refs(
         GitNotInstalled: This host has no git program.
         RemoteUnavailable: The remote cannot be reached or refuses.
     """
-    open_remote(url).push_refs(job_area(job), repository, objects, moved_refs, new_refs)
+    open_remote(url).push_refs(remote_job_area(job), repository, objects, moved_refs, new_refs)
 
 
 def remote_owner(url: str, job: str) -> str | None:
@@ -118,7 +118,7 @@ def remote_owner(url: str, job: str) -> str | None:
     Raises:
         GitNotInstalled, RemoteUnavailable.
     """
-    owners = open_remote(url).list_refs(job_area(job), "owner")
+    owners = open_remote(url).list_refs(remote_job_area(job), "owner")
     return owners[0].removeprefix("owner/") if owners else None
 
 
@@ -137,8 +137,8 @@ def fetch_refs(url: str, job: str, checkpoints: Checkpoints, *, refetch: bool = 
         OSError: The objects cannot be stored.
     """
     path = checkpoints.path
-    refs = bring_packs(open_remote(url), job_area(job), path, refetch=refetch)
-    _take_refs(refs, checkpoints, job)
+    refs = bring_packs(open_remote(url), remote_job_area(job), path, refetch=refetch)
+    _adopt_remote_refs(refs, checkpoints, job)
     if len(list((path / "objects" / "pack").glob("pack-*.pack"))) > MAX_PACKS:
         with suppress(TimeoutError):
             checkpoints.pack(wait=0)
@@ -160,7 +160,7 @@ def bring_packs(remote: Remote, area: str, path: Path, *, refetch: bool = False)
     return refs
 
 
-def take_packs(draft: Path, path: Path) -> None:
+def move_fetched_packs(draft: Path, path: Path) -> None:
     """Move fetched packs from a draft to the repository."""
     _move_packs(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
 
@@ -179,7 +179,7 @@ def _move_packs(packs: list[Path], path: Path) -> None:
         fsync_path(place)
 
 
-def _take_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
+def _adopt_remote_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None:
     for name, commit in refs.items():
         kind, _, rest = name.partition("/")
         if kind == "owner":
@@ -189,11 +189,11 @@ def _take_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str) -> None
             # commits.
             here = f"refs/{name}" if kind == "tags" else f"{REFS}{name}"
             # Skip unchanged refs: writing one waits for the disk.
-            if _ref_target(checkpoints.store.git, here) != commit:
+            if _remote_ref_target(checkpoints.store.git, here) != commit:
                 checkpoints.set_ref(here, commit)
 
 
-def _ref_target(repo: pygit2.Repository, ref: str) -> str | None:
+def _remote_ref_target(repo: pygit2.Repository, ref: str) -> str | None:
     with suppress(KeyError, ValueError, pygit2.GitError):
         return str(repo.lookup_reference(ref).target)
     return None

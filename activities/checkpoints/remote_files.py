@@ -18,12 +18,12 @@ from activities.checkpoints.remote import bring_packs, open_remote
 _NAME = "file"
 
 
-def staged_area(name: str) -> str:
+def remote_file_area(name: str) -> str:
     """Return the area of a staged file, from its name below the folder of staged files."""
     return f"staged/{hashlib.sha1(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def store_file(url: str, name: str, source: Path) -> None:
+def store_remote_file(url: str, name: str, source: Path) -> None:
     """Store a staged file in the remote; doing it twice changes nothing.
 
     Raises:
@@ -38,10 +38,10 @@ def store_file(url: str, name: str, source: Path) -> None:
         who = pygit2.Signature("longhaul", "longhaul@localhost", 0, 0)
         commit = repo.create_commit(None, who, who, "A staged file", builder.write(), [])
         refs = {_NAME: str(commit)}
-        open_remote(url).push_refs(staged_area(name), Path(folder), None, {}, refs)
+        open_remote(url).push_refs(remote_file_area(name), Path(folder), None, {}, refs)
 
 
-def fetch_file(url: str, name: str, target: Path) -> bool:
+def fetch_remote_file(url: str, name: str, target: Path) -> bool:
     """Fetch a staged file from the remote; return False if the remote has none of that name.
 
     Raises:
@@ -51,7 +51,7 @@ def fetch_file(url: str, name: str, target: Path) -> bool:
     """
     with tempfile.TemporaryDirectory(prefix="longhaul-staged-") as folder:
         pygit2.init_repository(folder, bare=True).free()
-        refs = bring_packs(open_remote(url), staged_area(name), Path(folder))
+        refs = bring_packs(open_remote(url), remote_file_area(name), Path(folder))
         if _NAME not in refs:
             return False
         blob = pygit2.Repository(folder)[refs[_NAME]].peel(pygit2.Commit).tree[_NAME]

@@ -17,7 +17,7 @@ from activities.checkpoints.errors import CheckpointMissing
 from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.locks import file_lock, fsync_path, path_in_errors
 from activities.checkpoints.objects import ObjectStore
-from activities.checkpoints.packs import WAIT_SECONDS, mend_indexes, pack_journal
+from activities.checkpoints.packs import WAIT_SECONDS, pack_journal, rebuild_pack_indexes
 from activities.checkpoints.records import COMMIT, JournalRecord
 from activities.checkpoints.root import Root
 
@@ -124,13 +124,13 @@ class Checkpoints:
             intact = self._check_intact(commit, read)
             if not intact and not is_mended and self.path.is_dir():
                 # A pack without an index still has all its objects.
-                intact = mend_indexes(self.path) and self._check_intact(commit, read)
+                intact = rebuild_pack_indexes(self.path) and self._check_intact(commit, read)
                 is_mended = True
             if intact:
                 yield commit
 
     def _check_intact(self, commit: str, read: set[str]) -> bool:
-        sharded_tree.clear_cache()
+        sharded_tree.clear_tree_cache()
         try:
             self.store.reload()
             for entry in self.files(self.tree_id(commit)).walk():

@@ -14,14 +14,14 @@ MAX_FOLDER_BYTES = 200
 
 
 @lru_cache(maxsize=4096)
-def folder_name(job: str) -> str:
+def job_folder_name(job: str) -> str:
     """Return the file name for a job id: letters, digits and `.-_` unchanged, the rest as `%XX`.
 
     It has no leading dot, is never `lost+found`, and has at most 200 bytes. A longer id is cut and
     ends in `%h` and its sha1, as does the empty id; no other id's name contains `%h`.
     """
     name = "".join(
-        char if char.isalnum() or char in "-_" or (char == "." and index) else _percent_escape(char)
+        char if char.isalnum() or char in "-_" or (char == "." and index) else _escape_job_id(char)
         for index, char in enumerate(job)
     )
     if name and len(name.encode()) <= MAX_FOLDER_BYTES:
@@ -30,7 +30,7 @@ def folder_name(job: str) -> str:
     return f"{name.encode()[:150].decode(errors='ignore')}%h{digest}"
 
 
-def _percent_escape(char: str) -> str:
+def _escape_job_id(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
@@ -49,7 +49,7 @@ class Root:
         try:
             if create:
                 (path / ".longhaul" / "checkpoints").mkdir(parents=True, exist_ok=True)
-                _write_id(marker)
+                _write_root_id(marker)
             root_id = marker.read_text()
         except FileNotFoundError:
             raise RootError(
@@ -66,15 +66,15 @@ class Root:
 
     def workspace(self, job: str) -> Path:
         """Return the folder that people look at."""
-        return self.path / folder_name(job)
+        return self.path / job_folder_name(job)
 
     def repository(self, job: str) -> Path:
         """Return the job's bare git repository."""
-        return _repository_path(self.path, job)
+        return _job_repository_path(self.path, job)
 
     def lost_found(self, job: str) -> Path:
         """Return the folder for stray files of the workspace."""
-        return self.path / "lost+found" / folder_name(job)
+        return self.path / "lost+found" / job_folder_name(job)
 
     @property
     def staged(self) -> Path:
@@ -83,12 +83,12 @@ class Root:
 
 
 @lru_cache(maxsize=4096)
-def _repository_path(root: Path, job: str) -> Path:
+def _job_repository_path(root: Path, job: str) -> Path:
     # Cached: used several times in every step, and slow to build.
-    return root / ".longhaul" / "checkpoints" / f"{folder_name(job)}.git"
+    return root / ".longhaul" / "checkpoints" / f"{job_folder_name(job)}.git"
 
 
-def _write_id(marker: Path) -> None:
+def _write_root_id(marker: Path) -> None:
     if marker.exists():
         return
     # Write the whole file, then link it if the name is free, so that racing processes agree.

@@ -163,7 +163,7 @@ class S3Remote:
             return None
         revisions = [*tips, *(f"^{commit}" for commit in known if commit not in missing)]
         options = ("--revs", "--non-empty", "--delta-base-offset", "--quiet")
-        _sweep_folders(repository)
+        _sweep_push_folders(repository)
         # Git writes beside its objects and renames, which fails across file systems.
         with tempfile.TemporaryDirectory(prefix=_PUSHING, dir=repository) as folder:
             run_git(
@@ -241,7 +241,7 @@ class S3Remote:
         return version
 
 
-def _sweep_folders(repository: Path) -> None:
+def _sweep_push_folders(repository: Path) -> None:
     """Remove folders of killed pushes."""
     for folder in repository.glob(f"{_PUSHING}*"):
         with suppress(FileNotFoundError):

@@ -33,48 +33,48 @@ _node_cache: Cache[bytes, Node] = Cache(200_000, len)  # entries: about 40 MB
 """Recently read or written trees, by id."""
 
 
-def clear_cache() -> None:
+def clear_tree_cache() -> None:
     """Forget all cached trees, to see what is really on disk."""
     _node_cache.clear()
 
 
-def get_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | None:
+def get_tree_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | None:
     """Return the entry of an escaped name, or None."""
-    node = _load_node(store, folder)
+    node = _load_tree_node(store, folder)
     depth = 0
-    while _entry_count(node) is not None:
-        bucket = node.get(b"%s" + _hash_digit(name, depth))
+    while _shard_entry_count(node) is not None:
+        bucket = node.get(b"%s" + _shard_digit(name, depth))
         if bucket is None:
             return None
-        node = _load_node(store, bucket.id)
+        node = _load_tree_node(store, bucket.id)
         depth += 1
     return node.get(name)
 
 
-def put_entry(store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None) -> bytes:
+def put_tree_entry(store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None) -> bytes:
     """Set an entry, or remove it for None. Returns the new folder's id."""
-    return _put_in_node(store, folder, name, raw, 0)[0]
+    return _put_in_tree_node(store, folder, name, raw, 0)[0]
 
 
 def build_tree(store: ObjectStore, entries: Node, depth: int = 0) -> bytes:
     """Return the id of a folder with these entries, built at once."""
     if len(entries) <= FLAT_LIMIT:
-        return _store_node(store, entries)
+        return _store_tree_node(store, entries)
     node = {b"%%n%d" % len(entries): TreeEntry(FILE, store.write_blob(b""))}
-    for digit, below in _split_by_digit(entries, depth).items():
+    for digit, below in _split_into_shards(entries, depth).items():
         node[b"%s" + digit] = TreeEntry(FOLDER, build_tree(store, below, depth + 1))
-    return _store_node(store, node)
+    return _store_tree_node(store, node)
 
 
-def list_entries(store: ObjectStore, folder: bytes) -> Node:
+def list_tree_entries(store: ObjectStore, folder: bytes) -> Node:
     """Return all entries of a folder by escaped name, unordered."""
-    node = _load_node(store, folder)
-    if _entry_count(node) is None:
+    node = _load_tree_node(store, folder)
+    if _shard_entry_count(node) is None:
         return dict(node)
     return {
         name: raw
-        for bucket in _bucket_entries(node).values()
-        for name, raw in list_entries(store, bucket.id).items()
+        for bucket in _shard_bucket_entries(node).values()
+        for name, raw in list_tree_entries(store, bucket.id).items()
     }
 
 
@@ -83,45 +83,45 @@ def parse_tree(tree: bytes) -> Node:
     return {name: TreeEntry(int(mode, 8), oid) for mode, name, oid in _ENTRY.findall(tree)}
 
 
-def diff_entries(
+def diff_tree_entries(
     store: ObjectStore, old: bytes, new: bytes
 ) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
     """Yield (escaped name, old, new) for the differing entries of one folder, unordered."""
-    return _diff_nodes(store, old, new, 0)
+    return _diff_tree_nodes(store, old, new, 0)
 
 
-def _diff_nodes(
+def _diff_tree_nodes(
     store: ObjectStore, old: bytes | Node, new: bytes | Node, depth: int
 ) -> Iterator[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
     if old == new:
         return
     before, after = (
-        _load_node(store, side) if isinstance(side, bytes) else side for side in (old, new)
+        _load_tree_node(store, side) if isinstance(side, bytes) else side for side in (old, new)
     )
-    if _entry_count(before) is None and _entry_count(after) is None:
+    if _shard_entry_count(before) is None and _shard_entry_count(after) is None:
         for name in before.keys() | after.keys():
             if before.get(name) != after.get(name):
                 yield name, before.get(name), after.get(name)
         return
-    olds, news = _child_nodes(before, depth), _child_nodes(after, depth)
+    olds, news = _child_tree_nodes(before, depth), _child_tree_nodes(after, depth)
     for digit in olds.keys() | news.keys():
-        yield from _diff_nodes(
+        yield from _diff_tree_nodes(
             store, olds.get(digit, EMPTY_TREE), news.get(digit, EMPTY_TREE), depth + 1
         )
 
 
-def _child_nodes(node: Node, depth: int) -> dict[bytes, bytes | Node]:
-    if _entry_count(node) is None:
-        return dict(_split_by_digit(node, depth))
-    return {digit: raw.id for digit, raw in _bucket_entries(node).items()}
+def _child_tree_nodes(node: Node, depth: int) -> dict[bytes, bytes | Node]:
+    if _shard_entry_count(node) is None:
+        return dict(_split_into_shards(node, depth))
+    return {digit: raw.id for digit, raw in _shard_bucket_entries(node).items()}
 
 
-def _put_in_node(
+def _put_in_tree_node(
     store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None, depth: int
 ) -> tuple[bytes, int]:
     """Return the new node and the change in its number of entries."""
-    node = dict(_load_node(store, folder))
-    total = _entry_count(node)
+    node = dict(_load_tree_node(store, folder))
+    total = _shard_entry_count(node)
     if total is None:
         before = len(node)
         if raw is None:
@@ -129,8 +129,8 @@ def _put_in_node(
         else:
             node[name] = raw
         return build_tree(store, node, depth), len(node) - before
-    key = b"%s" + _hash_digit(name, depth)
-    below, change = _put_in_node(
+    key = b"%s" + _shard_digit(name, depth)
+    below, change = _put_in_tree_node(
         store, node.get(key, TreeEntry(FOLDER, EMPTY_TREE)).id, name, raw, depth + 1
     )
     node.pop(key, None)
@@ -138,14 +138,14 @@ def _put_in_node(
         node[key] = TreeEntry(FOLDER, below)
     if total + change <= FLAT_LIMIT:
         flat: Node = {}
-        for bucket in _bucket_entries(node).values():
-            flat |= list_entries(store, bucket.id)
-        return _store_node(store, flat), change
+        for bucket in _shard_bucket_entries(node).values():
+            flat |= list_tree_entries(store, bucket.id)
+        return _store_tree_node(store, flat), change
     node[b"%%n%d" % (total + change)] = node.pop(b"%%n%d" % total)
-    return _store_node(store, node), change
+    return _store_tree_node(store, node), change
 
 
-def _load_node(store: ObjectStore, folder: bytes) -> Node:
+def _load_tree_node(store: ObjectStore, folder: bytes) -> Node:
     """Return the entries of one tree. The result is shared: copy it before changing it."""
     if folder == EMPTY_TREE:
         return {}
@@ -154,9 +154,9 @@ def _load_node(store: ObjectStore, folder: bytes) -> Node:
     return _node_cache.put(folder, parse_tree(store.read(folder)))
 
 
-def _store_node(store: ObjectStore, node: Node) -> bytes:
-    ordered = _in_order(node)
-    tree = store.write_tree(_data(ordered))
+def _store_tree_node(store: ObjectStore, node: Node) -> bytes:
+    ordered = _sort_tree_entries(node)
+    tree = store.write_tree(_encode_tree_node(ordered))
     if _node_cache.get(tree) is None:
         _node_cache.put(tree, dict(ordered))
     return tree
@@ -164,21 +164,21 @@ def _store_node(store: ObjectStore, node: Node) -> bytes:
 
 def tree_data(node: Node) -> bytes:
     """Return the content of a single git tree with these entries."""
-    return _data(_in_order(node))
+    return _encode_tree_node(_sort_tree_entries(node))
 
 
-def _in_order(node: Node) -> list[tuple[bytes, TreeEntry]]:
+def _sort_tree_entries(node: Node) -> list[tuple[bytes, TreeEntry]]:
     # Git sorts a folder as if its name ended in a slash.
     return sorted(
         node.items(), key=lambda item: item[0] + b"/" if item[1].mode == FOLDER else item[0]
     )
 
 
-def _data(ordered: list[tuple[bytes, TreeEntry]]) -> bytes:
+def _encode_tree_node(ordered: list[tuple[bytes, TreeEntry]]) -> bytes:
     return b"".join([b"%o %b\0%b" % (raw.mode, name, raw.id) for name, raw in ordered])
 
 
-def _entry_count(node: Node) -> int | None:
+def _shard_entry_count(node: Node) -> int | None:
     """Return the count in a sharded node's marker, None for a flat node."""
     # The marker sorts first on disk, but dictionaries here may have been changed since.
     for name in node:
@@ -189,16 +189,16 @@ def _entry_count(node: Node) -> int | None:
     return None
 
 
-def _bucket_entries(node: Node) -> Node:
+def _shard_bucket_entries(node: Node) -> Node:
     return {name[2:]: raw for name, raw in node.items() if name.startswith(b"%s")}
 
 
-def _split_by_digit(node: Node, depth: int) -> dict[bytes, Node]:
+def _split_into_shards(node: Node, depth: int) -> dict[bytes, Node]:
     parts: dict[bytes, Node] = {}
     for name, raw in node.items():
-        parts.setdefault(_hash_digit(name, depth), {})[name] = raw
+        parts.setdefault(_shard_digit(name, depth), {})[name] = raw
     return parts
 
 
-def _hash_digit(name: bytes, depth: int) -> bytes:
+def _shard_digit(name: bytes, depth: int) -> bytes:
     return hashlib.sha1(name).hexdigest()[depth].encode()

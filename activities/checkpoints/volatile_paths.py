@@ -15,11 +15,11 @@ from activities.checkpoints.entries import without_entry
 
 def volatile_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Return a predicate for such paths: `*` matches within a name, `**` any number of folders."""
-    return _compiled_matcher(tuple(patterns))
+    return _volatile_path_matcher(tuple(patterns))
 
 
 @lru_cache(maxsize=64)
-def _compiled_matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+def _volatile_path_matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     if not patterns:
         return lambda path: False
     expression = re.compile("|".join(map(_glob_expression, patterns)), re.DOTALL)

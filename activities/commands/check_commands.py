@@ -44,7 +44,7 @@ class CheckRunner:
             with private_folder(files, self.root, self.job) as private:
                 shell = self.config.shell
                 layer = layer_folders(files, self.root, self.job, shell)
-                ended = sandbox.run_shell_command(command, private.path, shell, seconds, layer)
+                ended = sandbox.run_sandboxed_command(command, private.path, shell, seconds, layer)
         except sandbox.SandboxUnavailable as problem:
             return Finding(f"It could not be run. {problem}", decided=False)
         if ended.exit_code == 0:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import h11
 
 from activities.runtime.addresses import is_public, resolve_host
-from config.schema.hosts import HostEntry, parse_entry, plain_host
+from config.schema.hosts import HostEntry, parse_host_entry, plain_host
 
 PORT = 3128
 """Port of the proxy on the sandbox's 127.0.0.1."""
@@ -64,7 +64,7 @@ class HostProxy:
     """
 
     def __init__(self, hosts: list[str]) -> None:
-        self._entries = [parse_entry(text) for text in hosts]
+        self._entries = [parse_host_entry(text) for text in hosts]
         self._listed = ", ".join(hosts)
         self._channel, self.child_end = socket.socketpair()
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
@@ -127,12 +127,12 @@ class HostProxy:
     def _answer_request(self, stack: ExitStack, client: socket.socket) -> None:
         parser = h11.Connection(h11.SERVER)
         try:
-            request = _read_request(client, parser)
+            request = _read_proxy_request(client, parser)
             if request is None:
                 return
-            host, port = _request_place(request)
+            host, port = _proxied_host_and_port(request)
         except (h11.RemoteProtocolError, ValueError) as wrong:
-            _send_answer(client, 400, "Bad Request", f"This is a proxy for HTTP: {wrong}.")
+            _send_proxy_answer(client, 400, "Bad Request", f"This is a proxy for HTTP: {wrong}.")
             return
         try:
             server = self._connect_place(host, port)
@@ -142,10 +142,12 @@ class HostProxy:
                 if place not in self.refused and len(self.refused) < MAX_REFUSED:
                     self.refused.append(place)
             # Clients show only the reason phrase of a refused CONNECT.
-            _send_answer(client, 403, f"shell.network refuses {place}"[:200], str(why))
+            _send_proxy_answer(client, 403, f"shell.network refuses {place}"[:200], str(why))
             return
         except OSError as error:
-            _send_answer(client, 502, "Bad Gateway", f"{host}:{port} cannot be reached: {error}.")
+            _send_proxy_answer(
+                client, 502, "Bad Gateway", f"{host}:{port} cannot be reached: {error}."
+            )
             return
         self._track(stack, server)
         if request.method == b"CONNECT":
@@ -190,7 +192,7 @@ class HostProxy:
 def proxy_variables(hosts: list[str]) -> dict[str, str]:
     """Return the environment variables that make programs use the proxy."""
     address = f"http://127.0.0.1:{PORT}"
-    listed = {parse_entry(text).host for text in hosts}
+    listed = {parse_host_entry(text).host for text in hosts}
     # Reach servers that the command itself starts without the proxy.
     direct = ",".join(name for name in ("localhost", "127.0.0.1", "::1") if name not in listed)
     variables = {"npm_config_proxy": address, "npm_config_https_proxy": address}
@@ -205,7 +207,7 @@ def _private_address(entries: list[HostEntry], addresses: list[str]) -> str | No
     return next((text for text in addresses if not is_public(ip_address(text))), None)
 
 
-def _read_request(client: socket.socket, parser: h11.Connection) -> h11.Request | None:
+def _read_proxy_request(client: socket.socket, parser: h11.Connection) -> h11.Request | None:
     """Read a request's head; return None if the client disconnects first."""
     while True:
         event = parser.next_event()
@@ -216,7 +218,7 @@ def _read_request(client: socket.socket, parser: h11.Connection) -> h11.Request 
         parser.receive_data(client.recv(_CHUNK))
 
 
-def _request_place(request: h11.Request) -> tuple[str, int]:
+def _proxied_host_and_port(request: h11.Request) -> tuple[str, int]:
     """Return host and port of the request's target. Raises ValueError if it names none."""
     target = request.target.decode("ascii")
     is_tunnel = request.method == b"CONNECT"
@@ -227,7 +229,7 @@ def _request_place(request: h11.Request) -> tuple[str, int]:
     return plain_host(parts.hostname), port
 
 
-def _send_answer(client: socket.socket, status: int, reason: str, text: str) -> None:
+def _send_proxy_answer(client: socket.socket, status: int, reason: str, text: str) -> None:
     body = f"{text}\n".encode(errors="replace")
     head = (
         f"HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -275,7 +277,7 @@ def _relay_request(
             headers.append((bytes(name), bytes(value)))
     head = h11.Request(method=request.method, target=path, headers=headers)
     server.sendall(sender.send(head) or b"")
-    _send_body(parser, sender, server)
+    _relay_body(parser, sender, server)
     with selectors.DefaultSelector() as ready:
         ready.register(client, selectors.EVENT_READ)
         ready.register(server, selectors.EVENT_READ)
@@ -289,12 +291,12 @@ def _relay_request(
             elif data := client.recv(_CHUNK):
                 if parser.their_state is h11.SEND_BODY:
                     parser.receive_data(data)
-                    _send_body(parser, sender, server)
+                    _relay_body(parser, sender, server)
             else:
                 ready.unregister(client)
 
 
-def _send_body(parser: h11.Connection, sender: h11.Connection, server: socket.socket) -> None:
+def _relay_body(parser: h11.Connection, sender: h11.Connection, server: socket.socket) -> None:
     """Forward the body that has arrived so far. Raises OSError if it is malformed."""
     try:
         while parser.their_state is h11.SEND_BODY:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, folder_name
+from activities.checkpoints import CheckpointMissing, Files, Root, folder_io, job_folder_name
 from activities.checkpoints.checkin import Checkin, CheckinLimits, FolderState, read_folder_state
 from activities.checkpoints.checkout import EXCLUDED_NAMES, Checkout
 from activities.checkpoints.locks import file_lock
@@ -53,7 +53,7 @@ class PrivateFolder:
             OSError: The folder cannot be read.
         """
         checkin = Checkin(self._base, self._known, self._limits)
-        _restore_permissions(self.path)
+        _restore_folder_permissions(self.path)
         with folder_io.open_folder(None, self.path) as fd:
             tree = checkin.import_folder(fd)
             reserved = sorted(EXCLUDED_NAMES.intersection(folder_io.list_names(fd)))
@@ -87,11 +87,11 @@ def private_folder(
         # Without this record the next attempt builds the folder anew, so remove it during work.
         record.unlink(missing_ok=True)
         try:
-            _update_folder(files, place, folder, known_tree)
+            _update_private_folder(files, place, folder, known_tree)
         except CheckpointMissing:
             if known_tree is None:
                 raise
-            _update_folder(files, place, folder, None)
+            _update_private_folder(files, place, folder, None)
         mark = place / "now"
         mark.write_bytes(b"")
         fresh = mark.stat().st_mtime_ns - STALE_NANOSECONDS
@@ -107,12 +107,12 @@ def private_folder(
 
 def private_path(root: Root, job: str) -> Path:
     """Return the folder that contains a job's private folders."""
-    return root.path / ".longhaul" / "private" / folder_name(job)
+    return root.path / ".longhaul" / "private" / job_folder_name(job)
 
 
 def remove_private_folders(root: Root, job: str) -> None:
     """Delete a closed job's private folders."""
-    _remove_folder(private_path(root, job))
+    _remove_private_folder(private_path(root, job))
 
 
 def _lock_free_place(pool: Path, stack: ExitStack) -> Path:
@@ -137,9 +137,9 @@ def _read_known_tree(record: Path) -> str | None:
         return None
 
 
-def _update_folder(files: Files, place: Path, folder: Path, known_tree: str | None) -> None:
+def _update_private_folder(files: Files, place: Path, folder: Path, known_tree: str | None) -> None:
     gone, drafts = place / "gone", place / "drafts"
-    _restore_permissions(folder)
+    _restore_folder_permissions(folder)
     if known_tree is None and folder.exists():
         gone.mkdir(exist_ok=True)
         # Rename the folder instead of emptying it: a process that still writes to it then cannot
@@ -158,17 +158,17 @@ def _update_folder(files: Files, place: Path, folder: Path, known_tree: str | No
         checkout.update_folder(fd, (), known_trees, bytes.fromhex(files.id), scan=False)
     if checkout.moved_paths and known_tree is not None:
         # The folder held something that is in no tree of ours, so do not trust it.
-        _update_folder(files, place, folder, None)
-    _remove_folder(gone)
+        _update_private_folder(files, place, folder, None)
+    _remove_private_folder(gone)
 
 
-def _restore_permissions(folder: Path) -> None:
+def _restore_folder_permissions(folder: Path) -> None:
     """Restore the owner's rights, which a command may have removed as by `chmod 0 .`."""
     if folder.is_dir() and not folder.is_symlink():
         folder.chmod(stat.S_IMODE(folder.stat().st_mode) | stat.S_IRWXU)
 
 
-def _remove_folder(folder: Path) -> None:
+def _remove_private_folder(folder: Path) -> None:
     """Remove a folder whatever permissions commands set in it."""
     make_removable(folder)
     shutil.rmtree(folder, ignore_errors=True)

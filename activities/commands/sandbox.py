@@ -123,7 +123,7 @@ def check_sandbox(config: ShellConfig) -> None:
             )
 
 
-def _system_mounts(config: ShellConfig) -> list[str]:
+def _sandbox_system_mounts(config: ShellConfig) -> list[str]:
     """The arguments that mount the system's folders and its files below /etc read-only."""
     arguments = []
     for path in SYSTEM:
@@ -136,7 +136,7 @@ def _system_mounts(config: ShellConfig) -> list[str]:
     return arguments
 
 
-def run_shell_command(
+def run_sandboxed_command(
     command: str,
     folder: Path,
     config: ShellConfig,
@@ -164,7 +164,13 @@ def run_shell_command(
     program = find_bwrap()
     confined = config.sandbox == "bubblewrap" and program is not None
     mark = secrets.token_hex(16)
-    shell = ["/bin/sh", "-c", f'{_shell_preamble(config)}; exec /bin/sh -c "$1"', "sh", command]
+    shell = [
+        "/bin/sh",
+        "-c",
+        f'{_sandbox_shell_preamble(config)}; exec /bin/sh -c "$1"',
+        "sh",
+        command,
+    ]
     with ExitStack() as stack:
         proxy = stack.enter_context(HostProxy(config.hosts)) if confined and config.hosts else None
         arguments = stack.enter_context(variable_arguments(config))
@@ -175,7 +181,7 @@ def run_shell_command(
         if proxy:
             descriptor = proxy.child_end.fileno()
             passed.append(descriptor)
-            prefix += [_bootstrap_python(), "-I", "-S", "-c", PASS_LISTENER, str(descriptor)]
+            prefix += [_sandbox_python(), "-I", "-S", "-c", PASS_LISTENER, str(descriptor)]
         process = subprocess.Popen(
             [*prefix, *shell],
             stdin=subprocess.DEVNULL,
@@ -189,11 +195,11 @@ def run_shell_command(
         if proxy:
             proxy.start_serving()
         folders = [watched or folder, *([cache] if cache else [])]
-        ended = _await_end(process, folders, config, seconds, None if confined else mark)
+        ended = _await_command_end(process, folders, config, seconds, None if confined else mark)
     return replace(ended, refused=tuple(proxy.refused) if proxy else ())
 
 
-def _await_end(
+def _await_command_end(
     process: subprocess.Popen[bytes],
     folders: list[Path],
     config: ShellConfig,
@@ -206,11 +212,13 @@ def _await_end(
         mark: Mark of an unconfined command; None in the sandbox.
     """
     assert process.stdout
-    _put_last(process.pid)
+    _lower_command_priority(process.pid)
     output = OutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
     trouble = ""
     try:
-        watched = _watch_limits(process, folders, config, time.monotonic() + seconds, seconds)
+        watched = _watch_sandbox_limits(
+            process, folders, config, time.monotonic() + seconds, seconds
+        )
         trouble = next(watched, "")
     finally:
         members = list(_descendant_pids(process.pid, 10_000)) if mark else []
@@ -226,7 +234,7 @@ def _await_end(
     return CommandResult(None if trouble else code, text, output.size, trouble)
 
 
-def _shell_preamble(config: ShellConfig) -> str:
+def _sandbox_shell_preamble(config: ShellConfig) -> str:
     """The shell commands that set resource limits and create cache folders before a command."""
     most = config.processes
     lines = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
@@ -241,11 +249,11 @@ def _shell_preamble(config: ShellConfig) -> str:
 
 
 def _unconfined_environment(folder: Path, config: ShellConfig, mark: str) -> dict[str, str]:
-    own = {"PATH": _path_variable(config), "HOME": str(folder), "LANG": "C.UTF-8"}
+    own = {"PATH": _sandbox_path_variable(config), "HOME": str(folder), "LANG": "C.UTF-8"}
     return {**read_variables(config), **own, MARK_VARIABLE: mark}
 
 
-def _put_last(pid: int) -> None:
+def _lower_command_priority(pid: int) -> None:
     """Lower the process's priority below everything else, above all this watching process."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, 10)
@@ -253,7 +261,7 @@ def _put_last(pid: int) -> None:
         Path(f"/proc/{pid}/autogroup").write_text("10")
 
 
-def _bootstrap_python() -> str:
+def _sandbox_python() -> str:
     """Return the Python that opens the proxy's socket in the sandbox: the system's, or the
     worker's.
     """
@@ -262,7 +270,7 @@ def _bootstrap_python() -> str:
     return str(system if system.exists() and not own.is_relative_to("/usr") else own)
 
 
-def _path_variable(config: ShellConfig) -> str:
+def _sandbox_path_variable(config: ShellConfig) -> str:
     own = [f"{LAYER}/bin"] if config.setup else []
     return ":".join([*config.path, *own, PATH])
 
@@ -286,7 +294,12 @@ def _bwrap_command(
     ]
     arguments += ["--cap-drop", "ALL", "--uid", "1000", "--gid", "1000"]
     arguments += ["--hostname", "sandbox", "--clearenv"]
-    variables = {"PATH": _path_variable(config), "HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
+    variables = {
+        "PATH": _sandbox_path_variable(config),
+        "HOME": "/tmp",
+        "LANG": "C.UTF-8",
+        "USER": "agent",
+    }
     variables |= {name: f"{CACHE}/{place}" for name, place in config.caches.items()}
     if config.hosts:
         variables |= proxy_variables(config.hosts)
@@ -294,14 +307,14 @@ def _bwrap_command(
         arguments += ["--setenv", name, value]
     if argument_fd is not None:
         arguments += ["--args", str(argument_fd)]
-    arguments += _system_mounts(config)
+    arguments += _sandbox_system_mounts(config)
     if config.network is True:
         arguments.append("--share-net")
     arguments += ["--proc", "/proc", "--dev", "/dev"]
     arguments += ["--size", str(config.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"]
     arguments += ["--size", "67108864", "--perms", "1777", "--tmpfs", "/dev/shm"]
     # Mount it after /tmp, which would otherwise hide a Python below the host's /tmp.
-    if config.hosts and not Path(_bootstrap_python()).is_relative_to("/usr"):
+    if config.hosts and not Path(_sandbox_python()).is_relative_to("/usr"):
         arguments += ["--ro-bind", sys.base_prefix, sys.base_prefix]
     for path in config.readable:
         arguments += ["--ro-bind", path, path]
@@ -326,7 +339,7 @@ def _bwrap_command(
     return arguments
 
 
-def _watch_limits(
+def _watch_sandbox_limits(
     process: subprocess.Popen[bytes],
     folders: list[Path],
     config: ShellConfig,
@@ -345,7 +358,7 @@ def _watch_limits(
         now = time.monotonic()
         if now >= end:
             yield f"it did not end within {seconds:g} s"
-        count, memory = _resource_use(process.pid, config.processes)
+        count, memory = _sandbox_resource_use(process.pid, config.processes)
         if count > config.processes:
             yield f"it ran more than {config.processes} processes at a time"
         if memory > config.memory_bytes:
@@ -367,7 +380,7 @@ def _free_bytes(folder: Path) -> int:
     return status.f_bfree * status.f_frsize
 
 
-def _resource_use(pid: int, most: int) -> tuple[int, int]:
+def _sandbox_resource_use(pid: int, most: int) -> tuple[int, int]:
     """Return the number of descendant processes and their private memory in bytes."""
     page, count, memory = os.sysconf("SC_PAGE_SIZE"), 0, 0
     for each in _descendant_pids(pid, most + 2):

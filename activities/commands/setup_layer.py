@@ -41,7 +41,7 @@ def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Ma
     """
     if not config.setup:
         return {}
-    inputs = _read_inputs(files, config)
+    inputs = _read_setup_inputs(files, config)
     layers = private_path(root, job) / "layers"
     place = layers / _layer_key(config, inputs)
     layers.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Ma
     return {LAYER: place / "layer"}
 
 
-def _read_inputs(files: Files, config: ShellConfig) -> dict[str, bytes]:
+def _read_setup_inputs(files: Files, config: ShellConfig) -> dict[str, bytes]:
     if not config.setup_inputs:
         return {}
     is_input = volatile_matcher(config.setup_inputs)
@@ -86,7 +86,7 @@ def _build_layer(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
     for command in config.setup:
-        ended = sandbox.run_shell_command(
+        ended = sandbox.run_sandboxed_command(
             command, workspace, config, config.seconds, layer=layer, cache=cache, watched=place
         )
         if ended.exit_code != 0:

@@ -53,7 +53,9 @@ def variable_arguments(config: ShellConfig) -> Iterator[int | None]:
         os.close(descriptor)
 
 
-def hide_in_changes(config: ShellConfig, before: Files, after: Files) -> tuple[Files, list[str]]:
+def hide_variables_in_changes(
+    config: ShellConfig, before: Files, after: Files
+) -> tuple[Files, list[str]]:
     """Redact credentials in files that a command changed; return the paths of these files.
 
     Git's own folders are left alone: their files are compressed or have checksums.

@@ -8,14 +8,14 @@ from activities.documents.pages import (
     name_unread_pages,
     parse_pages,
     render_pages,
-    section_at,
+    section_on_page,
 )
 from activities.documents.quotes import (
     FoldedPage,
     contains_quote,
-    is_short,
-    matching_passage,
-    nearest_passage,
+    find_quoted_passage,
+    is_short_quote,
+    nearest_quoted_passage,
     pages_with_quote,
 )
 from activities.documents.reading_result import Quality, ReadingResult
@@ -31,13 +31,13 @@ __all__ = [
     "extract_bounded",
     "extract_pages",
     "find_page",
-    "is_short",
-    "matching_passage",
+    "find_quoted_passage",
+    "is_short_quote",
     "name_unread_pages",
-    "nearest_passage",
+    "nearest_quoted_passage",
     "pages_with_quote",
     "parse_pages",
     "read_bounded",
     "render_pages",
-    "section_at",
+    "section_on_page",
 ]

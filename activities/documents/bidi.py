@@ -18,7 +18,7 @@ def is_right_to_left(text: str) -> bool:
     )
 
 
-def reading_order(
+def order_bidi_letters(
     letters: Sequence[str],
     left_edge: Callable[[int], float],
     right_edge: Callable[[int], float],
@@ -34,7 +34,7 @@ def reading_order(
         spaces: Indexes of letters that have a space before them in the given order.
     """
     classes = [unicodedata.bidirectional(letter) for letter in letters]
-    points, bases = _attach_points(letters, left_edge, right_edge)
+    points, bases = _attach_combining_marks(letters, left_edge, right_edge)
     strong = [classes[n] for n in bases if classes[n] in ("L", *_RIGHT_TO_LEFT)]
     backwards = 2 * strong.count("L") < len(strong)
     # The letters of one ligature share a position and come in reading order.
@@ -47,7 +47,7 @@ def reading_order(
         tokens.append(number)
     if backwards:
         tokens.reverse()
-    kinds = _reading_directions(tokens, classes, backwards)
+    kinds = _bidi_directions(tokens, classes, backwards)
     parts: list[str] = []
     for ahead, run in groupby(zip(tokens, kinds, strict=True), key=lambda pair: pair[1]):
         places = [place for place, _ in run]
@@ -61,7 +61,7 @@ def reading_order(
     return "".join(parts)
 
 
-def _attach_points(
+def _attach_combining_marks(
     letters: Sequence[str], left_edge: Callable[[int], float], right_edge: Callable[[int], float]
 ) -> tuple[dict[int, list[str]], list[int]]:
     """Return the combining marks of each letter, and the letters without them."""
@@ -75,9 +75,7 @@ def _attach_points(
     return points, bases
 
 
-def _reading_directions(
-    tokens: list[int | None], classes: list[str], backwards: bool
-) -> list[bool]:
+def _bidi_directions(tokens: list[int | None], classes: list[str], backwards: bool) -> list[bool]:
     """Return for each position whether it is read from left to right.
 
     A neutral character takes the direction of its neighbours where they agree, else the line's.

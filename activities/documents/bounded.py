@@ -50,19 +50,19 @@ def read_bounded(
     """
     if len(data) < _IN_PROCESS_BYTES and detect_kind(name, data) == "text":
         return read_document(name, data)
-    answer = _run_child(name, data, [], seconds, memory_mb, heartbeat)
-    return _parse_reading(answer["reading"])
+    answer = _run_bounded_child(name, data, [], seconds, memory_mb, heartbeat)
+    return _parse_child_reading(answer["reading"])
 
 
 def draw_bounded(
     name: str, data: bytes, page: int, *, heartbeat: Callable[[], None] | None = None
 ) -> Picture:
     """Run `read_picture` in such a child process. Raises DocumentError."""
-    picture = _run_child(name, data, [str(page)], 60, 2048, heartbeat)["picture"]
+    picture = _run_bounded_child(name, data, [str(page)], 60, 2048, heartbeat)["picture"]
     return Picture(**{**picture, "data": base64.b64decode(picture["data"])})
 
 
-def _run_child(
+def _run_bounded_child(
     name: str,
     data: bytes,
     further: list[str],
@@ -99,7 +99,7 @@ def _run_child(
     return answer
 
 
-def _parse_reading(answer: dict[str, Any]) -> ReadingResult:
+def _parse_child_reading(answer: dict[str, Any]) -> ReadingResult:
     pages = [
         Page(**{**page, "links": [(address, words) for address, words in page["links"]]})
         for page in answer["pages"]

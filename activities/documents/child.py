@@ -20,7 +20,7 @@ MAX_CHARACTERS = 100_000_000
 """Limit for all pages together; the parent holds them in memory."""
 
 
-def _limit_resources(seconds: int, memory_mb: int) -> None:
+def _limit_child_resources(seconds: int, memory_mb: int) -> None:
     memory = memory_mb * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))
@@ -37,7 +37,7 @@ def _register_empty_package(name: str, folder: Path) -> None:
     sys.modules[name] = package
 
 
-def _build_answer(name: str, data: bytes) -> dict[str, object]:
+def _build_child_answer(name: str, data: bytes) -> dict[str, object]:
     from activities.documents.pages import DocumentError  # noqa: PLC0415
     from activities.documents.text import read_document  # noqa: PLC0415
 
@@ -53,7 +53,7 @@ def _build_answer(name: str, data: bytes) -> dict[str, object]:
     return {"reading": asdict(reading)}
 
 
-def _draw_page(name: str, data: bytes, page: int) -> dict[str, object]:
+def _draw_page_in_child(name: str, data: bytes, page: int) -> dict[str, object]:
     from activities.documents.pages import DocumentError  # noqa: PLC0415
     from activities.documents.picture import read_picture  # noqa: PLC0415
 
@@ -65,14 +65,18 @@ def _draw_page(name: str, data: bytes, page: int) -> dict[str, object]:
 
 
 def _main(name: str, seconds: int, memory_mb: int, page: int | None) -> None:
-    _limit_resources(seconds, memory_mb)
+    _limit_child_resources(seconds, memory_mb)
     here = Path(__file__).resolve().parent
     _register_empty_package("activities", here.parent)
     _register_empty_package("activities.documents", here)
     _register_empty_package("protocol", here.parents[1] / "protocol")
     try:
         data = sys.stdin.buffer.read()
-        answer = _build_answer(name, data) if page is None else _draw_page(name, data, page)
+        answer = (
+            _build_child_answer(name, data)
+            if page is None
+            else _draw_page_in_child(name, data, page)
+        )
     except MemoryError:
         answer = {"memory": True}
     json.dump(answer, sys.stdout)

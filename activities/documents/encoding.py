@@ -36,17 +36,17 @@ _DETECTION_BYTES = 1_000_000
 def decode_text(data: bytes) -> tuple[str, str]:
     """Return the text, and the encoding if it was guessed."""
     if declared := _XML_DECLARED.match(data[:_DECLARATION_BYTES]):
-        return _decode_declared(data, declared[1].decode("ascii"))
-    return _decode_undeclared(data)
+        return _decode_declared_encoding(data, declared[1].decode("ascii"))
+    return _decode_undeclared_encoding(data)
 
 
 def decode_html(data: bytes) -> tuple[str, str]:
     """Like `decode_text` for HTML: old pages declare an encoding, newer ones are UTF-8."""
     declared = _HTML_DECLARED.search(data[:_DECLARATION_BYTES])
-    return _decode_declared(data, declared[1].decode("ascii") if declared else "")
+    return _decode_declared_encoding(data, declared[1].decode("ascii") if declared else "")
 
 
-def _decode_declared(data: bytes, label: str) -> tuple[str, str]:
+def _decode_declared_encoding(data: bytes, label: str) -> tuple[str, str]:
     if encoding := utf16_encoding(data):
         return data.decode(encoding, errors="replace"), ""
     if is_utf8(data):
@@ -56,11 +56,11 @@ def _decode_declared(data: bytes, label: str) -> tuple[str, str]:
     return (
         (replace_surrogates(data.decode(known, errors="replace")), "")
         if known
-        else _decode_undeclared(data)
+        else _decode_undeclared_encoding(data)
     )
 
 
-def _decode_undeclared(data: bytes) -> tuple[str, str]:
+def _decode_undeclared_encoding(data: bytes) -> tuple[str, str]:
     if encoding := utf16_encoding(data):
         return data.decode(encoding, errors="replace"), ""
     if is_utf8(data):
@@ -79,13 +79,13 @@ def _decode_undeclared(data: bytes) -> tuple[str, str]:
     ), label
 
 
-def decode_labelled(data: bytes, label: str) -> str:
+def decode_by_encoding_label(data: bytes, label: str) -> str:
     """Decode by the label; by a guess if the label is unknown."""
     known = _python_codec(label)
     return (
         replace_surrogates(data.decode(known, errors="replace"))
         if known
-        else _decode_undeclared(data)[0]
+        else _decode_undeclared_encoding(data)[0]
     )
 
 

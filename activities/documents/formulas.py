@@ -9,12 +9,12 @@ _SIMPLE = 1
 """Characters of a part that needs no brackets."""
 
 
-def linear_mathml(math: _Element) -> str:
+def linearize_mathml(math: _Element) -> str:
     """Convert a MathML formula: `a/b`, `x^2`, `√(y+1)`."""
     return _mathml_text(math, 0).strip()
 
 
-def linear_omml(math: _Element) -> str:
+def linearize_omml(math: _Element) -> str:
     """Convert an Office formula (`m:oMath`)."""
     return _omml_text(math, 0).strip()
 
@@ -29,17 +29,17 @@ def _mathml_text(node: _Element, depth: int) -> str:
         return "".join(node.itertext()).strip()
     parts = [_mathml_text(child, depth + 1) for child in node]
     if tag == "mfrac" and len(parts) == 2:
-        return _format_fraction(parts[0], parts[1])
+        return _format_formula_fraction(parts[0], parts[1])
     if tag in ("msup", "mover") and len(parts) == 2:
-        return _add_scripts(parts[0], "", parts[1])
+        return _add_formula_scripts(parts[0], "", parts[1])
     if tag in ("msub", "munder") and len(parts) == 2:
-        return _add_scripts(parts[0], parts[1], "")
+        return _add_formula_scripts(parts[0], parts[1], "")
     if tag in ("msubsup", "munderover") and len(parts) == 3:
-        return _add_scripts(*parts)
+        return _add_formula_scripts(*parts)
     if tag == "msqrt":
         return f"√({''.join(parts)})"
     if tag == "mroot" and len(parts) == 2:
-        return f"{_add_brackets(parts[1])}√({parts[0]})"
+        return f"{_bracket_formula(parts[1])}√({parts[0]})"
     if tag == "mtr":
         return ", ".join(parts) + "; "
     if tag == "mfenced":
@@ -64,27 +64,29 @@ def _omml_text(node: _Element, depth: int) -> str:
         )
 
     if tag == "f":
-        return _format_fraction(part_text("num"), part_text("den"))
+        return _format_formula_fraction(part_text("num"), part_text("den"))
     if tag in ("sSup", "sSub", "sSubSup"):
-        return _add_scripts(part_text("e"), part_text("sub"), part_text("sup"))
+        return _add_formula_scripts(part_text("e"), part_text("sub"), part_text("sup"))
     if tag == "sPre":
-        return _add_scripts("", part_text("sub"), part_text("sup")) + part_text("e")
+        return _add_formula_scripts("", part_text("sub"), part_text("sup")) + part_text("e")
     if tag == "rad":
         degree = part_text("deg")
-        return f"{_add_brackets(degree) if degree else ''}√({part_text('e')})"
+        return f"{_bracket_formula(degree) if degree else ''}√({part_text('e')})"
     if tag == "nary":
-        sign = _property_value(node, "chr") or "∫"
-        return f"{_add_scripts(sign, part_text('sub'), part_text('sup'))} {part_text('e')}"
+        sign = _omml_property(node, "chr") or "∫"
+        return f"{_add_formula_scripts(sign, part_text('sub'), part_text('sup'))} {part_text('e')}"
     if tag == "d":
         opening, closing = (
-            _property_value(node, "begChr", "("),
-            _property_value(node, "endChr", ")"),
+            _omml_property(node, "begChr", "("),
+            _omml_property(node, "endChr", ")"),
         )
         inner = [_omml_text(child, depth + 1) for child in node if _has_local_name(child, "e")]
-        return f"{opening}{_property_value(node, 'sepChr', '|').join(inner)}{closing}"
+        return f"{opening}{_omml_property(node, 'sepChr', '|').join(inner)}{closing}"
     if tag in ("limLow", "limUpp"):
         limit = part_text("lim")
-        return _add_scripts(part_text("e"), *((limit, "") if tag == "limLow" else ("", limit)))
+        return _add_formula_scripts(
+            part_text("e"), *((limit, "") if tag == "limLow" else ("", limit))
+        )
     if tag == "func":
         return f"{part_text('fName')} {part_text('e')}"
     if tag == "mr":
@@ -96,7 +98,7 @@ def _has_local_name(node: _Element, name: str) -> bool:
     return isinstance(node.tag, str) and node.tag.rpartition("}")[2] == name
 
 
-def _property_value(node: _Element, name: str, otherwise: str = "") -> str:
+def _omml_property(node: _Element, name: str, otherwise: str = "") -> str:
     for properties in node:
         if isinstance(properties.tag, str) and properties.tag.endswith("Pr"):
             for entry in properties:
@@ -106,17 +108,17 @@ def _property_value(node: _Element, name: str, otherwise: str = "") -> str:
     return otherwise
 
 
-def _format_fraction(above: str, below: str) -> str:
-    return f"{_add_brackets(above)}/{_add_brackets(below)}"
+def _format_formula_fraction(above: str, below: str) -> str:
+    return f"{_bracket_formula(above)}/{_bracket_formula(below)}"
 
 
-def _add_scripts(base: str, below: str, above: str) -> str:
-    lower = f"_{_add_brackets(below)}" if below else ""
-    upper = f"^{_add_brackets(above)}" if above else ""
+def _add_formula_scripts(base: str, below: str, above: str) -> str:
+    lower = f"_{_bracket_formula(below)}" if below else ""
+    upper = f"^{_bracket_formula(above)}" if above else ""
     return f"{base}{lower}{upper}"
 
 
-def _add_brackets(text: str) -> str:
+def _bracket_formula(text: str) -> str:
     text = text.strip()
     is_simple = text.replace(".", "").replace(",", "").isalnum() or len(text) <= _SIMPLE
     return text if is_simple else f"({text})"

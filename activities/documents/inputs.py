@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 
 from activities.checkpoints import Files, PathRefused, Root, parse_path
-from activities.checkpoints.remote_files import fetch_file
+from activities.checkpoints.remote_files import fetch_remote_file
 from activities.documents import DocumentError, Quality, read_bounded, render_pages
 from activities.documents.text import needs_text_beside
 from activities.job.result_cache import ResultCache
@@ -45,14 +45,16 @@ class InputDocument:
 
         Notes on the reading are written as well.
         """
-        return put_document(files, f"documents/{self.name}", self.data, self.text, self.quality)
+        return put_input_document(
+            files, f"documents/{self.name}", self.data, self.text, self.quality
+        )
 
     def notices(self) -> list[str]:
         """Return notices for people about what is missing from the text."""
         return [f"document {self.name}: {warning}" for warning in self.quality.warnings]
 
 
-def put_document(files: Files, path: str, data: bytes, text: str, quality: Quality) -> Files:
+def put_input_document(files: Files, path: str, data: bytes, text: str, quality: Quality) -> Files:
     """Write a document and the files that go beside it."""
     files = files.write(path, data)
     if needs_text_beside(path, data):
@@ -62,7 +64,7 @@ def put_document(files: Files, path: str, data: bytes, text: str, quality: Quali
     return files
 
 
-def read_documents(
+def read_input_documents(
     root: Root,
     sources: list[str],
     limit: int,
@@ -86,52 +88,54 @@ def read_documents(
     """
     documents: list[InputDocument] = []
     for source in sources:
-        name, data = _read_source(root, source, limit, remote)
-        name = _unused_name(name, {*used_names, *(document.name for document in documents)})
+        name, data = _read_input_source(root, source, limit, remote)
+        name = _unused_input_name(name, {*used_names, *(document.name for document in documents)})
         try:
             parse_path(f"documents/{text_beside(name)}")
         except PathRefused as error:
             raise ConfigError(f"document {source}: its name cannot be used. {error}") from None
         try:
-            documents.append(InputDocument(name, data, *_read_text(name, data, cache)))
+            documents.append(InputDocument(name, data, *_read_input_text(name, data, cache)))
         except DocumentError as error:
             raise ConfigError(f"document {source}: {error}") from None
     return documents
 
 
-def _read_text(name: str, data: bytes, cache: ResultCache | None) -> tuple[str, Quality]:
+def _read_input_text(name: str, data: bytes, cache: ResultCache | None) -> tuple[str, Quality]:
     if cache is None:
-        return _extract_text(name, data)
+        return _extract_input_text(name, data)
     # The extension is part of the key, since it decides how the content is read.
     read_as = f"{PurePosixPath(name).suffix.lower()}\n".encode()
     key = f"reading-{hashlib.sha256(read_as + data).hexdigest()}"
     if (stored := cache.find(key)) is not None:
         kept_text = json.loads(stored)
         return kept_text["text"], Quality(**kept_text["quality"])
-    text, quality = _extract_text(name, data)
+    text, quality = _extract_input_text(name, data)
     cache.put(key, json.dumps({"text": text, "quality": asdict(quality)}).encode())
     return text, quality
 
 
-def _extract_text(name: str, data: bytes) -> tuple[str, Quality]:
+def _extract_input_text(name: str, data: bytes) -> tuple[str, Quality]:
     reading = read_bounded(name, data)
     return render_pages(reading.pages), reading.quality
 
 
-def _read_source(root: Root, source: str, limit: int, remote: str | None) -> tuple[str, bytes]:
+def _read_input_source(
+    root: Root, source: str, limit: int, remote: str | None
+) -> tuple[str, bytes]:
     if source.startswith(("http://", "https://")):
-        return _fetch_document(source, limit)
+        return _fetch_input_document(source, limit)
     if source.startswith(STAGED):
         parts = PurePosixPath(source.removeprefix(STAGED)).parts
         if not parts or ".." in parts or PurePosixPath(*parts).is_absolute():
             raise ConfigError(f"document {source}: not a staged document")
         path = root.staged.joinpath(*parts)
         if remote and not path.exists():
-            fetch_file(remote, source.removeprefix(STAGED), path)
+            fetch_remote_file(remote, source.removeprefix(STAGED), path)
     else:
         path = Path(source)
     try:
-        data = _read_regular_file(path, limit + 1)
+        data = _read_input_file(path, limit + 1)
     except OSError as error:
         if source.startswith(STAGED) and isinstance(error, FileNotFoundError):
             raise ConfigError(
@@ -150,7 +154,7 @@ def _read_source(root: Root, source: str, limit: int, remote: str | None) -> tup
     return path.name, data
 
 
-def _read_regular_file(path: Path, most: int) -> bytes | None:
+def _read_input_file(path: Path, most: int) -> bytes | None:
     """Return at most `most` bytes of a regular file; None for other files."""
     # Without O_NONBLOCK, opening a FIFO waits for a writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -158,7 +162,7 @@ def _read_regular_file(path: Path, most: int) -> bytes | None:
         return file.read(most) if stat.S_ISREG(os.fstat(handle).st_mode) else None
 
 
-def _fetch_document(address: str, limit: int) -> tuple[str, bytes]:
+def _fetch_input_document(address: str, limit: int) -> tuple[str, bytes]:
     data = bytearray()
     deadline = time.monotonic() + FETCH_SECONDS
     try:
@@ -181,10 +185,10 @@ def _fetch_document(address: str, limit: int) -> tuple[str, bytes]:
             raise
         reason = one_line(str(error), 300)
         raise ConfigError(f"document {address}: cannot be fetched ({reason})") from None
-    return _name_in(address), bytes(data)
+    return _input_name_from_address(address), bytes(data)
 
 
-def _name_in(address: str) -> str:
+def _input_name_from_address(address: str) -> str:
     """A file name from an address, which may hold whatever a file name must not."""
     name = PurePosixPath(unquote(urlsplit(address).path)).name
     return re.sub(r"[^\w .()+,=@-]", "-", name)[-100:].strip(". ") or "document"
@@ -219,7 +223,7 @@ def reading_warnings(files: Files) -> list[str]:
     return [*lines, f"and {more} more documents were not read well"] if more > 0 else lines
 
 
-def _unused_name(name: str, used_names: set[str]) -> str:
+def _unused_input_name(name: str, used_names: set[str]) -> str:
     """A second document of the same name gets a number; so does one named as what stands beside
     another."""
     beside = {name_of(other) for other in used_names for name_of in (text_beside, quality_beside)}

@@ -8,6 +8,6 @@ _HYPHENATED = re.compile(rf"(\w)(?:\u00ad|[-\u2010]{_HANGING})[^\S\n]*\n\s*(?=[a
 _HYPHEN_KEPT = re.compile(rf"(\w[-\u2010\u2011]){_HANGING}[^\S\n]*\n\s*(?=\w)")
 
 
-def fold(text: str) -> str:
+def fold_line_ends(text: str) -> str:
     """Join all lines into one, and words that were divided at line ends."""
     return " ".join(_HYPHEN_KEPT.sub(r"\1", _HYPHENATED.sub(r"\1", text)).split())

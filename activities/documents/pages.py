@@ -36,11 +36,11 @@ class Page:
 
     @property
     def unread(self) -> bool:
-        """Whether the page's text could not be read (`unread_text`)."""
+        """Whether the page's text could not be read (`unread_page_text`)."""
         return self.text.startswith(_NOT_READ) and "\n" not in self.text
 
 
-def unread_text(why: str) -> str:
+def unread_page_text(why: str) -> str:
     """Return the placeholder for an unreadable page, so that nobody takes it for blank."""
     return f"{_NOT_READ}{why})"
 
@@ -68,7 +68,7 @@ def render_pages(pages: Iterable[Page]) -> str:
     A line of a page that looks like such a mark gets a backslash before it. `parse_pages` is the
     exact inverse.
     """
-    return "".join(f"{_page_mark(page)}\n{_escape_marks(page.text)}\n" for page in pages)
+    return "".join(f"{_page_mark(page)}\n{_escape_page_marks(page.text)}\n" for page in pages)
 
 
 def _page_mark(page: Page) -> str:
@@ -79,7 +79,7 @@ def _page_mark(page: Page) -> str:
     return f"[{'; '.join([f'page {page.number}', *parts])}]"
 
 
-def mark_text(title: str) -> str:
+def page_mark_text(title: str) -> str:
     """Return a label or title fit for a page mark: one line, bounded, no `;[]`."""
     words = " ".join(title.translate(_NOT_IN_MARKS).split())
     return words if len(words) <= MAX_TITLE_CHARACTERS else words[: MAX_TITLE_CHARACTERS - 1] + "…"
@@ -109,7 +109,7 @@ def _parse_page(number: int, parts: str, text: str) -> Page:
     return Page(number, text, label=label, sections=[v for name, v in named if name == "section"])
 
 
-def _escape_marks(text: str) -> str:
+def _escape_page_marks(text: str) -> str:
     return "\n".join("\\" + line if _ESCAPED.fullmatch(line) else line for line in text.split("\n"))
 
 
@@ -131,7 +131,7 @@ def find_page(pages: Iterable[Page], number: int) -> Page:
     raise DocumentError(f"there is no page {number}; the document's pages: {numbers}")
 
 
-def section_at(page: Page, offset: int) -> str:
+def section_on_page(page: Page, offset: int) -> str:
     """Return the section at a place on the page; empty if unknown.
 
     Args:

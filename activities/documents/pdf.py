@@ -20,11 +20,11 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
-from activities.documents.pages import DocumentError, Page, mark_text, unread_text
+from activities.documents.pages import DocumentError, Page, page_mark_text, unread_page_text
 from activities.documents.pdf_lines import (
     Box,
     Line,
-    count_words,
+    count_line_words,
     join_divided_words,
     separate_paragraphs,
     spaced_line,
@@ -72,13 +72,13 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
     Raises:
         DocumentError: it is encrypted, broken, or has too many pages.
     """
-    document = _open_document(name, data)
+    document = _open_pdf(name, data)
     count = len(document)
     if count > MAX_PAGES:
         raise DocumentError(
             f"{name}: it has {count:,} pages, and at most {MAX_PAGES:,} are read; split the file"
         )
-    contents = [_read_page(document, number) for number in range(count)]
+    contents = [_read_pdf_page(document, number) for number in range(count)]
     _check_blank_pages(data, contents)
     if not any(page.lines or page.notes for page in contents):
         pictures = sum(bool(page.unread) for page in contents)
@@ -89,25 +89,28 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
             )
         if pictures:
             raise DocumentError(f"{name}: the file is broken ({why}); get an intact copy")
-    words = count_words(line for page in contents for line in page.lines)
-    sections = _outline_sections(document)
+    words = count_line_words(line for page in contents for line in page.lines)
+    sections = _pdf_outline_sections(document)
     pages: list[Page] = []
     current = ""
     for number, page in enumerate(contents, 1):
-        text = page.unread or _page_text(page, words)
-        new_sections = [mark_text(title) for title in _add_numbers(sections.get(number, []), text)]
-        if new_sections and _begins_with(text, new_sections[0]):
+        text = page.unread or _pdf_page_text(page, words)
+        new_sections = [
+            page_mark_text(title)
+            for title in _number_outline_titles(sections.get(number, []), text)
+        ]
+        if new_sections and _begins_with_title(text, new_sections[0]):
             touched = new_sections
         else:
             touched = [current, *new_sections] if current else new_sections
         current = new_sections[-1] if new_sections else current
-        label = _page_label(document, number)
+        label = _pdf_page_label(document, number)
         pages.append(Page(number, text, label=label, sections=touched))
     struck = sum(page.struck for page in contents)
     return ReadingResult(pages, omitted_passages={"struck": struck} if struck else {})
 
 
-def _open_document(name: str, data: bytes) -> Any:
+def _open_pdf(name: str, data: bytes) -> Any:
     try:
         # Most "protected" PDFs only forbid printing, and open with the empty password.
         document = pypdfium2.PdfDocument(data)
@@ -124,22 +127,22 @@ def _open_document(name: str, data: bytes) -> Any:
     return document
 
 
-def _read_page(document: Any, number: int) -> _PageContent:
+def _read_pdf_page(document: Any, number: int) -> _PageContent:
     try:
         page = document[number]
     except pypdfium2.PdfiumError:
-        return _PageContent(unread=unread_text("the file is broken here"))
+        return _PageContent(unread=unread_page_text("the file is broken here"))
     try:
-        marks = _read_annotations(page)
+        marks = _read_pdf_annotations(page)
         content = _PageContent(notes=marks.notes)
         if marks.is_drawn:
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]
-        content.lines = with_raised_numbers(list(_read_lines(page, content, marks.struck)))
-        _add_values(marks.values, content)
+        content.lines = with_raised_numbers(list(_read_pdf_lines(page, content, marks.struck)))
+        _add_form_values(marks.values, content)
         if not content.lines and not content.notes:
-            _detect_scan(page, content)
+            _detect_scanned_page(page, content)
         return content
     finally:
         page.close()
@@ -157,7 +160,7 @@ class _PageAnnotations:
     """Whether any of it is itself text on the page."""
 
 
-def _read_annotations(page: Any) -> _PageAnnotations:
+def _read_pdf_annotations(page: Any) -> _PageAnnotations:
     marks = _PageAnnotations()
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS)):
         mark = pdfium.FPDFPage_GetAnnot(page, number)
@@ -201,7 +204,7 @@ def _strike_out_boxes(mark: Any) -> list[Box]:
     return boxes
 
 
-def _add_values(values: list[str], content: _PageContent) -> None:
+def _add_form_values(values: list[str], content: _PageContent) -> None:
     """Add values that have no appearance, as in files that a program filled in."""
     there = " ".join(" ".join(line.text for line in content.lines).split())
     for value in values:
@@ -211,16 +214,16 @@ def _add_values(values: list[str], content: _PageContent) -> None:
             content.lines += [Line(""), *(Line(line) for line in value.split("\n"))]
 
 
-def _read_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iterator[Line]:
+def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iterator[Line]:
     text_page = page.get_textpage()
     try:
-        text, boxes = _read_characters(text_page)
+        text, boxes = _read_pdf_characters(text_page)
     finally:
         text_page.close()
     if not text.strip():
         return
     gone = _struck_characters(text, boxes, struck) if struck else set()
-    gone |= _ruled_out(text, boxes, _thin_lines(page))
+    gone |= _ruled_out(text, boxes, _thin_pdf_lines(page))
     content.struck = sum(place - 1 not in gone for place in gone)
     # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
@@ -228,7 +231,7 @@ def _read_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iterator
         yield spaced_line(text, boxes, [place for place in places if place not in gone])
 
 
-def _read_characters(text_page: Any) -> tuple[str, list[Box]]:
+def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:
     count = text_page.count_chars()
     text = text_page.get_text_range() if count else ""
     if len(text) != count:  # The text has letters beyond 16 bits, or characters without meaning.
@@ -254,7 +257,7 @@ def _struck_characters(text: str, boxes: list[Box], struck: list[Box]) -> set[in
     return gone
 
 
-def _thin_lines(page: Any) -> list[Box]:
+def _thin_pdf_lines(page: Any) -> list[Box]:
     """Return the thin lines on the page."""
     if pdfium.FPDFPage_CountObjects(page) > MAX_OBJECTS:
         return []
@@ -293,7 +296,7 @@ def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
     return gone
 
 
-def _detect_scan(page: Any, content: _PageContent) -> None:
+def _detect_scanned_page(page: Any, content: _PageContent) -> None:
     width, height = page.get_size()
     covered = 0.0
     content.blank = True
@@ -304,7 +307,7 @@ def _detect_scan(page: Any, content: _PageContent) -> None:
             covered += max(0.0, right - left) * max(0.0, top - bottom)
     if covered > PICTURE_SHARE * width * height:
         why = "a picture without text, as of a scan; it needs text recognition (OCR)"
-        content.unread = unread_text(why)
+        content.unread = unread_page_text(why)
 
 
 def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
@@ -331,11 +334,11 @@ def _check_blank_pages(data: bytes, contents: list[_PageContent]) -> None:
             try:
                 content = reader.pages[number].get_contents()
                 if content is not None and not content.get_data().strip() and handler.first:
-                    contents[number].unread = unread_text(handler.first)
+                    contents[number].unread = unread_page_text(handler.first)
             except MemoryError:
                 raise
             except Exception as error:  # A parser may raise anything on foreign bytes.
-                contents[number].unread = unread_text(_one_line(error))
+                contents[number].unread = unread_page_text(_pdf_error_line(error))
     except MemoryError:
         raise
     except Exception:
@@ -353,7 +356,7 @@ class _FirstWarning(logging.Handler):
         self.first = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.first = self.first or _one_line(record.getMessage())
+        self.first = self.first or _pdf_error_line(record.getMessage())
 
 
 def _first_failure(contents: list[_PageContent]) -> str:
@@ -361,24 +364,24 @@ def _first_failure(contents: list[_PageContent]) -> str:
     return failure.partition(": ")[2].rstrip(")")
 
 
-def _one_line(error: object) -> str:
+def _pdf_error_line(error: object) -> str:
     words = " ".join(str(error).split()) or type(error).__name__
     return words if len(words) <= 160 else words[:157] + "..."
 
 
-def _page_text(page: _PageContent, words: Counter[str]) -> str:
+def _pdf_page_text(page: _PageContent, words: Counter[str]) -> str:
     lines = join_divided_words(separate_paragraphs(page.lines), words)
     text = "\n".join(lines).replace("\ufffe", "-").replace("\x02", "-").replace("\u00ad", "-")
     notes = [f"[Note: {note}]" for note in page.notes]
     return "\n\n".join([text, *notes] if text else notes)
 
 
-def _page_label(document: Any, number: int) -> str:
-    label = mark_text(str(document.get_page_label(number - 1)))
+def _pdf_page_label(document: Any, number: int) -> str:
+    label = page_mark_text(str(document.get_page_label(number - 1)))
     return "" if label == str(number) else label
 
 
-def _outline_sections(document: Any) -> dict[int, list[str]]:
+def _pdf_outline_sections(document: Any) -> dict[int, list[str]]:
     """Return the titles of the outline by the page they begin on."""
     sections: dict[int, list[str]] = {}
     try:
@@ -395,7 +398,7 @@ def _outline_sections(document: Any) -> dict[int, list[str]]:
     return sections
 
 
-def _add_numbers(titles: list[str], text: str) -> list[str]:
+def _number_outline_titles(titles: list[str], text: str) -> list[str]:
     """Return the titles as on the page, with the numbers that outlines leave out."""
     numbered, start = [], 0
     for title in titles:
@@ -409,7 +412,7 @@ def _add_numbers(titles: list[str], text: str) -> list[str]:
     return numbered
 
 
-def _begins_with(text: str, title: str) -> bool:
+def _begins_with_title(text: str, title: str) -> bool:
     """Whether the title is the first text on the page, apart from a running head."""
     head = " ".join(" ".join(text.split("\n")[:6]).split())[: len(title) + 100]
     return title in head

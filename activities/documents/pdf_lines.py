@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from activities.documents.bidi import is_right_to_left, reading_order
+from activities.documents.bidi import is_right_to_left, order_bidi_letters
 
 MAX_REORDERED_LETTERS = 2_000
 """Longest line, in letters, that is put into reading order."""
@@ -58,17 +58,17 @@ def spaced_line(text: str, boxes: list[Box], places: list[int]) -> Line:
     gaps = {
         after: boxes[after].left - boxes[before].right
         for before, after in pairwise(places)
-        if _are_beside(boxes[before], boxes[after])
+        if _are_boxes_beside(boxes[before], boxes[after])
     }
     for order, place in enumerate(places):
         letter = text[place]
         before = places[order - 1] if order else None
         if before is not None and letter.isalnum() and text[before].isalnum():
-            if _is_space(place, before, gaps, boxes, places, order):
+            if _is_word_gap(place, before, gaps, boxes, places, order):
                 parts.append(" ")
             elif letter.isdigit() and text[before].isdigit():
                 # A note's number after another number would look like its last digit.
-                parts.append("^" if _is_raised(boxes[before], boxes[place]) else "")
+                parts.append("^" if _is_raised_box(boxes[before], boxes[place]) else "")
         parts.append(letter)
     box = None
     if drawn:
@@ -84,7 +84,7 @@ def spaced_line(text: str, boxes: list[Box], places: list[int]) -> Line:
 
 def _right_to_left(text: str, boxes: list[Box], drawn: list[int]) -> str:
     spaces = {number for number, place in enumerate(drawn) if place and text[place - 1].isspace()}
-    return reading_order(
+    return order_bidi_letters(
         [text[place] for place in drawn],
         lambda number: boxes[drawn[number]].left,
         lambda number: boxes[drawn[number]].right,
@@ -93,12 +93,12 @@ def _right_to_left(text: str, boxes: list[Box], drawn: list[int]) -> str:
     )
 
 
-def _are_beside(before: Box, after: Box) -> bool:
+def _are_boxes_beside(before: Box, after: Box) -> bool:
     overlap = min(before.top, after.top) - max(before.bottom, after.bottom)
     return overlap > 0.3 * min(before.height, after.height) > 0 and after.left > before.left
 
 
-def _is_space(
+def _is_word_gap(
     place: int,
     before: int,
     gaps: dict[int, float],
@@ -115,7 +115,7 @@ def _is_space(
     return not any(other is not None and other > 0.5 * gap for other in around)
 
 
-def _is_raised(before: Box, after: Box) -> bool:
+def _is_raised_box(before: Box, after: Box) -> bool:
     return (
         after.height < 0.85 * before.height and after.bottom > before.bottom + 0.2 * before.height
     )
@@ -157,10 +157,10 @@ def _goes_on_with_mark(line: Line, above: Box) -> bool:
 def _is_note_mark(mark: Box, beside: float, words: Box) -> bool:
     """Whether a number is close to one end of words, smaller and higher than they."""
     near = min(abs(mark.left - beside), abs(mark.right - beside)) < 0.5 * words.height
-    return near and _is_raised(words, mark) and mark.bottom < words.top
+    return near and _is_raised_box(words, mark) and mark.bottom < words.top
 
 
-def count_words(lines: Iterable[Line]) -> Counter[str]:
+def count_line_words(lines: Iterable[Line]) -> Counter[str]:
     """Count each word of the document, and each name with inner dots such as `invoke-rc.d`.
 
     Halves of divided words are not counted.
@@ -183,12 +183,12 @@ def separate_paragraphs(lines: list[Line]) -> list[str]:
     A line begins one if it is farther below than usual within a paragraph, or if its indentation
     changes although the line above had room for its first word.
     """
-    edges = _right_edges(lines)
+    edges = _line_right_edges(lines)
     ended = [
-        number > 0 and _has_room(lines[number - 1], line, edges[number - 1])
+        number > 0 and _has_room_on_line(lines[number - 1], line, edges[number - 1])
         for number, line in enumerate(lines)
     ]
-    usual = _usual_step(lines, ended)
+    usual = _usual_line_step(lines, ended)
     texts: list[str] = []
     for number, line in enumerate(lines):
         above = lines[number - 1].box if number else None
@@ -206,7 +206,7 @@ def separate_paragraphs(lines: list[Line]) -> list[str]:
     return texts
 
 
-def _usual_step(lines: list[Line], ended: list[bool]) -> float:
+def _usual_line_step(lines: list[Line], ended: list[bool]) -> float:
     """Return the usual distance between lines of a paragraph.
 
     This is not the median of all lines: where most lines are paragraphs of their own, most are
@@ -223,10 +223,10 @@ def _usual_step(lines: list[Line], ended: list[bool]) -> float:
     return steps[len(steps) // 4] if steps else 0.0
 
 
-def _right_edges(lines: list[Line]) -> list[float]:
+def _line_right_edges(lines: list[Line]) -> list[float]:
     """Return for each line the right edge of the lines around it in the same column."""
     edges = [0.0] * len(lines)
-    for start, end in _columns(lines):
+    for start, end in _line_columns(lines):
         for number in range(start, end):
             here = lines[number].box
             around = lines[max(start, number - AROUND) : min(end, number + AROUND + 1)]
@@ -239,7 +239,7 @@ def _right_edges(lines: list[Line]) -> list[float]:
     return edges
 
 
-def _columns(lines: list[Line]) -> list[tuple[int, int]]:
+def _line_columns(lines: list[Line]) -> list[tuple[int, int]]:
     """Return the left and right edges of lines that are below one another."""
     starts = [0]
     for number, (upper, lower) in enumerate(pairwise(lines), 1):
@@ -254,7 +254,7 @@ def _columns(lines: list[Line]) -> list[tuple[int, int]]:
     return list(pairwise([*starts, len(lines)]))
 
 
-def _has_room(upper: Line, lower: Line, edge: float) -> bool:
+def _has_room_on_line(upper: Line, lower: Line, edge: float) -> bool:
     """Whether the first word of a line would have fitted on the line above."""
     if not (upper.box and lower.box and lower.text.strip()):
         return False
@@ -269,7 +269,7 @@ def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
     joined: list[str] = []
     for line in lines:
         above = joined[-1] if joined else ""
-        whole = _joined_name(above, line, words) or _joined_word(above, line, words)
+        whole = _join_divided_name(above, line, words) or _join_divided_word(above, line, words)
         if whole is None:
             joined.append(line)
             continue
@@ -279,7 +279,7 @@ def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
     return joined
 
 
-def _joined_name(above: str, line: str, words: Counter[str]) -> tuple[str, str] | None:
+def _join_divided_name(above: str, line: str, words: Counter[str]) -> tuple[str, str] | None:
     """Return the line above with a name completed that is divided after a dot, and the rest of the
     line.
 
@@ -292,7 +292,7 @@ def _joined_name(above: str, line: str, words: Counter[str]) -> tuple[str, str] 
     return f"{above}{first[1]}{first[2]}", line[first.end() :]
 
 
-def _joined_word(above: str, line: str, words: Counter[str]) -> tuple[str, str] | None:
+def _join_divided_word(above: str, line: str, words: Counter[str]) -> tuple[str, str] | None:
     last = _LAST_WORD.search(above)
     first = _FIRST_WORD.match(line) if last else None
     if last is None or first is None or first[1].lower() in _HANGING:

@@ -59,7 +59,9 @@ def assess_quality(reading: ReadingResult, *, by_language: bool = True) -> Quali
     for page in reading.pages:
         for kind in _page_suspicions(page):
             suspects.setdefault(kind, []).append(page.number)
-    warnings = [f"{_WARNINGS[kind]}: {_list_pages(numbers)}." for kind, numbers in suspects.items()]
+    warnings = [
+        f"{_WARNINGS[kind]}: {_list_page_numbers(numbers)}." for kind, numbers in suspects.items()
+    ]
     known = not by_language or _speaks_a_language(reading.pages)
     if not known:
         warnings.append("Hardly a common word of any known language is in the text.")
@@ -103,7 +105,7 @@ def _page_suspicions(page: Page) -> list[str]:
         suspicions.append("runs")
     if len(_TORN_WORD.findall(text)) > _TORN * len(words):
         suspicions.append("torn")
-    if sum(map(_is_mixed, spaced)) > _MIXED * len(words):
+    if sum(map(_is_mixed_word, spaced)) > _MIXED * len(words):
         suspicions.append("mixed")
     return suspicions
 
@@ -124,7 +126,7 @@ def _letter_script(letter: str) -> str:
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
-def _is_mixed(word: str) -> bool:
+def _is_mixed_word(word: str) -> bool:
     if word.isascii():
         return False
     return len({_letter_script(letter) for letter in word} & _MIXING) > 1
@@ -153,7 +155,7 @@ def _speaks_a_language(pages: Iterable[Page]) -> bool:
 _LISTED = {"LATIN", "CYRILLIC", "GREEK"}
 
 
-def _list_pages(numbers: list[int]) -> str:
+def _list_page_numbers(numbers: list[int]) -> str:
     more = len(numbers) - MAX_NUMBERS
     shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (f" and {more} more" if more > 0 else "")
     return f"page{'s'[: len(numbers) - 1]} {shown}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from heapq import nlargest
 
-from activities.documents.line_ends import fold
+from activities.documents.line_ends import fold_line_ends
 from activities.documents.pages import Page
 
 MIN_QUOTE = 12
@@ -80,20 +80,20 @@ class FoldedPage:
         start = next(self._folded.find_starts(sought), None)
         if start is None:
             return None
-        return fold(self._folded.original_text(start, start + len(sought.letters)))
+        return fold_line_ends(self._folded.original_text(start, start + len(sought.letters)))
 
 
-def matching_passage(page_text: str, quote: str) -> str | None:
+def find_quoted_passage(page_text: str, quote: str) -> str | None:
     """Like `FoldedPage.find_passage`, for a single quote."""
     return FoldedPage(page_text).find_passage(quote)
 
 
 def contains_quote(page_text: str, quote: str) -> bool:
     """Whether the quote is on the page."""
-    return matching_passage(page_text, quote) is not None
+    return find_quoted_passage(page_text, quote) is not None
 
 
-def is_short(quote: str) -> bool:
+def is_short_quote(quote: str) -> bool:
     """Whether the quote is so short that it must be a whole line, cell or page."""
     return _FoldedText(quote).is_short
 
@@ -103,7 +103,7 @@ def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
     return [page.number for page in pages if contains_quote(page.text, quote)]
 
 
-def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None:
+def nearest_quoted_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None:
     """Return the page and words of the most similar passage; None if nothing is similar."""
     sought = list(_lower_words(quote))
     if not sought:
@@ -117,14 +117,14 @@ def nearest_passage(pages: Iterable[Page], quote: str) -> tuple[int, str] | None
     for count, page in ranked[:MAX_COMPARED_PAGES]:
         if count < MIN_LIKENESS * len(sought_words):
             break
-        for part in _likeliest_parts(page.text, sought_words, len(quote)):
+        for part in _likeliest_quote_parts(page.text, sought_words, len(quote)):
             share, passage = _most_alike(part, sought)
             if share >= MIN_LIKENESS and (best is None or share > best[0]):
                 best = (share, page.number, passage)
     return best and (best[1], best[2])
 
 
-def _likeliest_parts(text: str, sought: set[str], overlap: int) -> list[str]:
+def _likeliest_quote_parts(text: str, sought: set[str], overlap: int) -> list[str]:
     """Return the few parts with most of the words: to align a word takes time for each repeat."""
     return nlargest(
         MAX_COMPARED_PARTS,
@@ -157,7 +157,7 @@ def _most_alike(text: str, sought: list[str]) -> tuple[float, str]:
     while end < len(text) and not text[end].isspace():
         end += 1
     share = sum(block.size for block in same) / len(sought)
-    return share, fold(text[places[first].start() : end])[:MAX_SHOWN_CHARACTERS]
+    return share, fold_line_ends(text[places[first].start() : end])[:MAX_SHOWN_CHARACTERS]
 
 
 def _lower_words(text: str) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _matching_line(page_text: str, sought: "_FoldedText") -> str | None:
     # A much longer text cannot be the same without its layout.
     for part in parts:
         if len(part.strip()) < 4 * MIN_QUOTE and _FoldedText(part).equals(sought):
-            return fold(part)
+            return fold_line_ends(part)
     return None
 
 

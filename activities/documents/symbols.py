@@ -40,7 +40,7 @@ _PRIVATE = 0xF000
 """The range where Office writes the letters of such fonts."""
 
 
-def as_unicode(text: str, font: str) -> str:
+def symbols_as_unicode(text: str, font: str) -> str:
     """Return the text as the font shows it; unchanged for other fonts."""
     table = _FONTS.get(font.lower())
     if table is None or not text:

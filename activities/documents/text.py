@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from activities.documents.encoding import CONTROL, decode_text, is_utf8, utf16_encoding
-from activities.documents.pages import DocumentError, Page, mark_text
+from activities.documents.pages import DocumentError, Page, page_mark_text
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
 from activities.text.plain import replace_surrogates
@@ -55,7 +55,7 @@ def read_document(name: str, data: bytes) -> ReadingResult:
     `name` is used in messages and, if the content is ambiguous, for its extension. HTML has a part
     for each heading instead of pages; Markdown and text without form feeds have one page. Blank
     pages are included, so that numbers stay true, and so are unreadable pages of a PDF
-    (`unread_text`). Raises `DocumentError` for an unknown type, a broken or encrypted file, and a
+    (`unread_page_text`). Raises `DocumentError` for an unknown type, a broken or encrypted file, a
     document without any text.
     """
     if not data.strip():
@@ -117,39 +117,39 @@ def detect_kind(name: str, data: bytes) -> DocumentKind:
     return "html" if by_name == "html" else "text"
 
 
-def _read_pdf(name: str, data: bytes) -> ReadingResult:
+def _read_pdf_document(name: str, data: bytes) -> ReadingResult:
     from activities.documents import pdf  # noqa: PLC0415
 
     return pdf.read_pdf(name, data)
 
 
-def _read_docx(name: str, data: bytes) -> ReadingResult:
+def _read_word_document(name: str, data: bytes) -> ReadingResult:
     from activities.documents import word  # noqa: PLC0415
 
     return word.read_word(name, data)
 
 
-def _read_html(name: str, data: bytes) -> ReadingResult:
+def _read_html_document(name: str, data: bytes) -> ReadingResult:
     from activities.documents import html  # noqa: PLC0415
 
     return html.read_html(name, data)
 
 
-def _read_text(name: str, data: bytes) -> ReadingResult:
+def _read_text_document(name: str, data: bytes) -> ReadingResult:
     text, guess = decode_text(data)
     pages = []
     for number, part in enumerate(text.split("\f"), 1):
-        titles = [mark_text(title) for title in _MARKDOWN_HEADING.findall(part)]
+        titles = [page_mark_text(title) for title in _MARKDOWN_HEADING.findall(part)]
         sections = titles if PurePath(name).suffix.lower() in _MARKDOWN else []
         pages.append(Page(number, part, sections=sections))
     return ReadingResult(pages, guess)
 
 
 _READERS: dict[DocumentKind, Callable[[str, bytes], ReadingResult]] = {
-    "pdf": _read_pdf,
-    "docx": _read_docx,
-    "html": _read_html,
-    "text": _read_text,
+    "pdf": _read_pdf_document,
+    "docx": _read_word_document,
+    "html": _read_html_document,
+    "text": _read_text_document,
 }
 
 

@@ -20,28 +20,49 @@ from collections.abc import Iterator
 
 from lxml.etree import _Element
 
-from activities.documents.formulas import linear_omml
+from activities.documents.formulas import linearize_omml
 from activities.documents.numbering import ends_sentence, format_number, is_note_number
-from activities.documents.pages import Page, mark_text
+from activities.documents.pages import Page, page_mark_text
 from activities.documents.reading_result import ReadingResult
-from activities.documents.symbols import as_unicode
-from activities.documents.word_package import WordPackage, open_package, qn
-from activities.documents.word_styles import ListNumbering, Styles, is_on
+from activities.documents.symbols import symbols_as_unicode
+from activities.documents.word_package import WordPackage, open_package, qualified_name
+from activities.documents.word_styles import ListNumbering, Styles, is_switch_on
 
-_P, _TBL, _TR, _TC = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc")
+_P, _TBL, _TR, _TC = (
+    qualified_name("w:p"),
+    qualified_name("w:tbl"),
+    qualified_name("w:tr"),
+    qualified_name("w:tc"),
+)
 _CHARACTERS = {
-    qn("w:tab"): "\t",
-    qn("w:ptab"): "\t",
-    qn("w:cr"): "\n",
-    qn("w:noBreakHyphen"): "-",
+    qualified_name("w:tab"): "\t",
+    qualified_name("w:ptab"): "\t",
+    qualified_name("w:cr"): "\n",
+    qualified_name("w:noBreakHyphen"): "-",
 }
-_DELETED = {qn("w:del"), qn("w:moveFrom")}
+_DELETED = {qualified_name("w:del"), qualified_name("w:moveFrom")}
 _SKIPPED = {
-    *(qn("w:pPr"), qn("w:rPr"), qn("w:instrText"), qn("w:delInstrText"), qn("w:rt")),
-    *(qn("w:tblPr"), qn("w:tblGrid"), qn("w:trPr"), qn("w:tcPr"), qn("w:sdtPr"), qn("w:sectPr")),
+    *(
+        qualified_name("w:pPr"),
+        qualified_name("w:rPr"),
+        qualified_name("w:instrText"),
+        qualified_name("w:delInstrText"),
+        qualified_name("w:rt"),
+    ),
+    *(
+        qualified_name("w:tblPr"),
+        qualified_name("w:tblGrid"),
+        qualified_name("w:trPr"),
+        qualified_name("w:tcPr"),
+        qualified_name("w:sdtPr"),
+        qualified_name("w:sectPr"),
+    ),
 }
-_PICTURES = {qn("w:drawing"), qn("w:pict"), qn("w:object")}
-_NOTES = {qn("w:footnoteReference"): "footnote", qn("w:endnoteReference"): "endnote"}
+_PICTURES = {qualified_name("w:drawing"), qualified_name("w:pict"), qualified_name("w:object")}
+_NOTES = {
+    qualified_name("w:footnoteReference"): "footnote",
+    qualified_name("w:endnoteReference"): "endnote",
+}
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _SAME_PAGE = {"continuous", "nextColumn"}
 
@@ -54,16 +75,16 @@ def read_word(name: str, data: bytes) -> ReadingResult:
         DocumentError: it is no Word document.
     """
     package = open_package(name, data)
-    walk = _walk_body(package, by_headings=False)
+    walk = _walk_word_body(package, by_headings=False)
     if len(walk.pages) == 1:
         # Programs other than Word do not record where pages begin.
-        walk = _walk_body(package, by_headings=True)
+        walk = _walk_word_body(package, by_headings=True)
     return ReadingResult(walk.finish_pages(), omitted_passages=dict(walk.context.omitted_passages))
 
 
-def _walk_body(package: WordPackage, *, by_headings: bool) -> _WordWalker:
+def _walk_word_body(package: WordPackage, *, by_headings: bool) -> _WordWalker:
     walk = _WordWalker(
-        _DocumentContext(package), _section_starts(package.body), by_headings=by_headings
+        _DocumentContext(package), _word_section_starts(package.body), by_headings=by_headings
     )
     walk.read_blocks(package.body)
     return walk
@@ -121,7 +142,7 @@ class _WordWalker:
         pages, current = [], ""
         for number, blocks in enumerate(self.pages, 1):
             titles = self.titles[number - 1]
-            heads_page = bool(titles and blocks and mark_text(blocks[0]) == titles[0])
+            heads_page = bool(titles and blocks and page_mark_text(blocks[0]) == titles[0])
             touched = titles if heads_page or not current else [current, *titles]
             current = titles[-1] if titles else current
             text = "\n\n".join([*blocks, *self.footnotes[number - 1]])
@@ -140,7 +161,7 @@ class _WordWalker:
                 self.read_blocks(child)
 
     def _read_paragraph(self, paragraph: _Element) -> None:
-        properties = paragraph.find(qn("w:pPr"))
+        properties = paragraph.find(qualified_name("w:pPr"))
         styles = self.context.styles
         if styles.starts_a_page(properties):
             self._new_page(even_if_empty=False)
@@ -157,7 +178,7 @@ class _WordWalker:
             if number and is_shown:
                 # A page break may have left the beginning on the page before.
                 self._line.insert(min(line_start, len(self._line)), number)
-        title = mark_text("".join(self._line)) if is_heading else ""
+        title = page_mark_text("".join(self._line)) if is_heading else ""
         self._end_block()
         if title:
             self.titles[-1].append(title)
@@ -166,7 +187,7 @@ class _WordWalker:
             self.read_blocks(box)
         if (
             properties is not None
-            and properties.find(qn("w:sectPr")) is not None
+            and properties.find(qualified_name("w:sectPr")) is not None
             and next(self._sections, False)
         ):
             self._new_page(even_if_empty=False)
@@ -174,37 +195,37 @@ class _WordWalker:
     def _read_inline(self, parent: _Element) -> None:
         for child in parent:
             tag = child.tag
-            if tag == qn("w:r"):
+            if tag == qualified_name("w:r"):
                 self._read_run(child)
             elif tag in _DELETED:
                 self._leave_out("deleted", child)
-            elif tag == qn("w:t"):
-                self._add_text(as_unicode(child.text or "", _font_name(child)))
-            elif tag == qn("w:sym"):
-                self._add_text(_symbol_text(child))
+            elif tag == qualified_name("w:t"):
+                self._add_text(symbols_as_unicode(child.text or "", _symbol_font_name(child)))
+            elif tag == qualified_name("w:sym"):
+                self._add_text(_word_symbol_text(child))
             elif tag in _NOTES:
                 self._add_note(_NOTES[tag], child)
-            elif tag == qn("w:fldChar"):
-                self._add_text(_form_value(child))
-            elif tag == qn("m:oMath"):
-                self._add_text(linear_omml(child))
+            elif tag == qualified_name("w:fldChar"):
+                self._add_text(_word_form_value(child))
+            elif tag == qualified_name("m:oMath"):
+                self._add_text(linearize_omml(child))
             elif tag in _CHARACTERS:
                 self._add_text(_CHARACTERS[tag])
-            elif tag == qn("w:br"):
-                if child.get(qn("w:type")) == "page":
+            elif tag == qualified_name("w:br"):
+                if child.get(qualified_name("w:type")) == "page":
                     self._new_page(even_if_empty=True)
                 else:
                     self._add_text("\n")
-            elif tag == qn("w:lastRenderedPageBreak"):
+            elif tag == qualified_name("w:lastRenderedPageBreak"):
                 self._end_rendered_page()
             elif tag in _PICTURES:
                 self._used, self._explicit = True, False
-                self._boxes.extend(_text_boxes(child))
+                self._boxes.extend(_word_text_boxes(child))
             elif tag == f"{_COMPATIBILITY}AlternateContent":
                 # The alternatives repeat the same content.
                 self._read_inline(child[0])
             elif isinstance(tag, str) and tag not in _SKIPPED:
-                if tag == qn("w:hyperlink") and _is_note_mark(child):
+                if tag == qualified_name("w:hyperlink") and _is_word_note_mark(child):
                     self._join_note_number()
                 self._read_inline(child)
 
@@ -215,24 +236,26 @@ class _WordWalker:
             self._line = [before.rstrip(" ")]
 
     def _read_run(self, run: _Element) -> None:
-        void = self.context.styles.omission_reason(run.find(qn("w:rPr")), self._paragraph_style)
+        void = self.context.styles.omission_reason(
+            run.find(qualified_name("w:rPr")), self._paragraph_style
+        )
         if not void:
             self._void = ""
             self._read_inline(run)
-        elif any(text.text for text in run.iter(qn("w:t"))):
+        elif any(text.text for text in run.iter(qualified_name("w:t"))):
             # Neighbours that are omitted for the same reason count as one passage.
             self.context.omitted_passages[void] += self._void != void
             self._void = void
 
     def _leave_out(self, why: str, part: _Element) -> None:
-        texts = part.iter(qn("w:t"), qn("w:delText"))
+        texts = part.iter(qualified_name("w:t"), qualified_name("w:delText"))
         if any((text.text or "").strip() for text in texts):
             self.context.omitted_passages[why] += 1
 
     def _add_note(self, kind: str, reference: _Element) -> None:
-        mark, note = self.context.next_note(kind, reference.get(qn("w:id"), ""))
+        mark, note = self.context.next_note(kind, reference.get(qualified_name("w:id"), ""))
         shown = f"[{mark}]"
-        if not is_on(reference.get(qn("w:customMarkFollows"), "0")):
+        if not is_switch_on(reference.get(qualified_name("w:customMarkFollows"), "0")):
             self._add_text(shown)
         if note is None or self._is_note:
             # A note of a note may lead back to it.
@@ -245,8 +268,8 @@ class _WordWalker:
             notes.append(f"{shown} {text}")
 
     def _read_table(self, table: _Element) -> None:
-        for row in table.iterchildren(_TR, qn("w:sdt"), qn("w:ins")):
-            if row.find(f"{qn('w:trPr')}/{qn('w:del')}") is not None:
+        for row in table.iterchildren(_TR, qualified_name("w:sdt"), qualified_name("w:ins")):
+            if row.find(f"{qualified_name('w:trPr')}/{qualified_name('w:del')}") is not None:
                 self._leave_out("deleted", row)
                 continue
             cells, notes = [], []
@@ -306,48 +329,53 @@ class _WordWalker:
             lists.append([])
 
 
-def _font_name(text: _Element) -> str:
-    fonts = text.getparent().find(f"{qn('w:rPr')}/{qn('w:rFonts')}")
-    return "" if fonts is None else fonts.get(qn("w:ascii"), "")
+def _symbol_font_name(text: _Element) -> str:
+    fonts = text.getparent().find(f"{qualified_name('w:rPr')}/{qualified_name('w:rFonts')}")
+    return "" if fonts is None else fonts.get(qualified_name("w:ascii"), "")
 
 
-def _symbol_text(symbol: _Element) -> str:
-    code = symbol.get(qn("w:char"), "")
+def _word_symbol_text(symbol: _Element) -> str:
+    code = symbol.get(qualified_name("w:char"), "")
     if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
         return ""
-    return as_unicode(chr(int(code, 16)), symbol.get(qn("w:font"), ""))
+    return symbols_as_unicode(chr(int(code, 16)), symbol.get(qualified_name("w:font"), ""))
 
 
-def _is_note_mark(link: _Element) -> bool:
+def _is_word_note_mark(link: _Element) -> bool:
     """Whether it is a number that links within the document, as converters write notes."""
-    has_place = link.get(qn("w:anchor")) is not None
-    return has_place and is_note_number("".join(text.text or "" for text in link.iter(qn("w:t"))))
+    has_place = link.get(qualified_name("w:anchor")) is not None
+    return has_place and is_note_number(
+        "".join(text.text or "" for text in link.iter(qualified_name("w:t")))
+    )
 
 
 def _is_deleted(properties: _Element | None) -> bool:
     """Whether the paragraph's end mark is deleted, so that it continues in the next paragraph."""
-    mark = f"{qn('w:rPr')}/{qn('w:del')}"
+    mark = f"{qualified_name('w:rPr')}/{qualified_name('w:del')}"
     return properties is not None and properties.find(mark) is not None
 
 
-def _form_value(field: _Element) -> str:
+def _word_form_value(field: _Element) -> str:
     """Return the value of an old form field that has no text of its own."""
-    data = field.find(qn("w:ffData"))
+    data = field.find(qualified_name("w:ffData"))
     if data is None:
         return ""
-    box = data.find(qn("w:checkBox"))
+    box = data.find(qualified_name("w:checkBox"))
     if box is not None:
-        switches = (box.find(qn("w:checked")), box.find(qn("w:default")))
+        switches = (box.find(qualified_name("w:checked")), box.find(qualified_name("w:default")))
         chosen = next((switch for switch in switches if switch is not None), None)
-        checked = chosen is not None and is_on(chosen.get(qn("w:val"), "1"))
+        checked = chosen is not None and is_switch_on(chosen.get(qualified_name("w:val"), "1"))
         return "\u2612" if checked else "\u2610"
-    choice = data.find(qn("w:ddList"))
+    choice = data.find(qualified_name("w:ddList"))
     if choice is None:
         return ""
-    entries = [entry.get(qn("w:val"), "") for entry in choice.iter(qn("w:listEntry"))]
+    entries = [
+        entry.get(qualified_name("w:val"), "")
+        for entry in choice.iter(qualified_name("w:listEntry"))
+    ]
     for name in ("w:result", "w:default"):
-        if (place := choice.find(qn(name))) is not None:
-            number = place.get(qn("w:val"), "0")
+        if (place := choice.find(qualified_name(name))) is not None:
+            number = place.get(qualified_name("w:val"), "0")
             return entries[int(number)] if number.isdigit() and int(number) < len(entries) else ""
     return entries[0] if entries else ""
 
@@ -356,17 +384,17 @@ def _leading_empty_pages(pages: list[list[str]]) -> int:
     return next((number for number, page in enumerate(pages) if page), 0)
 
 
-def _text_boxes(picture: _Element) -> list[_Element]:
+def _word_text_boxes(picture: _Element) -> list[_Element]:
     fallback = f"{_COMPATIBILITY}Fallback"
     return [
         box
-        for box in picture.iter(qn("w:txbxContent"))
+        for box in picture.iter(qualified_name("w:txbxContent"))
         if next(box.iterancestors(fallback), None) is None
     ]
 
 
-def _section_starts(body: _Element) -> Iterator[bool]:
+def _word_section_starts(body: _Element) -> Iterator[bool]:
     """Return for each section after the first whether it starts a new page, by its own type."""
-    for section in list(body.iter(qn("w:sectPr")))[1:]:
-        kind = section.find(qn("w:type"))
-        yield kind is None or kind.get(qn("w:val")) not in _SAME_PAGE
+    for section in list(body.iter(qualified_name("w:sectPr")))[1:]:
+        kind = section.find(qualified_name("w:type"))
+        yield kind is None or kind.get(qualified_name("w:val")) not in _SAME_PAGE

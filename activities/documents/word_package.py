@@ -34,7 +34,7 @@ _OTHERS = {
 }
 
 
-def qn(name: str) -> str:
+def qualified_name(name: str) -> str:
     """Return the qualified name of an element or attribute, such as `w:p`."""
     prefix, _, local = name.partition(":")
     return f"{{{_PREFIXES[prefix]}}}{local}"
@@ -63,45 +63,45 @@ def open_package(name: str, data: bytes) -> WordPackage:
 
 def _read_package(name: str, archive: ZipFile) -> WordPackage:
     members = set(archive.namelist())
-    main = _related_parts(archive, members, "").get("officeDocument", "word/document.xml")
+    main = _related_package_parts(archive, members, "").get("officeDocument", "word/document.xml")
     if main not in members:
         what = next((what for part, what in _OTHERS.items() if part in members), _ARCHIVE)
         raise DocumentError(f"{name}: this is {what}")
-    root = _parse_member(archive, main)
-    if root.tag != qn("w:document"):
+    root = _parse_package_member(archive, main)
+    if root.tag != qualified_name("w:document"):
         what = next((what for part, what in _OTHERS.items() if part in members), "")
         raise DocumentError(
             f"{name}: this is {what}"
             if what
             else f"{name}: not a Word document (its main part {main} is none); save it as .docx"
         )
-    body = root.find(qn("w:body"))
+    body = root.find(qualified_name("w:body"))
     if body is None:
         raise DocumentError(f"{name}: the file is broken (no body); get an intact copy")
-    related = _related_parts(archive, members, main)
+    related = _related_package_parts(archive, members, main)
 
     def read_part(kind: str) -> _Element | None:
         member = related.get(kind)
-        return _parse_member(archive, member) if member in members else None
+        return _parse_package_member(archive, member) if member in members else None
 
     package = WordPackage(body, read_part("styles"), read_part("numbering"))
     settings = read_part("settings")
     for kind, usual in (("footnote", "decimal"), ("endnote", "lowerRoman")):
         holder = read_part(f"{kind}s")
-        notes = [] if holder is None else holder.iterchildren(qn(f"w:{kind}"))
-        package.notes[kind] = {note.get(qn("w:id"), ""): note for note in notes}
+        notes = [] if holder is None else holder.iterchildren(qualified_name(f"w:{kind}"))
+        package.notes[kind] = {note.get(qualified_name("w:id"), ""): note for note in notes}
         package.note_formats[kind] = _note_format((root, settings), kind) or usual
     return package
 
 
-def _related_parts(archive: ZipFile, members: set[str], part: str) -> dict[str, str]:
+def _related_package_parts(archive: ZipFile, members: set[str], part: str) -> dict[str, str]:
     """Return the parts related to a part (to the package without a name), by kind."""
     folder, base = posixpath.split(part)
     member = posixpath.join(folder, "_rels", f"{base}.rels")
     if member not in members:
         return {}
     related: dict[str, str] = {}
-    for relation in _parse_member(archive, member).iter(_RELATIONSHIP):
+    for relation in _parse_package_member(archive, member).iter(_RELATIONSHIP):
         if relation.get("TargetMode") != "External":
             kind = relation.get("Type", "").rpartition("/")[2]
             target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", "")))
@@ -109,7 +109,7 @@ def _related_parts(archive: ZipFile, members: set[str], part: str) -> dict[str, 
     return related
 
 
-def _parse_member(archive: ZipFile, member: str) -> _Element:
+def _parse_package_member(archive: ZipFile, member: str) -> _Element:
     data = archive.read(member)
     for strict, usual in _STRICT.items():
         data = data.replace(strict, usual)
@@ -121,8 +121,8 @@ def _note_format(roots: tuple[_Element | None, ...], kind: str) -> str:
     """Return the number format of notes: the first section's, else that of the settings."""
     for root in roots:
         if root is not None:
-            for properties in root.iter(qn(f"w:{kind}Pr")):
-                chosen = properties.find(qn("w:numFmt"))
+            for properties in root.iter(qualified_name(f"w:{kind}Pr")):
+                chosen = properties.find(qualified_name("w:numFmt"))
                 if chosen is not None:
-                    return str(chosen.get(qn("w:val"), ""))
+                    return str(chosen.get(qualified_name("w:val"), ""))
     return ""

@@ -10,7 +10,7 @@ from typing import TypeVar
 from lxml.etree import _Element
 
 from activities.documents.numbering import format_number
-from activities.documents.word_package import qn
+from activities.documents.word_package import qualified_name
 
 StyleValue = TypeVar("StyleValue")
 
@@ -22,19 +22,19 @@ _MOST_BASES = 20
 _LEVELS = 9
 
 
-def is_on(value: str) -> bool:
+def is_switch_on(value: str) -> bool:
     """Whether a switch's value turns it on."""
     return value not in _OFF
 
 
 def _switch_value(properties: _Element | None, name: str) -> bool | None:
-    element = None if properties is None else properties.find(qn(name))
-    return None if element is None else is_on(element.get(qn("w:val"), "1"))
+    element = None if properties is None else properties.find(qualified_name(name))
+    return None if element is None else is_switch_on(element.get(qualified_name("w:val"), "1"))
 
 
 def _attribute_value(properties: _Element | None, name: str) -> str | None:
-    element = None if properties is None else properties.find(qn(name))
-    return None if element is None else element.get(qn("w:val"))
+    element = None if properties is None else properties.find(qualified_name(name))
+    return None if element is None else element.get(qualified_name("w:val"))
 
 
 class Styles:
@@ -43,11 +43,11 @@ class Styles:
     def __init__(self, styles: _Element | None) -> None:
         self._styles: dict[str, _Element] = {}
         self._default: str | None = None
-        for style in () if styles is None else styles.iterchildren(qn("w:style")):
-            key = style.get(qn("w:styleId"), "")
+        for style in () if styles is None else styles.iterchildren(qualified_name("w:style")):
+            key = style.get(qualified_name("w:styleId"), "")
             self._styles[key] = style
-            is_default = is_on(style.get(qn("w:default"), "0"))
-            if is_default and style.get(qn("w:type")) == "paragraph":
+            is_default = is_switch_on(style.get(qualified_name("w:default"), "0"))
+            if is_default and style.get(qualified_name("w:type")) == "paragraph":
                 self._default = key
 
     def paragraph_style(self, properties: _Element | None) -> str | None:
@@ -73,7 +73,9 @@ class Styles:
         if is_switched is None:
             is_switched = self.inherited_value(
                 self.paragraph_style(properties),
-                lambda style: _switch_value(style.find(qn("w:pPr")), "w:pageBreakBefore"),
+                lambda style: _switch_value(
+                    style.find(qualified_name("w:pPr")), "w:pageBreakBefore"
+                ),
             )
         return bool(is_switched)
 
@@ -96,13 +98,13 @@ class Styles:
         for key in (_attribute_value(run, "w:rStyle"), paragraph_style):
             if is_switched is None and key:
                 is_switched = self.inherited_value(
-                    key, lambda style: _switch_value(style.find(qn("w:rPr")), name)
+                    key, lambda style: _switch_value(style.find(qualified_name("w:rPr")), name)
                 )
         return bool(is_switched)
 
 
 def _outline_level(style: _Element) -> str | None:
-    level = _attribute_value(style.find(qn("w:pPr")), "w:outlineLvl")
+    level = _attribute_value(style.find(qualified_name("w:pPr")), "w:outlineLvl")
     name = _attribute_value(style, "w:name") or ""
     return level if level is not None else ("0" if _HEADING.match(name) else None)
 
@@ -136,13 +138,15 @@ class ListNumbering:
         self._abstract: dict[str, str] = {}
         if numbering is None:
             return
-        for abstract in numbering.iterchildren(qn("w:abstractNum")):
-            self._lists[abstract.get(qn("w:abstractNumId"), "")] = _read_list(abstract)
-        for num in numbering.iterchildren(qn("w:num")):
-            key = num.get(qn("w:numId"), "")
+        for abstract in numbering.iterchildren(qualified_name("w:abstractNum")):
+            self._lists[abstract.get(qualified_name("w:abstractNumId"), "")] = _read_list_style(
+                abstract
+            )
+        for num in numbering.iterchildren(qualified_name("w:num")):
+            key = num.get(qualified_name("w:numId"), "")
             self._abstract[key] = _attribute_value(num, "w:abstractNumId") or ""
-            for override in num.iterchildren(qn("w:lvlOverride")):
-                level = _parse_digits(override.get(qn("w:ilvl")), 0)
+            for override in num.iterchildren(qualified_name("w:lvlOverride")):
+                level = _parse_digits(override.get(qualified_name("w:ilvl")), 0)
                 start = _attribute_value(override, "w:startOverride")
                 if start is not None:
                     self._starts[key, level] = _parse_digits(start, 1)
@@ -171,7 +175,7 @@ class ListNumbering:
 
     def _list_level(self, properties: _Element | None) -> tuple[str, int]:
         """Return the paragraph's list and level, by its own properties or by its style."""
-        numbering = None if properties is None else properties.find(qn("w:numPr"))
+        numbering = None if properties is None else properties.find(qualified_name("w:numPr"))
         style = self._styles.paragraph_style(properties)
         key = _attribute_value(numbering, "w:numId")
         level = _attribute_value(numbering, "w:ilvl")
@@ -203,14 +207,14 @@ class ListNumbering:
 
 
 def _style_numbering(style: _Element) -> _Element | None:
-    properties = style.find(qn("w:pPr"))
-    return None if properties is None else properties.find(qn("w:numPr"))
+    properties = style.find(qualified_name("w:pPr"))
+    return None if properties is None else properties.find(qualified_name("w:numPr"))
 
 
-def _read_list(abstract: _Element) -> _NumberedList:
+def _read_list_style(abstract: _Element) -> _NumberedList:
     numbered_list = _NumberedList()
-    for entry in abstract.iterchildren(qn("w:lvl")):
-        number = _parse_digits(entry.get(qn("w:ilvl")), 0)
+    for entry in abstract.iterchildren(qualified_name("w:lvl")):
+        number = _parse_digits(entry.get(qualified_name("w:ilvl")), 0)
         gap = _attribute_value(entry, "w:suff")
         restart = _attribute_value(entry, "w:lvlRestart")
         numbered_list.levels[number] = _ListLevel(

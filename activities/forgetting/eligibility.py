@@ -14,7 +14,7 @@ from activities.checkpoints import Root
 from activities.checkpoints.forgotten import ForgottenJob, list_forgotten
 from activities.checkpoints.owner import OwnerMark, read_owner
 from activities.forgetting.paths import exists_on_root
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 from config.schema.agent import ConfigError
 
 WORKFLOW_TYPES = ("Job", "Project")
@@ -30,7 +30,7 @@ class ForgetCandidates:
             now: Epoch seconds, by the server that closed the jobs.
         """
         self._root, self._client, self._now = root, client, now
-        folders = {root.repository("x").parent, repository_path(root, "x").parent}
+        folders = {root.repository("x").parent, project_repository_path(root, "x").parent}
         marks = [read_owner(path) for folder in folders for path in folder.glob("[!.]*.git")]
         self._marks = {mark.job: mark for mark in marks if mark}
         self._records = {record.job: record for record in list_forgotten(root)}
@@ -112,7 +112,7 @@ class ForgetCandidates:
         if description is None:
             # Temporal keeps closed jobs for a limited time; after that only the repository is left
             # of a job.
-            return self._now - last_change(self._root, mark.job)
+            return self._now - last_repository_change(self._root, mark.job)
         return self._now - description.close_time.timestamp() if description.close_time else -1
 
     async def _describe_workflow(self, job: str) -> WorkflowExecutionDescription | None:
@@ -137,9 +137,9 @@ class ForgetCandidates:
         return ForgottenJob(job=job, timestamp=self._now, project=mark.project if mark else "")
 
 
-def last_change(root: Root, job: str) -> float:
+def last_repository_change(root: Root, job: str) -> float:
     """Return when a job's repository was last written, in epoch seconds; 0 if it has none."""
-    repositories = (root.repository(job), repository_path(root, job))
+    repositories = (root.repository(job), project_repository_path(root, job))
     inside = ("", "journal", "refs/tags", "objects/pack")
     return max(
         (_modified_time(repository / name) for repository in repositories for name in inside),

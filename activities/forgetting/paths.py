@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from activities.checkpoints import Root
-from activities.checkpoints.forgotten import ForgottenJob, write_record
+from activities.checkpoints.forgotten import ForgottenJob, write_forgotten_record
 from activities.checkpoints.locks import file_lock, fsync_path
 from activities.checkpoints.removal import remove_path
 from activities.commands.private_folder import private_path
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 
 WAIT_SECONDS = 20.0
 """How long to wait for a packer or a projection of the job; either may belong to a frozen worker.
@@ -29,7 +29,7 @@ def job_paths(root: Root, job: str) -> list[Path]:
     """
     return [
         root.repository(job),
-        repository_path(root, job),
+        project_repository_path(root, job),
         root.workspace(job),
         private_path(root, job),
     ]
@@ -46,13 +46,13 @@ def lost_found_path(root: Root, job: str) -> str:
     return str(folder.relative_to(root.path)) if folder.is_dir() else ""
 
 
-def remove_all(root: Root, record: ForgottenJob) -> None:
+def remove_job_paths(root: Root, record: ForgottenJob) -> None:
     """Remove everything of the job except lost+found, where files of people are.
 
     Raises:
         OSError: something cannot be removed, or is locked (TimeoutError).
     """
-    write_record(root, record.model_copy(update={"done": False}))
+    write_forgotten_record(root, record.model_copy(update={"done": False}))
     with ExitStack() as stack:
         # Wait for the lock here; later callers find nothing to lock.
         repository = root.repository(record.job)
@@ -60,13 +60,13 @@ def remove_all(root: Root, record: ForgottenJob) -> None:
             for name in LOCKS:
                 stack.enter_context(file_lock(repository / name, seconds=WAIT_SECONDS))
         for path in job_paths(root, record.job):
-            _put_aside(path)
+            _put_path_aside(path)
     for path in job_paths(root, record.job):
         remove_path(_aside_path(path))
-    write_record(root, record.model_copy(update={"done": True}))
+    write_forgotten_record(root, record.model_copy(update={"done": True}))
 
 
-def _put_aside(path: Path) -> None:
+def _put_path_aside(path: Path) -> None:
     if os.path.lexists(path):
         remove_path(_aside_path(path))
         path.rename(_aside_path(path))

@@ -16,7 +16,7 @@ from activities.job.activity_context import job_id
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.runtime import metrics
-from config.guard_files import render_argument
+from config.guard_files import render_guard_argument
 from config.schema.agent import ConfigError
 from config.schema.guards import Guard, GuardPoint, GuardStage, HookEvent
 from protocol.requests import GuardOutcome
@@ -235,7 +235,7 @@ class CallGuards:
 def _rewrite_vote(guard: Guard, arguments: dict[str, Any], groups: dict[str, str]) -> Vote:
     names = {**arguments, **groups}
     try:
-        new = {name: render_argument(value, names) for name, value in guard.rewrite.items()}
+        new = {name: render_guard_argument(value, names) for name, value in guard.rewrite.items()}
     except ConfigError as problem:
         return Vote("deny", f"The guard {guard.name} cannot rewrite the call: {problem}")
     rewritten = {**arguments, **new}

@@ -35,13 +35,13 @@ def _field_values(files: Files, entry: FileEntry | None, field: str) -> dict[str
     if entry is None or entry.kind != "file":
         return {}
     try:
-        content = json.loads(files.read_entry(entry), object_pairs_hook=_all_values)
+        content = json.loads(files.read_entry(entry), object_pairs_hook=_all_field_values)
         return dict(_find_fields(content, (), tuple(field.split("."))))
     except (ValueError, RecursionError):
         return {}
 
 
-def _all_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _all_field_values(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Keep all values of a key that occurs twice in an object.
 
     One reader takes the first of them and another the last.
@@ -64,7 +64,7 @@ def _find_fields(
     elif isinstance(value, list):
         counts: dict[str, int] = {}
         for place, inner in enumerate(value):
-            name = _entry_name(inner) or str(place)
+            name = _changed_entry_name(inner) or str(place)
             counts[name] = counts.get(name, 0) + 1
             yield from _find_fields(
                 inner, (*path, name if counts[name] == 1 else f"{name}#{place}"), field
@@ -79,7 +79,7 @@ def _matches_field(path: tuple[str, ...], field: tuple[str, ...]) -> bool:
     )
 
 
-def _entry_name(entry: Any) -> str | None:
+def _changed_entry_name(entry: Any) -> str | None:
     if not isinstance(entry, dict):
         return None
     return next((f"{entry[key]}" for key in NAMES if isinstance(entry.get(key), (str, int))), None)

@@ -13,7 +13,7 @@ from activities.job.conversation import Conversation, executed_tools
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import has_content
 from activities.text.plain import split_lines
-from config.patterns import compile_cached
+from config.patterns import compile_cached_pattern
 from config.schema.guards import Guard, GuardPoint, Match
 from protocol.state import PhaseKind
 from protocol.tools import READ_LINES
@@ -81,37 +81,37 @@ def matched_groups(guard: Guard, now: Situation) -> dict[str, str] | None:
     if (match.changes is None) is not (now.after is None):
         return None
     if not (
-        _one_of(match.tool, now.tool)
-        and _one_of(match.agent, now.agent)
-        and not (match.not_agent and _one_of(match.not_agent, now.agent))
+        _matches_one_pattern(match.tool, now.tool)
+        and _matches_one_pattern(match.agent, now.agent)
+        and not (match.not_agent and _matches_one_pattern(match.not_agent, now.agent))
         and match.phase in (None, now.phase)
     ):
         return None
     groups = _match_arguments(match, now)
     if groups is None or not (_matches_path(match, now) and _matches_content(match, now)):
         return None
-    if match.todo is not None and not compile_cached(match.todo).search(now.todo):
+    if match.todo is not None and not compile_cached_pattern(match.todo).search(now.todo):
         return None
-    if match.reads_lines is not None and not _exceeds_lines(match.reads_lines, now):
+    if match.reads_lines is not None and not _exceeds_line_limit(match.reads_lines, now):
         return None
     if match.changes and (
         now.after is None or not changed_field(now.files, now.after, match.changes)
     ):
         return None
     # Last, because it reads the conversation.
-    if match.not_ran and any(_one_of(match.not_ran, tool) for tool in now.tools_run):
+    if match.not_ran and any(_matches_one_pattern(match.not_ran, tool) for tool in now.tools_run):
         return None
     return groups
 
 
-def would_concern(guard: Guard, now: Situation) -> bool:
+def guard_would_match(guard: Guard, now: Situation) -> bool:
     """Whether a guard of any point would be asked about this call and applies."""
     if guard.point not in ("before_tool", now.tool):
         return False
     return matched_groups(guard, replace(now, point=guard.point)) is not None
 
 
-def _one_of(patterns: list[str], name: str) -> bool:
+def _matches_one_pattern(patterns: list[str], name: str) -> bool:
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -120,7 +120,7 @@ def _match_arguments(match: Match, now: Situation) -> dict[str, str] | None:
     for name, pattern in match.arguments.items():
         if name not in now.arguments:
             return None
-        hit = compile_cached(pattern).search(str(now.arguments[name]))
+        hit = compile_cached_pattern(pattern).search(str(now.arguments[name]))
         if hit is None:
             return None
         groups |= {key: value or "" for key, value in hit.groupdict().items()}
@@ -131,7 +131,7 @@ def _matches_path(match: Match, now: Situation) -> bool:
     if not match.path:
         return True
     return any(
-        _one_of(match.path, path)
+        _matches_one_pattern(match.path, path)
         for name in PATHS.get(now.tool, ("path",))
         if isinstance(path_argument := now.arguments.get(name), str)
         for path in _path_spellings(now.files, path_argument)
@@ -150,14 +150,14 @@ def _path_spellings(files: Files, path: str) -> Iterator[str]:
 def _matches_content(match: Match, now: Situation) -> bool:
     if not match.content and match.longer is None:
         return True
-    if match.longer is not None and content_length(match, now) <= match.longer:
+    if match.longer is not None and matched_content_length(match, now) <= match.longer:
         return False
     return not match.content or any(
         has_content(text, match) for text in _examined_texts(match, now)
     )
 
 
-def content_length(match: Match, now: Situation) -> int:
+def matched_content_length(match: Match, now: Situation) -> int:
     """Return the length of the content."""
     return sum(map(len, _examined_texts(match, now)))
 
@@ -182,12 +182,12 @@ def _texts_within(value: Any) -> Iterator[str]:
             yield from _texts_within(inner)
 
 
-def _exceeds_lines(lines: int, now: Situation) -> bool:
-    read = lines_read(now)
+def _exceeds_line_limit(lines: int, now: Situation) -> bool:
+    read = count_lines_to_read(now)
     return read is not None and read > lines
 
 
-def lines_read(now: Situation) -> int | None:
+def count_lines_to_read(now: Situation) -> int | None:
     """Return how many lines a read would return, and the file's total; None if unreadable."""
     try:
         data = now.files.read(str(now.arguments.get("path", "")))

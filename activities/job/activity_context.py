@@ -11,7 +11,7 @@ from activities.job.fetch import fetch_snapshot
 from activities.job.push import push_soon
 from activities.job.snapshot import Snapshot
 from activities.runtime import tracing
-from activities.runtime.failures import may_retry, typed_failure
+from activities.runtime.failures import may_retry_activity, typed_failure
 from protocol.requests import JobPosition
 
 
@@ -47,7 +47,7 @@ def attempt_key() -> str:
     return f"{info.workflow_run_id}.{info.activity_id}"
 
 
-def check_root(root: Root, root_id: str, remote: str = "") -> None:
+def check_activity_root(root: Root, root_id: str, remote: str = "") -> None:
     """Refuse a job from another workspaces root, unless a remote connects the two.
 
     Raises:
@@ -59,7 +59,7 @@ def check_root(root: Root, root_id: str, remote: str = "") -> None:
             f"This worker serves the workspaces root {root.path} (id {root.id}), the job lives on "
             f"root {root_id}. Give this worker that root (LONGHAUL_WORKSPACES) or another "
             "task queue (LONGHAUL_TASK_QUEUE).",
-            retry=may_retry(),
+            retry=may_retry_activity(),
         )
 
 
@@ -73,7 +73,7 @@ def open_snapshot(root: Root, request: JobPosition) -> Snapshot:
         CheckpointMissing: neither the store nor the remote has it.
         RemoteUnavailable, GitNotInstalled: it is not here, and the remote cannot be reached.
     """
-    check_root(root, request.root, request.remote)
+    check_activity_root(root, request.root, request.remote)
     try:
         snapshot = Snapshot.load(open_checkpoints(root, job_id()), request.commit)
     except CheckpointMissing:

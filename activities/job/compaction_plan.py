@@ -70,7 +70,7 @@ def plan_compaction(
     """
     planner = _Planner(pieces, opening, present, fixed, limit, hard)
     newest = planner.newest
-    few = _clear_before(pieces)
+    few = _oldest_kept_result(pieces)
     planned = planner.fold(planner.clear(min(few, newest)))
     # Of the newest reply's results, keep at most the last few and at least the last.
     for clear in range(max(few, newest + 2), len(pieces)):
@@ -147,7 +147,7 @@ class _Planner:
         return plan.folded <= self.newest and size <= self.limit
 
 
-def _clear_before(pieces: Sequence[MessageSize]) -> int:
+def _oldest_kept_result(pieces: Sequence[MessageSize]) -> int:
     """Return the number of the oldest result that stays."""
     results = [n for n, piece in enumerate(pieces) if piece.cleared < piece.tokens]
     return results[-KEPT_RESULTS] if len(results) > KEPT_RESULTS else 0

@@ -53,7 +53,7 @@ class RequiredMentions:
     def missing_from(self, summary: str) -> RequiredMentions:
         """Return what the summary omits."""
         return RequiredMentions(
-            [todo for todo in self.todos if not _mentions_todo(summary, todo)],
+            [todo for todo in self.todos if not _summary_mentions_todo(summary, todo)],
             [path for path in self.paths if path not in summary],
         )
 
@@ -72,7 +72,7 @@ class RequiredMentions:
         return "\n".join(lines)
 
 
-def required_mentions(phase: Phase, changed: list[str]) -> RequiredMentions:
+def required_summary_mentions(phase: Phase, changed: list[str]) -> RequiredMentions:
     """Return what a summary of this phase must mention; of many files the newest.
 
     Args:
@@ -169,7 +169,7 @@ def _fit_summary(text: str, last: str) -> str:
     return "\n\n".join(part for part in (text, last) if part)
 
 
-def _mentions_todo(summary: str, todo: Todo) -> bool:
+def _summary_mentions_todo(summary: str, todo: Todo) -> bool:
     if re.search(rf"\btodo\W{{0,3}}{todo.id}\b", summary, re.IGNORECASE):
         return True
     return " ".join(todo.content.split()).casefold() in " ".join(summary.split()).casefold()

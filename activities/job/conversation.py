@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from activities.checkpoints import Files
 from activities.checkpoints.cache import Cache
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_entries
+from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_tree_entries
 from activities.redaction.credentials import hide_in_json
 from activities.text.tokens import message_tokens
 from protocol.state import ShownImage
@@ -340,10 +340,10 @@ class Conversation:
     def _child_nodes(self, node: Node) -> list[Node]:
         """Return the children of a tree. Their names sort in the order of the messages."""
         tree, beside = node
-        children = sorted(list_entries(self.files.store, tree).items())
+        children = sorted(list_tree_entries(self.files.store, tree).items())
         if not beside:
             return [(raw.id, NO_DATA) for _, raw in children]
-        others = list_entries(self.files.store, beside)
+        others = list_tree_entries(self.files.store, beside)
         return [
             (raw.id, others[name].id if name in others else NO_DATA)
             for name, raw in children
@@ -352,7 +352,7 @@ class Conversation:
 
     def _range_parts(self, start: int, stop: int | None) -> list[Part]:
         """Return the parts of a range."""
-        return _cut_parts(
+        return _cut_request_parts(
             self._top_nodes, self._start_numbers, start, len(self) if stop is None else stop
         )
 
@@ -361,7 +361,7 @@ class Conversation:
         tree, size, low, high, beside = part
         each = size // FAN_OUT
         pieces = [(piece, each) for piece in self._child_nodes((tree, beside))]
-        return _cut_parts(pieces, range(0, size + 1, each), low, high)
+        return _cut_request_parts(pieces, range(0, size + 1, each), low, high)
 
     def _part_bytes(self, part: Part, form: MessageForm | None) -> bytes:
         if form and form.verbatim and not part[4]:
@@ -403,7 +403,7 @@ class Conversation:
         return self.files.store.read(part[0])
 
 
-def _cut_parts(
+def _cut_request_parts(
     pieces: Sequence[tuple[Node, int]], starts: Sequence[int], start: int, stop: int
 ) -> list[Part]:
     """Return the parts, cut to a range of messages."""

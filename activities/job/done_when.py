@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from activities.checkpoints import Files, FilesError, PathRefused, parse_path
 from activities.text.json_schema import list_violations, schema_problem
 from activities.text.plain import replace_surrogates
-from config.patterns import compile_cached, why_not
+from config.patterns import compile_cached_pattern, pattern_error
 from config.yaml_files import YAML
 from protocol.state import DoneWhen, ValidFile
-from protocol.validation_errors import all_errors
+from protocol.validation_errors import all_validation_errors
 
 if TYPE_CHECKING:
     from activities.commands.check_commands import CheckRunner
@@ -38,30 +38,30 @@ def read_done_when(value: Any) -> DoneWhen:
         ValueError: one line on what is wrong with it.
     """
     try:
-        return check_condition(DoneWhen.model_validate(value))
+        return check_done_when(DoneWhen.model_validate(value))
     except ValidationError as error:
-        raise ValueError(all_errors(error)) from None
+        raise ValueError(all_validation_errors(error)) from None
 
 
-def check_condition(condition: DoneWhen) -> DoneWhen:
+def check_done_when(condition: DoneWhen) -> DoneWhen:
     """Return the condition if its path and its pattern or schema are valid. Raises ValueError."""
     try:
         if condition.matches:
             parse_path(condition.matches.path)
-            compile_cached(condition.matches.pattern)
+            compile_cached_pattern(condition.matches.pattern)
         elif condition.valid:
             parse_path(condition.valid.path)
-            check_schema(condition.valid.schema_)
+            check_condition_schema(condition.valid.schema_)
         elif condition.file_exists:
             parse_path(condition.file_exists)
     except PathRefused as refused:
         raise ValueError(str(refused)) from None
     except re2.error as error:
-        raise ValueError(f"pattern is not valid RE2: {why_not(error)}") from None
+        raise ValueError(f"pattern is not valid RE2: {pattern_error(error)}") from None
     return condition
 
 
-def check_schema(schema: dict[str, Any]) -> None:
+def check_condition_schema(schema: dict[str, Any]) -> None:
     """Raise ValueError for a JSON Schema that cannot be used."""
     if (size := len(json.dumps(schema, ensure_ascii=False, default=str))) > MAX_SCHEMA_CHARACTERS:
         raise ValueError(
@@ -71,7 +71,7 @@ def check_schema(schema: dict[str, Any]) -> None:
         raise ValueError(f"schema is not a JSON Schema: {problem}")
 
 
-def unmet_reason(
+def unmet_condition_reason(
     files: Files, condition: DoneWhen | None, checks: CheckRunner | None = None
 ) -> str | None:
     """Return why the condition does not hold, or None if it does.
@@ -97,7 +97,7 @@ def _content_problem(files: Files, condition: DoneWhen) -> str | None:
         if condition.valid:
             return validity_problem(files, condition.valid)
         if condition.matches is None:
-            return _missing_file(files, condition.file_exists or "")
+            return _missing_condition_file(files, condition.file_exists or "")
         path = condition.matches.path
         entry = files.entry(path)
         if entry is None or entry.kind == "folder":
@@ -105,7 +105,7 @@ def _content_problem(files: Files, condition: DoneWhen) -> str | None:
         text = files.read(path).decode(errors="replace")
     except (FilesError, PathRefused) as problem:
         return str(problem)
-    if compile_cached(condition.matches.pattern).search(text):
+    if compile_cached_pattern(condition.matches.pattern).search(text):
         return None
     shown = text[:SHOWN_CHARACTERS] + ("…" if len(text) > SHOWN_CHARACTERS else "")
     return f"Nothing in {path} matches; it has {len(text):,} characters" + (
@@ -160,7 +160,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no value in JSON")
 
 
-def _missing_file(files: Files, pattern: str) -> str | None:
+def _missing_condition_file(files: Files, pattern: str) -> str | None:
     if files.entry(pattern) is not None:
         return None
     if any(fnmatchcase(entry.path, pattern) for entry in files.walk()):

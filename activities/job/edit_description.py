@@ -21,8 +21,8 @@ def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
     """
     if not changes:
         return ""
-    first = _sorted_changes(changes)
-    text = f"A person edited the files while the job was paused: {name_paths(changes)}."
+    first = _sort_edits(changes)
+    text = f"A person edited the files while the job was paused: {name_edited_paths(changes)}."
     if first[0].path == INSTRUCTIONS:
         text += " The instructions are in force as they are now."
     remaining, lines = MAX_CHARACTERS, [text]
@@ -35,16 +35,16 @@ def describe_edits(old: Files, new: Files, changes: Sequence[Change]) -> str:
     return "\n".join(lines)
 
 
-def name_paths(changes: Sequence[Change], most: int = MAX_PATHS) -> str:
+def name_edited_paths(changes: Sequence[Change], most: int = MAX_PATHS) -> str:
     """Return `instructions.md, notes/a.md (new) and 3 more`, the instructions first."""
-    return first_few([_path_label(change) for change in _sorted_changes(changes)], most)
+    return first_few([_edit_path_label(change) for change in _sort_edits(changes)], most)
 
 
-def _sorted_changes(changes: Sequence[Change]) -> list[Change]:
+def _sort_edits(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: (change.path != INSTRUCTIONS, change.path))
 
 
-def _path_label(change: Change) -> str:
+def _edit_path_label(change: Change) -> str:
     if change.old is None:
         return f"{replace_surrogates(change.path)} (new)"
     return replace_surrogates(change.path) + (" (removed)" if change.new is None else "")

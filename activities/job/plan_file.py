@@ -62,18 +62,18 @@ class PlanPhase:
 
 def parse_plan(text: str) -> list[PlanPhase]:
     """Return the phases of a plan in order; headings inside code fences do not count."""
-    return _read_phases(text)[0]
+    return _read_plan_phases(text)[0]
 
 
-def unread_headings(text: str) -> list[str]:
+def unread_plan_headings(text: str) -> list[str]:
     """Return headings that look like phases, cannot be read as one, and have an open box below.
 
     The phases alone would not show that these boxes are open.
     """
-    return _read_phases(text)[1]
+    return _read_plan_phases(text)[1]
 
 
-def _read_phases(text: str) -> tuple[list[PlanPhase], list[str]]:
+def _read_plan_phases(text: str) -> tuple[list[PlanPhase], list[str]]:
     phases: list[PlanPhase] = []
     unread: list[str] = []
     under: str | None = None
@@ -111,7 +111,7 @@ def plan_boxes(phases: Iterable[PlanPhase]) -> list[Box]:
     return [box for phase in phases for box in phase.boxes]
 
 
-def tick_boxes(text: str, items: Iterable[ScopeItem]) -> str:
+def tick_plan_boxes(text: str, items: Iterable[ScopeItem]) -> str:
     """Return the plan with the open boxes of completed items ticked.
 
     Of boxes with the same text, one is ticked for each completed item with that text.
@@ -132,11 +132,11 @@ def tick_boxes(text: str, items: Iterable[ScopeItem]) -> str:
     return "".join(lines)
 
 
-def with_ticks(files: Files, scope: Iterable[ScopeItem]) -> Files:
+def with_ticked_plan(files: Files, scope: Iterable[ScopeItem]) -> Files:
     """Return the workspace with the boxes of completed items ticked in `plan.md`."""
     with suppress(FilesError, PathRefused):
         text = files.read("plan.md").decode(errors="replace")
-        if (ticked := tick_boxes(text, scope)) != text:
+        if (ticked := tick_plan_boxes(text, scope)) != text:
             return files.write("plan.md", ticked.encode())
     return files
 
@@ -155,7 +155,7 @@ def plan_section(text: str, place: int) -> str:
     return "\n".join(lines[start : next(following, len(lines))]).strip()
 
 
-def listed_under(text: str, heading: str) -> list[str]:
+def list_under_heading(text: str, heading: str) -> list[str]:
     """Return the list items under a Markdown heading of that name, without bullets."""
     items: list[str] = []
     inside = False
@@ -179,7 +179,7 @@ class TodosFile:
     todos: list[TodoEntry] = field(default_factory=list)
 
 
-def parse_todos(data: bytes | None) -> TodosFile:
+def parse_todo_file(data: bytes | None) -> TodosFile:
     """Read `todos.yaml` without trusting its content."""
     if data is None:
         return TodosFile()
@@ -218,7 +218,7 @@ def _read_todo(entry: Any) -> TodoEntry:
     items = entry.get("items") or []
     if not isinstance(items, list):
         items = [items]
-    condition, problem = _done_when(entry.get("done_when"))
+    condition, problem = _read_done_when(entry.get("done_when"))
     return TodoEntry(
         done_when=condition,
         done_when_error=problem,
@@ -228,7 +228,7 @@ def _read_todo(entry: Any) -> TodoEntry:
     )
 
 
-def _done_when(value: Any) -> tuple[DoneWhen | None, str | None]:
+def _read_done_when(value: Any) -> tuple[DoneWhen | None, str | None]:
     if value is None:
         return None, None
     try:

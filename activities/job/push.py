@@ -169,10 +169,10 @@ class JobPusher:
             self._is_known = True
             return ""
         except _FAILURES as error:
-            return _failure_line(str(error))
+            return _push_failure_line(str(error))
         except Exception as error:
             # A bug of ours: the thread must survive it, or the job would never be pushed again.
-            failure = _failure_line(f"{type(error).__name__}: {error}")
+            failure = _push_failure_line(f"{type(error).__name__}: {error}")
             log.error("a push failed: %s", failure, extra={"job": self._job}, exc_info=error)
             return failure
 
@@ -202,7 +202,7 @@ class JobPusher:
                     wait.future.set_result("" if done else self.failure)
 
 
-def _failure_line(text: str) -> str:
+def _push_failure_line(text: str) -> str:
     return one_line(redact(text), 300)
 
 

@@ -18,7 +18,7 @@ def skill_path(name: str) -> str:
     return f"skills/{name}/{SKILL_FILE}"
 
 
-def read_body(files: Files, name: str) -> str:
+def read_skill_body(files: Files, name: str) -> str:
     """Return a skill's body. Raises FileMissing."""
     return skill_body(files.read(skill_path(name)).decode(errors="replace"))
 
@@ -35,12 +35,12 @@ def kept_skills(snapshot: Snapshot, plan: CompactionPlan | None, limit: int) -> 
     names = {
         use.name: None
         for use in snapshot.state.used_skills
-        if use.todo in pending and not (plan and _is_shown(plan, use.message))
+        if use.todo in pending and not (plan and _is_skill_shown(plan, use.message))
     }
     return "\n\n".join(
         f"# Skill {name} (skills/{name}/)\n\n"
         + clip_text(
-            read_body(snapshot.files, name),
+            read_skill_body(snapshot.files, name),
             limit // SHARE // len(names),
             f'read_file("{skill_path(name)}") shows all',
         )
@@ -48,5 +48,5 @@ def kept_skills(snapshot: Snapshot, plan: CompactionPlan | None, limit: int) -> 
     )
 
 
-def _is_shown(plan: CompactionPlan, message: int) -> bool:
+def _is_skill_shown(plan: CompactionPlan, message: int) -> bool:
     return message >= max(plan.cleared, plan.folded) or message in plan.spared

@@ -38,7 +38,13 @@ from activities.checkpoints import Checkpoints, Files, FilesError, PathRefused, 
 from activities.checkpoints.alternates import lend_objects
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.objects import EMPTY_TREE, ObjectStore
-from activities.checkpoints.sharded_tree import FILE, FOLDER, TreeEntry, build_tree, list_entries
+from activities.checkpoints.sharded_tree import (
+    FILE,
+    FOLDER,
+    TreeEntry,
+    build_tree,
+    list_tree_entries,
+)
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.context_view import Compaction, ContextView
 from activities.job.conversation import Conversation, call_id, count_results
@@ -51,7 +57,7 @@ from protocol.state import JobState, ShownImage
 _configs: dict[bytes, AgentConfig] = {}
 
 
-def _load_config(store: ObjectStore, blob: bytes) -> AgentConfig:
+def _load_pinned_config(store: ObjectStore, blob: bytes) -> AgentConfig:
     """Return the pinned configuration, parsed once for all jobs that share it."""
     if blob not in _configs:
         if len(_configs) > 256:
@@ -65,7 +71,7 @@ def _load_compaction(store: ObjectStore, raw: TreeEntry | None) -> Compaction:
     return Compaction.model_validate_json(store.read(raw.id)) if raw else Compaction()
 
 
-def _repository(store: ObjectStore, raw: TreeEntry | None) -> RepositoryLink | None:
+def _load_repository_link(store: ObjectStore, raw: TreeEntry | None) -> RepositoryLink | None:
     if raw is None:
         return None
     link = RepositoryLink.model_validate_json(store.read(raw.id))
@@ -138,13 +144,13 @@ class Snapshot:
             CheckpointMissing: the commit, or a part of it, is not in this store.
         """
         store = checkpoints.store
-        parts = list_entries(store, bytes.fromhex(checkpoints.tree_id(commit)))
+        parts = list_tree_entries(store, bytes.fromhex(checkpoints.tree_id(commit)))
 
         def part_files(name: bytes) -> Files:
             part = parts.get(name)
             return checkpoints.files((part.id if part else EMPTY_TREE).hex())
 
-        config = _load_config(store, parts[b"config.json"].id)
+        config = _load_pinned_config(store, parts[b"config.json"].id)
         state = JobState.model_validate_json(store.read(parts[b"state.json"].id))
         return cls(
             checkpoints,
@@ -165,7 +171,7 @@ class Snapshot:
             part_files(b"helpers"),
             part_files(b"images"),
             _load_link(store, parts.get(b"project.json")),
-            _repository(store, parts.get(b"repository.json")),
+            _load_repository_link(store, parts.get(b"repository.json")),
         )
 
     def save(self, message: str, timestamp: int) -> str:

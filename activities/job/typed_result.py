@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from activities.checkpoints import FilesError, PathRefused, parse_path
-from activities.job.done_when import check_schema, read_value, validity_problem
+from activities.job.done_when import check_condition_schema, read_value, validity_problem
 from activities.job.snapshot import Snapshot
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.endings import TypedResult
@@ -30,7 +30,7 @@ def check_result_schema(config: AgentConfig) -> None:
         return
     try:
         parse_path(config.result_path)
-        check_schema(config.result_schema)
+        check_condition_schema(config.result_schema)
     except PathRefused as refused:
         raise ConfigError(f"agent {config.name}: result_path: {refused}") from None
     except ValueError as problem:
@@ -44,7 +44,7 @@ def with_result_requirements(instructions: str, config: AgentConfig) -> str:
     return instructions.rstrip() + TOLD.format(path=config.result_path, schema=SCHEMA_FILE)
 
 
-def schema_page(config: AgentConfig) -> bytes:
+def result_schema_page(config: AgentConfig) -> bytes:
     """Return the content of `SCHEMA_FILE`."""
     return (json.dumps(config.result_schema, indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -66,7 +66,7 @@ def result_problem(snapshot: Snapshot) -> str:
     return f"{problem[:MAX_PROBLEM_CHARACTERS]} Its schema is in {SCHEMA_FILE}."
 
 
-def read_result(snapshot: Snapshot) -> TypedResult | None:
+def read_typed_result(snapshot: Snapshot) -> TypedResult | None:
     """Return the result for the job's own result; None for a job without one."""
     path = snapshot.config.result_path
     if snapshot.config.result_schema is None:

@@ -64,7 +64,7 @@ def workspace_summary(
     ]
     for entry in listed[:MAX_FILES]:
         heartbeat()
-        lines.append(_file_line(files, changes, entry))
+        lines.append(_summary_file_line(files, changes, entry))
     if len(listed) > MAX_FILES:
         lines.append(f"- … and {len(listed) - MAX_FILES} more; list_files shows a folder")
     lines += ["", f"## {BEFORE if given_up else ACCOMPLISHED}", ""]
@@ -148,7 +148,7 @@ def _is_generated(path: str) -> bool:
     return path == SUMMARY or path.startswith(("tools/", "skills/"))
 
 
-def _file_line(files: Files, changes: Files, entry: FileEntry) -> str:
+def _summary_file_line(files: Files, changes: Files, entry: FileEntry) -> str:
     if entry.kind == "folder":
         return f"- {entry.path}/ (empty)"
     step = changes.tree_entry(tuple(entry.path.split("/")))

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import Row
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Root
-from activities.guards.matching import Situation, would_concern
+from activities.guards.matching import Situation, guard_would_match
 from activities.job.conversation import count_results
 from activities.job.snapshot import Snapshot
 from activities.learning.finished_jobs import UNREADABLE, job_repositories
-from activities.learning.precision import approved_calls, was_wrong
-from activities.learning.situations import calls_of
+from activities.learning.precision import approved_calls, was_refusal_wrong
+from activities.learning.situations import calls_in_reply
 from config.learned_guards import ReplayCounts
 from config.schema.guards import Guard
 
@@ -51,10 +51,10 @@ def replay_guard(
     for path in job_repositories(root)[:MAX_JOBS]:
         with suppress(*UNREADABLE):
             for step, now in _guard_situations(guard, Checkpoints(path), agent, beat):
-                if not would_concern(guard, now):
+                if not guard_would_match(guard, now):
                     continue
                 named = str(now.arguments.get("path", ""))
-                wrong = was_wrong(path.stem, step, now.tool, named, approved, results)
+                wrong = was_refusal_wrong(path.stem, step, now.tool, named, approved, results)
                 if path.stem in own and not wrong:
                     replayed.own += 1
                     continue
@@ -108,7 +108,7 @@ def _call_situations(
     """Return the situations of a reply's calls; none for a reply of text alone."""
     changes = guard.match.changes is not None
     try:
-        calls = list(calls_of(reply))
+        calls = list(calls_in_reply(reply))
     except LookupError:
         return
     standing = {0: reply}

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from activities.learning.patterns import Pattern
 from activities.learning.situations import CallMoment
-from config.patterns import compile_cached
+from config.patterns import compile_cached_pattern
 from config.schema.guards import FieldMatch, Guard, Match
 
 WRITES = ("write_file", "append_file", "edit_file", "delete_file")
@@ -32,7 +32,7 @@ _LOST = re.compile(r"[^a-z0-9_./* -]")
 DEFAULT_LESSON = "People have refused this again and again."
 
 
-def guard_for(pattern: Pattern, moments: Sequence[CallMoment]) -> Guard | None:
+def guard_from_template(pattern: Pattern, moments: Sequence[CallMoment]) -> Guard | None:
     """Return a guard that refuses such calls; None if no template fits.
 
     Args:
@@ -50,7 +50,9 @@ def _unproved_guard(pattern: Pattern, moments: Sequence[CallMoment], lesson: str
     if not moments or any(map(_has_proof, moments)) or not all(map(_can_prove, moments)):
         return None
     if pattern.tool == "todo_complete":
-        if not all(compile_cached(CLAIM).search(moment.situation.todo) for moment in moments):
+        if not all(
+            compile_cached_pattern(CLAIM).search(moment.situation.todo) for moment in moments
+        ):
             return None
         kinds = {moment.situation.phase for moment in moments}
         return Guard(

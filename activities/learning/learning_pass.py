@@ -17,19 +17,19 @@ from activities.learning.precision import (
     BY_ITSELF,
     GuardFigures,
     guard_figures,
-    is_ready,
-    next_stage,
+    is_guard_ready,
+    next_guard_stage,
 )
 from activities.learning.promotion import (
     current_time,
+    demote_guard,
     move_guard,
     own_guards,
     settings_of,
-    step_back,
 )
 from activities.learning.proposals import propose_guard, propose_stricter
-from activities.learning.situations import find_moments
-from activities.learning.stricter_version import refuses_all
+from activities.learning.situations import find_call_moments
+from activities.learning.stricter_version import refuses_every_call
 from activities.stores import traces as rows
 from activities.stores.engine import RelationalStore
 from config.learned_guards import LearnedGuards, LearnedRevision
@@ -93,10 +93,10 @@ class LearningPass:
             learned = now.learned
             if not learned.guard:
                 continue
-            if line := step_back(self._guards, learned, self.traces, self._accepted):
+            if line := demote_guard(self._guards, learned, self.traces, self._accepted):
                 done.append(line)
                 continue
-            moved = next_stage(learned.stage, now.figures, settings_of(learned.agent))
+            moved = next_guard_stage(learned.stage, now.figures, settings_of(learned.agent))
             if moved:
                 done.append(move_guard(self._guards, learned, *moved))
         return done
@@ -141,9 +141,11 @@ class LearningPass:
             if (learned.agent, learned.project) == (pattern.agent, pattern.project)
             and learned.stage in ("experiment", "active")
         ]
-        moments = find_moments(self._root, pattern.traces)
+        moments = find_call_moments(self._root, pattern.traces)
         calls = [moment.situation for moment in moments]
-        if calls and any(learned.guard and refuses_all(learned.guard, calls) for learned in in_use):
+        if calls and any(
+            learned.guard and refuses_every_call(learned.guard, calls) for learned in in_use
+        ):
             return None
         agent_guards, timestamp = own_guards(pattern.agent), current_time()
         proposal = propose_stricter(pattern, timestamp, moments, in_use, agent_guards)
@@ -201,7 +203,7 @@ class LearningPass:
         figures = guard_figures(learned, self.traces, self._accepted, jobs)
         on_trial = learned.guard is not None and learned.stage == "experiment"
         return GuardStatus(
-            learned, figures, on_trial and is_ready(figures, settings_of(learned.agent))
+            learned, figures, on_trial and is_guard_ready(figures, settings_of(learned.agent))
         )
 
 

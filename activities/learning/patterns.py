@@ -80,20 +80,20 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
     return sorted(patterns, key=lambda pattern: (-len(pattern.traces), pattern.traces[0].id))
 
 
-def reason_of(row: Row[Any]) -> str:
+def pattern_reason(row: Row[Any]) -> str:
     """Return the text by which traces are compared: for answers the question, since many answers
     are just `Yes.`
     """
     said: str = row.what_was_correct or row.why or row.what_happened
-    return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer(row) else said
+    return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer_trace(row) else said
 
 
 def _correct_text(row: Row[Any]) -> str:
     said: str = row.what_was_correct or row.why
-    return f"{row.what_happened} {said}" if _is_answer(row) else said
+    return f"{row.what_happened} {said}" if _is_answer_trace(row) else said
 
 
-def _is_answer(row: Row[Any]) -> bool:
+def _is_answer_trace(row: Row[Any]) -> bool:
     return bool(row.source == "person" and row.what_happened.startswith(QUESTION_PREFIX))
 
 
@@ -102,7 +102,7 @@ def _cluster_alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
     clusters: list[tuple[str, list[Row[Any]]]] = []
     known: dict[str, list[Row[Any]]] = {}
     for row in members:
-        text = reason_of(row)
+        text = pattern_reason(row)
         if text in known:
             known[text].append(row)
             continue

@@ -79,7 +79,7 @@ def guard_figures(
         if row.type == "violation":
             hits += 1
             on_trial = bool(row.stage)
-            wrong += on_trial and was_wrong(
+            wrong += on_trial and was_refusal_wrong(
                 row.job, row.step, row.tool, row.path, approved, accepted
             )
         elif row.type == "approval":
@@ -99,7 +99,7 @@ def approved_calls(rows: Sequence[Row[Any]]) -> set[ApprovedCall]:
     }
 
 
-def was_wrong(
+def was_refusal_wrong(
     job: str,
     step: int,
     tool: str,
@@ -122,7 +122,7 @@ def normalise_path(path: str) -> str:
     return "/".join(parts)[:MAX_PATH] or path
 
 
-def next_stage(
+def next_guard_stage(
     stage: GuardStage, figures: GuardFigures, settings: Learning
 ) -> tuple[GuardStage, str] | None:
     """Return a guard's next stage and the reason; None to leave it.
@@ -136,12 +136,12 @@ def next_stage(
         return "experiment", f"went back by itself: {figures.line}"
     if stage in ("active", "experiment") and figures.silent_jobs >= settings.silent_jobs:
         return "retired", f"{BY_ITSELF}: it spoke in none of {figures.silent_jobs} jobs"
-    if stage == "experiment" and settings.promote and is_ready(figures, settings):
+    if stage == "experiment" and settings.promote and is_guard_ready(figures, settings):
         return "active", f"promoted by itself: {figures.line}"
     return None
 
 
-def is_ready(figures: GuardFigures, settings: Learning) -> bool:
+def is_guard_ready(figures: GuardFigures, settings: Learning) -> bool:
     """Whether a guard on trial may become active."""
     return (
         figures.evaluations >= settings.evaluations and figures.wrong_share <= settings.ready_share

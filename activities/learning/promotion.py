@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import attempt_started_ms
 from activities.learning.finished_jobs import read_finished_job
-from activities.learning.precision import guard_figures, next_stage
+from activities.learning.precision import guard_figures, next_guard_stage
 from activities.stores import traces as rows
 from activities.stores.engine import RelationalStore
 from config.learned_guards import LearnedGuards, LearnedRevision
@@ -49,7 +49,7 @@ def move_guard(guards: LearnedGuards, learned: LearnedRevision, stage: GuardStag
     return line
 
 
-def step_back(
+def demote_guard(
     guards: LearnedGuards,
     learned: LearnedRevision,
     traces: Sequence[Row[Any]],
@@ -68,7 +68,7 @@ def step_back(
     # Figures of a stricter version on trial say nothing about the acting version.
     relevant = [row for row in traces if acting is learned or not row.stage]
     figures = guard_figures(acting, relevant, accepted)
-    moved = next_stage("active", figures, settings_of(learned.agent))
+    moved = next_guard_stage("active", figures, settings_of(learned.agent))
     if not moved or moved[0] != "experiment":
         return None
     if acting is learned:
@@ -77,7 +77,7 @@ def step_back(
     return f"{learned.name}: the version before the one on trial {moved[1]}"
 
 
-def roll_back(root: Root, names: set[str]) -> list[str]:
+def demote_guards(root: Root, names: set[str]) -> list[str]:
     """Put those of these guards back on trial that are wrong too often.
 
     Args:
@@ -105,7 +105,7 @@ def roll_back(root: Root, names: set[str]) -> list[str]:
         jobs = {row.job for row in traces.values() if row.guard == learned.name}
         ended = {job: read_finished_job(root.repository(job)) for job in jobs}
         accepted = {name: job.delivered for name, job in ended.items() if job}
-        if line := step_back(guards, learned, list(traces.values()), accepted):
+        if line := demote_guard(guards, learned, list(traces.values()), accepted):
             done.append(line)
     return done
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from activities.learning.guard_templates import guard_for, guard_slug
-from activities.learning.patterns import Pattern, reason_of
+from activities.learning.guard_templates import guard_from_template, guard_slug
+from activities.learning.patterns import Pattern, pattern_reason
 from activities.learning.situations import CallMoment
 from activities.learning.stricter_version import stricter_version
 from config.learned_guards import LearnedRevision
@@ -30,9 +30,9 @@ def propose_guard(
         timestamp: Now, epoch seconds.
         moments: The known calls of the pattern's traces.
     """
-    guard = guard_for(pattern, moments) if pattern.source in OF_PEOPLE else None
-    by = guard.name if guard else _prompt_name(pattern)
-    name = name_for(pattern.agent, pattern.project, by)
+    guard = guard_from_template(pattern, moments) if pattern.source in OF_PEOPLE else None
+    by = guard.name if guard else _proposed_prompt_name(pattern)
+    name = proposed_guard_name(pattern.agent, pattern.project, by)
     return LearnedRevision(
         name=name,
         stage="experiment" if guard else "draft",
@@ -82,7 +82,7 @@ def propose_stricter(
         if guard.stage == "active" and (
             version := _with_lesson(stricter_version(guard, moments), pattern)
         ):
-            name = name_for(pattern.agent, pattern.project, guard.name)
+            name = proposed_guard_name(pattern.agent, pattern.project, guard.name)
             return LearnedRevision.model_validate(
                 {
                     **common,
@@ -98,7 +98,7 @@ def propose_stricter(
     return None
 
 
-def name_for(agent: str, project: str, by: str) -> str:
+def proposed_guard_name(agent: str, project: str, by: str) -> str:
     """Return the name of a guard learned from jobs of an agent, or of a project's agent."""
     return guard_slug(f"{project}.{agent}.{by}".strip("."))
 
@@ -125,11 +125,13 @@ def _list_evidence(pattern: Pattern) -> list[str]:
     return [pattern.line, f"traces {first_few(numbers, SHOWN)}"]
 
 
-def _prompt_name(pattern: Pattern) -> str:
+def _proposed_prompt_name(pattern: Pattern) -> str:
     """Return a prompt's name. Refusals of two tools, or for two reasons, are two patterns; the
     oldest trace distinguishes them, since it stays the oldest.
     """
-    reason = hashlib.sha256(reason_of(pattern.traces[0]).encode("utf-8", "replace")).hexdigest()
+    reason = hashlib.sha256(
+        pattern_reason(pattern.traces[0]).encode("utf-8", "replace")
+    ).hexdigest()
     about = ".".join(filter(None, (pattern.guard or pattern.source, pattern.tool)))
     return f"{guard_slug(about)}.prompt-{reason[:6]}"
 

@@ -29,13 +29,13 @@ class CallMoment:
     """The tools that the agent had."""
 
 
-def find_moments(root: Root, rows: Sequence[Row[Any]]) -> list[CallMoment]:
+def find_call_moments(root: Root, rows: Sequence[Row[Any]]) -> list[CallMoment]:
     """Return the moments whose checkpoints are in this workspaces root."""
-    moments = (_find_moment(root, row) for row in rows[-MAX_TRACES:])
+    moments = (_find_call_moment(root, row) for row in rows[-MAX_TRACES:])
     return [moment for moment in moments if moment]
 
 
-def calls_of(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
+def calls_in_reply(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the calls of the newest reply by name, with their arguments: none if unreadable.
 
     Raises:
@@ -50,10 +50,10 @@ def calls_of(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
         yield function["name"], arguments if isinstance(arguments, dict) else {}
 
 
-def _find_moment(root: Root, row: Row[Any]) -> CallMoment | None:
+def _find_call_moment(root: Root, row: Row[Any]) -> CallMoment | None:
     try:
         snapshot = Snapshot.load(open_checkpoints(root, row.job), row.checkpoint)
-        tool, arguments = list(calls_of(snapshot))[count_results(snapshot.conversation)]
+        tool, arguments = list(calls_in_reply(snapshot))[count_results(snapshot.conversation)]
         tools = frozenset(tool.name for tool in agent_tools(snapshot.config))
     except (*UNREADABLE, LookupError):
         return None

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from activities.guards.matching import Situation, content_length, lines_read, would_concern
+from activities.guards.matching import (
+    Situation,
+    count_lines_to_read,
+    guard_would_match,
+    matched_content_length,
+)
 from activities.learning.situations import CallMoment
 from config.schema.guards import Guard
 
@@ -18,17 +23,17 @@ def stricter_version(guard: Guard, moments: Sequence[CallMoment]) -> Guard | Non
         None for a guard on something else, or one that refuses them already.
     """
     situations = [moment.situation for moment in moments]
-    if not situations or refuses_all(guard, situations):
+    if not situations or refuses_every_call(guard, situations):
         return None
     for version in _stricter_versions(guard, situations):
-        if refuses_all(version, situations):
+        if refuses_every_call(version, situations):
             return version
     return None
 
 
-def refuses_all(guard: Guard, situations: Sequence[Situation]) -> bool:
+def refuses_every_call(guard: Guard, situations: Sequence[Situation]) -> bool:
     """Whether the guard denies all these calls."""
-    return guard.decision == "deny" and all(would_concern(guard, now) for now in situations)
+    return guard.decision == "deny" and all(guard_would_match(guard, now) for now in situations)
 
 
 def _stricter_versions(guard: Guard, situations: Sequence[Situation]) -> list[Guard]:
@@ -41,21 +46,21 @@ def _stricter_versions(guard: Guard, situations: Sequence[Situation]) -> list[Gu
     if guard.decision != "deny":
         return versions
     if match.reads_lines is not None:
-        read = min(lines_read(now) or 0 for now in situations)
+        read = min(count_lines_to_read(now) or 0 for now in situations)
         if 1 < read <= match.reads_lines:
-            versions.append(_with_limit(guard, "reads_lines", _round_below(read)))
+            versions.append(_with_stricter_limit(guard, "reads_lines", _round_limit_down(read)))
     if match.longer is not None:
-        written = min(content_length(match, now) for now in situations)
+        written = min(matched_content_length(match, now) for now in situations)
         if 1 < written <= match.longer:
-            versions.append(_with_limit(guard, "longer", _round_below(written)))
+            versions.append(_with_stricter_limit(guard, "longer", _round_limit_down(written)))
     return versions
 
 
-def _with_limit(guard: Guard, name: str, limit: int) -> Guard:
+def _with_stricter_limit(guard: Guard, name: str, limit: int) -> Guard:
     return guard.model_copy(update={"match": guard.match.model_copy(update={name: limit})})
 
 
-def _round_below(value: int) -> int:
+def _round_limit_down(value: int) -> int:
     """Return the greatest number of one digit and zeros that is smaller: 599 and 501 give 500."""
     power: int = 10 ** (len(str(value - 1)) - 1)
     return (value - 1) // power * power

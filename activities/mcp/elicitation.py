@@ -84,13 +84,13 @@ class Elicited:
         if isinstance(read, dict):
             return {**self._present, **read}
         if len(named) == 1:
-            return {named[0]: _as(self._properties[named[0]], text)}
+            return {named[0]: _convert_answer(self._properties[named[0]], text)}
         values = dict(self._present)
         for line in filter(str.strip, text.replace(";", "\n").splitlines()):
             name, parted, value = line.partition("=")
             if not parted or name.strip() not in named:
                 raise Misread(f"{one_line(line, 40)!r} is not name=value")
-            values[name.strip()] = _as(self._properties[name.strip()], value.strip())
+            values[name.strip()] = _convert_answer(self._properties[name.strip()], value.strip())
         return values
 
     @property
@@ -120,7 +120,7 @@ class Elicited:
     def _form(self) -> str:
         if isinstance(self.params, ElicitRequestURLParams):
             return f"Open {self.params.url}, then answer `accept`; or `decline`."
-        named = {name: _kind(each) for name, each in self._properties.items()}
+        named = {name: _requested_type(each) for name, each in self._properties.items()}
         match len(named):
             case 0:
                 return "Answer `accept` or `decline`."
@@ -141,14 +141,14 @@ def elicited(requests: InputRequests | None) -> list[Elicited]:
     return found
 
 
-def _kind(schema: dict[str, Any]) -> str:
+def _requested_type(schema: dict[str, Any]) -> str:
     label = schema.get("description") or schema.get("title") or ""
     choices = [*schema.get("enum", []), *(each.get("const") for each in schema.get("oneOf", []))]
     kind = " | ".join(map(str, choices)) or str(schema.get("type", "text"))
     return one_line(f"{kind}: {label}" if label else kind, 200)
 
 
-def _as(schema: dict[str, Any], text: str) -> Any:
+def _convert_answer(schema: dict[str, Any], text: str) -> Any:
     """Convert a person's word to the requested type; leave it unchanged if that fails."""
     match schema.get("type"):
         case "boolean":

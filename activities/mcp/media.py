@@ -20,7 +20,9 @@ ENDINGS = {
 }
 
 
-def take_images(result: CallToolResult, limit: int) -> tuple[CallToolResult, dict[str, bytes]]:
+def take_result_images(
+    result: CallToolResult, limit: int
+) -> tuple[CallToolResult, dict[str, bytes]]:
     """Return the result with a path in place of each image, and the files to write.
 
     Names are derived from content, so the same answer makes the same files.
@@ -48,7 +50,7 @@ def take_images(result: CallToolResult, limit: int) -> tuple[CallToolResult, dic
     return result.model_copy(update={"content": blocks}), received
 
 
-def put_images(files: Files, received: dict[str, bytes]) -> Files:
+def put_result_images(files: Files, received: dict[str, bytes]) -> Files:
     """Return the workspace with the images."""
     for path, data in received.items():
         files = files.write(path, data)

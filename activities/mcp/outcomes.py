@@ -37,7 +37,7 @@ def outcomes_told(declared: DeclaredTool, folder: Path | None = None) -> Iterato
         raise ToolError(LOST.format(why=lost)) from lost
 
 
-def make_relative(text: str, folder: Path | None) -> str:
+def make_paths_relative(text: str, folder: Path | None) -> str:
     """Make paths relative to the workspace: the private folder differs in every attempt."""
     return text if folder is None else text.replace(f"{folder}/", "").replace(str(folder), ".")
 
@@ -47,7 +47,7 @@ def shorten_paths(error: str, folder: Path | None) -> str:
 
     Text that a tool read may contain such a path, and keeps it.
     """
-    text = make_relative(error, folder)
+    text = make_paths_relative(error, folder)
     for above, parent in enumerate(folder.parents[:-1] if folder else (), 1):
         path = rf"(?<![\w.-]){re.escape(str(parent))}(?![\w.-])"
         text = re.sub(path, "/".join([".."] * above), text)

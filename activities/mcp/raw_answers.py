@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from activities.mcp.transport import CALL_PROGRESS, CallProgress, ForwardingStream
 from activities.redaction.secrets import redact
 from protocol.text import one_line
-from protocol.validation_errors import first_errors
+from protocol.validation_errors import first_validation_errors
 
 CALL = "tools/call"
 COMPLETE = (None, "complete")
@@ -107,7 +107,7 @@ def odd_result(result: dict[str, Any] | None, why: Exception) -> CallToolResult 
         tool_result = CallToolResult(
             content=[TextContent(type="text", text=text)], is_error=is_error
         )
-    said = first_errors(why) if isinstance(why, ValidationError) else str(why)
+    said = first_validation_errors(why) if isinstance(why, ValidationError) else str(why)
     note = ODD_RESULT.format(why=one_line(redact(said), 200).rstrip("."))
     tool_result.content = [*tool_result.content, TextContent(type="text", text=note)]
     return tool_result

@@ -160,7 +160,7 @@ class Servers:
             sending = CallProgress()
             connection = await self._open_connection(name, server, folder)
             try:
-                return _with_asked(
+                return _with_server_questions(
                     await connection.call_tool(tool, arguments, key, sending, turn), name, sending
                 )
             except MCPError as error:
@@ -255,7 +255,7 @@ class Servers:
             await self._drop_connection(connection)
 
 
-def _with_asked(called: Called, name: str, sending: CallProgress) -> Called:
+def _with_server_questions(called: Called, name: str, sending: CallProgress) -> Called:
     """Return the result with the questions that its server asked during the call."""
     if isinstance(called, CallToolResult) and sending.asked:
         asked_lines = "\n".join(f"[{name} asked meanwhile: {each}]" for each in sending.asked)

@@ -8,8 +8,8 @@ from typing import Any
 from mcp.types import CallToolResult
 
 from activities.commands.private_folder import private_folder
-from activities.mcp.media import put_images, take_images
-from activities.mcp.outcomes import make_relative, outcomes_told, shorten_paths
+from activities.mcp.media import put_result_images, take_result_images
+from activities.mcp.outcomes import make_paths_relative, outcomes_told, shorten_paths
 from activities.mcp.results import result_text
 from activities.mcp.servers import worker_servers
 from activities.mcp.turns import call_in_turns
@@ -33,7 +33,7 @@ def call_server_tool(
     with private_folder(context.files, context.root, context.job) as private:
         text, images = _send_call(declared, context, arguments, private.path)
         # The server has ended, so nothing writes there any more.
-        context.files = put_images(private.read_back(), images)
+        context.files = put_result_images(private.read_back(), images)
     return "\n".join([text, *private.notes])
 
 
@@ -54,8 +54,8 @@ def _send_call(
         )
     if not isinstance(result, CallToolResult):
         raise ToolError(f"{declared.server} asks something, and works on files: it cannot wait.")
-    result, images = take_images(result, context.files.limit)
+    result, images = take_result_images(result, context.files.limit)
     text = result_text(result)
     if result.is_error:
         raise ToolError(shorten_paths(text, folder))
-    return make_relative(text, folder), images
+    return make_paths_relative(text, folder), images

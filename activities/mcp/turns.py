@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from activities.mcp.connection import Called, Turn
 from activities.mcp.elicitation import Elicited, Misread, elicited
 from activities.mcp.errors import ServerCallFailed, ServerUnavailable
-from activities.mcp.media import put_images, take_images
+from activities.mcp.media import put_result_images, take_result_images
 from activities.mcp.outcomes import outcomes_told
 from activities.mcp.raw_answers import odd_result
 from activities.mcp.results import result_text
@@ -65,13 +65,13 @@ def call_in_turns(declared: DeclaredTool, context: ToolContext, arguments: dict[
         DependencyUnavailable: the server is not there, and nothing was done.
         Unfinished: there is no result yet.
     """
-    call = _Call(declared, context)
+    call = _CallTurn(declared, context)
     if context.pending is None:
         return call.begin(arguments)
     return call.poll() if context.pending.task else call.go_on()
 
 
-class _Call:
+class _CallTurn:
     """One call at one of its turns."""
 
     def __init__(self, declared: DeclaredTool, context: ToolContext) -> None:
@@ -90,7 +90,7 @@ class _Call:
         """Give the server the answers to the questions it asked before working."""
         pending, held = self._pending, self._context.held
         questions = self._questions(REQUESTS.validate_python(held["requests"]))
-        answers, arguments = _collected(pending, questions), held["arguments"]
+        answers, arguments = _collect_answers(pending, questions), held["arguments"]
         with outcomes_told(self._declared):
             try:
                 result = self._send(arguments, Turn({**answers}, held["state"]))
@@ -181,7 +181,7 @@ class _Call:
         """Return the text of a result. Raises Unfinished if it is none yet."""
         if isinstance(result, CallToolResult):
             return self._text(result)
-        pending = _unasked(pending).model_copy(update={"turn": pending.turn + 1})
+        pending = _without_open_question(pending).model_copy(update={"turn": pending.turn + 1})
         if isinstance(result, InputRequiredResult):
             requests = result.input_requests or {}
             [first, *_] = self._questions(requests)
@@ -192,7 +192,7 @@ class _Call:
                 "state": result.request_state,
                 "arguments": arguments,
             }
-            raise Unfinished(_asking(pending, first), held)
+            raise Unfinished(_with_open_question(pending, first), held)
         assert isinstance(result, CreatedTask)
         going = {
             "task": result.task_id,
@@ -213,11 +213,13 @@ class _Call:
 
         The answers are kept: until the server has taken them it repeats its questions.
         """
-        answers = _collected(self._pending, questions)
+        answers = _collect_answers(self._pending, questions)
         # If it does not want them, it has gone on meanwhile, as the next poll shows.
         with suppress(ServerCallFailed):
             self._ask("tasks/update", answers)
-        return _unasked(self._pending).model_copy(update={"answers": _dumped(answers)})
+        return _without_open_question(self._pending).model_copy(
+            update={"answers": _dump_answers(answers)}
+        )
 
     def _result(self, sent: dict[str, Any]) -> str:
         """Return the task's result as text, including what is odd about it."""
@@ -237,11 +239,11 @@ class _Call:
 
     def _text(self, result: CallToolResult) -> str:
         """Return the result as text, its images as files. Raises ToolError for an error."""
-        result, images = take_images(result, self._context.files.limit)
+        result, images = take_result_images(result, self._context.files.limit)
         text = result_text(result)
         if result.is_error:
             raise ToolError(text)
-        self._context.files = put_images(self._context.files, images)
+        self._context.files = put_result_images(self._context.files, images)
         return text
 
     def _give_up(self) -> None:
@@ -251,7 +253,7 @@ class _Call:
         raise ToolError(TOO_LONG.format(server=self._name, seconds=self._server.task_seconds))
 
 
-def _collected(pending: Pending, questions: Sequence[Elicited]) -> dict[str, ElicitResult]:
+def _collect_answers(pending: Pending, questions: Sequence[Elicited]) -> dict[str, ElicitResult]:
     """Return the answers to all questions. Raises Unfinished for the first that has none."""
     answers = {key: ElicitResult.model_validate(said) for key, said in pending.answers.items()}
     current = next((each for each in questions if each.key == pending.asks), None)
@@ -265,19 +267,19 @@ def _collected(pending: Pending, questions: Sequence[Elicited]) -> dict[str, Eli
         answers[current.key] = said
     left = [each for each in questions if each.key not in answers]
     if left:
-        asking = _asking(_unasked(pending), left[0])
-        raise Unfinished(asking.model_copy(update={"answers": _dumped(answers)}), again=True)
+        asking = _with_open_question(_without_open_question(pending), left[0])
+        raise Unfinished(asking.model_copy(update={"answers": _dump_answers(answers)}), again=True)
     return {each.key: answers[each.key] for each in questions}
 
 
-def _dumped(answers: dict[str, ElicitResult]) -> dict[str, dict[str, Any]]:
+def _dump_answers(answers: dict[str, ElicitResult]) -> dict[str, dict[str, Any]]:
     return {
         key: said.model_dump(mode="json", by_alias=True, exclude_none=True)
         for key, said in answers.items()
     }
 
 
-def _asking(pending: Pending, question: Elicited) -> Pending:
+def _with_open_question(pending: Pending, question: Elicited) -> Pending:
     return pending.model_copy(
         update={
             "asks": question.key,
@@ -288,7 +290,7 @@ def _asking(pending: Pending, question: Elicited) -> Pending:
     )
 
 
-def _unasked(pending: Pending) -> Pending:
+def _without_open_question(pending: Pending) -> Pending:
     """Return the call with no question open."""
     update: dict[str, Any] = {
         "asks": "",

@@ -19,10 +19,10 @@ from activities.job.conversation import MIXED_UP
 from activities.model.json_text import (
     EMPTY,
     GrowingText,
-    arguments_object,
-    begins_value,
+    begins_json_value,
     canonical_arguments,
-    is_object,
+    is_json_object,
+    json_arguments_object,
 )
 from activities.text.plain import replace_surrogates
 from protocol.requests import MAX_CALLS
@@ -90,7 +90,7 @@ class CallPieces:
     def add(self, piece: Piece) -> None:
         if piece.arguments:
             self.restarts += bool(
-                piece.name and not self.text.is_empty and begins_value(piece.arguments)
+                piece.name and not self.text.is_empty and begins_json_value(piece.arguments)
             )
             self.named_pieces += bool(piece.name)
             self.nameless_pieces += not piece.name
@@ -116,7 +116,7 @@ class CallPieces:
             if not self.text.is_empty or (piece.id and self.ids and piece.id not in self.ids):
                 return True
             return {self.name, piece.name} <= tools()
-        if piece.arguments and begins_value(piece.arguments):
+        if piece.arguments and begins_json_value(piece.arguments):
             return self.text.is_whole
         # A late name belongs to the arguments before it.
         return bool(piece.name and self.name) and self.text.is_whole
@@ -127,14 +127,14 @@ class CallPieces:
 
     @property
     def arguments(self) -> str:
-        return arguments_object(str(self.text))
+        return json_arguments_object(str(self.text))
 
     @property
     def is_sound(self) -> bool:
         """Whether it has a name and one object, and does not look like two calls in one."""
         return bool(
             self.name
-            and is_object(self.arguments)
+            and is_json_object(self.arguments)
             and not (self.restarts and self.named_pieces > 1 and self.nameless_pieces)
         )
 
@@ -157,22 +157,22 @@ def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
     if not pieces:
         return []
     by_label = _read_by_label(pieces, tools)
-    if by_label and _is_sound(by_label) and not _joins_repeated_ids(by_label, pieces):
+    if by_label and _are_calls_sound(by_label) and not _joins_repeated_ids(by_label, pieces):
         if any(call.text.is_empty for call in by_label) and _is_each_label_single(pieces):
             # An endpoint that labels every piece anew may have separated calls from their names.
             in_sequence = _read_in_sequence(pieces, tools)
-            if in_sequence and _is_filled(in_sequence):
+            if in_sequence and _are_calls_filled(in_sequence):
                 return _finished_calls(in_sequence)
         return _finished_calls(by_label)
     in_sequence = _read_in_sequence(pieces, tools)
     for reading in (_read_by_key(pieces, _piece_ids(pieces), tools), _read_by_key(pieces,
     _piece_indexes(pieces), tools),
                     in_sequence):  # fmt: skip
-        if reading and _is_filled(reading):
+        if reading and _are_calls_filled(reading):
             return _finished_calls(reading)
-    if by_label and _is_clean(by_label, pieces):
+    if by_label and _are_labels_clean(by_label, pieces):
         return _finished_calls(by_label)
-    if in_sequence and _is_orderly(in_sequence):
+    if in_sequence and _are_calls_orderly(in_sequence):
         return _finished_calls(in_sequence)
     return [_mixed_up_call(pieces)]
 
@@ -180,7 +180,8 @@ def read_calls(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
 def separate_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
     """Return the calls of an unstreamed reply, in which each piece is one call."""
     return [
-        ReadCall(piece.name, arguments_object(piece.arguments), piece.extra) for piece in pieces
+        ReadCall(piece.name, json_arguments_object(piece.arguments), piece.extra)
+        for piece in pieces
     ]
 
 
@@ -307,9 +308,9 @@ def _merge_repeats(calls: list[CallPieces], is_same: Sameness) -> list[CallPiece
     settled: list[CallPieces] = []
     for place, call in enumerate(distinct):
         candidates = _closest_calls(call, settled, is_same)
-        if candidates and _goes_on(call, candidates[-1]):
+        if candidates and _continues_call(call, candidates[-1]):
             candidates[-1].absorb(call)
-        elif not _is_announcement(call, distinct[place + 1 :], is_same):
+        elif not _announces_later_call(call, distinct[place + 1 :], is_same):
             settled.append(call)
     return settled
 
@@ -349,7 +350,7 @@ def _repeats_call(call: CallPieces, earlier: CallPieces) -> bool:
     ) == canonical_arguments(earlier.arguments)
 
 
-def _goes_on(call: CallPieces, earlier: CallPieces) -> bool:
+def _continues_call(call: CallPieces, earlier: CallPieces) -> bool:
     """Whether a call continues complete arguments.
 
     Without a name it is a model's mistake, and some endpoints put an empty object before arguments.
@@ -358,7 +359,7 @@ def _goes_on(call: CallPieces, earlier: CallPieces) -> bool:
     return not call.name or (is_named_alike and str(earlier.text) == EMPTY)
 
 
-def _is_announcement(call: CallPieces, later: list[CallPieces], is_same: Sameness) -> bool:
+def _announces_later_call(call: CallPieces, later: list[CallPieces], is_same: Sameness) -> bool:
     """Whether it is only the name of a later call."""
     return call.text.is_empty and any(
         is_same(call, other) and other.name == call.name for other in later
@@ -391,13 +392,13 @@ def _label_sameness(calls: list[CallPieces]) -> Sameness:
 # Verdicts on a reading
 
 
-def _is_sound(calls: list[CallPieces]) -> bool:
+def _are_calls_sound(calls: list[CallPieces]) -> bool:
     return all(call.is_sound for call in calls)
 
 
-def _is_filled(calls: list[CallPieces]) -> bool:
+def _are_calls_filled(calls: list[CallPieces]) -> bool:
     """Whether each call is sound, and none is only a name."""
-    return _is_sound(calls) and not any(call.text.is_empty for call in calls)
+    return _are_calls_sound(calls) and not any(call.text.is_empty for call in calls)
 
 
 def _joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
@@ -419,7 +420,7 @@ def _is_each_label_single(pieces: Sequence[Piece]) -> bool:
     return len(set(ids)) == len(ids) and len(set(indexes)) in (len(indexes), 1)
 
 
-def _is_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+def _are_labels_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
     """Whether the protocol's labels show with certainty which piece belongs to which call.
 
     A malformed call is then the model's mistake and says nothing about the others.
@@ -437,7 +438,7 @@ def _is_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
     )
 
 
-def _is_orderly(calls: list[CallPieces]) -> bool:
+def _are_calls_orderly(calls: list[CallPieces]) -> bool:
     """Whether each call ended before the next began; the last one may be cut."""
     return (
         all(call.name and not call.restarts for call in calls)

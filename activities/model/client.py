@@ -22,12 +22,12 @@ from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.dialect import Dialect, dialect_of, remember_dialect
 from activities.model.endpoint import MAX_EXAMINED, Connect, endpoint_failure
-from activities.model.prompt import plain_body
-from activities.model.providers import maker_of
+from activities.model.prompt import plain_prompt_body
+from activities.model.providers import provider_name
 from activities.model.stream import CONNECTION_ERRORS, StreamedReply, stream_reply
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
-from activities.runtime.failures import is_retried, typed_failure
+from activities.runtime.failures import is_failure_retried, typed_failure
 from activities.runtime.heartbeats import check_still_wanted
 from config.schema.agent_sections import ModelConfig
 
@@ -70,7 +70,7 @@ class ModelQuery:
         """Ask the phase's model with a prompt of its own, apart from the job's work."""
         system = snapshot.config.templates[template]
         models = snapshot.config.model_chain(snapshot.state.phase.kind)
-        return cls(models, lambda model: plain_body(model, system, user_text))
+        return cls(models, lambda model: plain_prompt_body(model, system, user_text))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class _Exchange:
 
     def prepare(self) -> StreamedReply | _Request:
         """Return the next request, or the reply kept by an earlier attempt."""
-        reply = _find_reply(self.replies, self.key)
+        reply = _find_stored_reply(self.replies, self.key)
         if reply is not None:
             return reply
         question = self._question()
@@ -125,12 +125,14 @@ class _Exchange:
         Raises:
             ApplicationError: there is none; it is the first model's error.
         """
-        self._dialect = request.dialect.adjust_to_refusal(refusal_text(error), request.model)
+        self._dialect = request.dialect.adjust_to_refusal(
+            endpoint_refusal_text(error), request.model
+        )
         if self._dialect:
             return
         too_little = self._squeezed and request.is_fallback and error.type == "ContextTooLong"
         if not too_little:
-            self._first = self._first or apply_patience(error, request.model, self._began)
+            self._first = self._first or apply_endpoint_patience(error, request.model, self._began)
         if request.is_last or not (too_little or error.type in FALLBACK_ERRORS):
             raise (self._first or error) from None
         self._number += 1
@@ -201,7 +203,7 @@ class ModelClient:
                 continue
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback
-            reply.maker = maker_of(model)
+            reply.maker = provider_name(model)
             return await asyncio.to_thread(self._keep, exchange, reply, use_reply)
 
     def _keep(
@@ -239,13 +241,13 @@ class ModelClient:
             async with asyncio.timeout(SUMMARY_SECONDS):
                 return await self.request_reply(build_query, use_reply, part, reply_key=reply_key)
         except (ApplicationError, TimeoutError) as error:
-            if isinstance(error, ApplicationError) and is_retried(error):
+            if isinstance(error, ApplicationError) and is_failure_retried(error):
                 raise
             activity.logger.warning("it goes on without a summary: %s", error)
             return None
 
 
-def refusal_text(error: ApplicationError) -> str:
+def endpoint_refusal_text(error: ApplicationError) -> str:
     """Return the endpoint's words if it refuses this form of the request; else empty."""
     cause = error.__cause__
     if error.type == "ModelRefused" and isinstance(cause, openai.APIStatusError):
@@ -280,7 +282,7 @@ async def call_endpoint(connect: Connect, model: ModelConfig, body: bytes) -> St
     return streamed
 
 
-def _find_reply(replies: ResultCache, key: str) -> StreamedReply | None:
+def _find_stored_reply(replies: ResultCache, key: str) -> StreamedReply | None:
     data = replies.find(key)
     if data is not None:
         # A kept reply that a power cut damaged counts as missing.
@@ -289,7 +291,9 @@ def _find_reply(replies: ResultCache, key: str) -> StreamedReply | None:
     return None
 
 
-def apply_patience(error: ApplicationError, model: ModelConfig, began: float) -> ApplicationError:
+def apply_endpoint_patience(
+    error: ApplicationError, model: ModelConfig, began: float
+) -> ApplicationError:
     """Return the failure; after too long, one that ends the activity.
 
     The workflow then shows the job as waiting, and asks again after the delay in the failure.

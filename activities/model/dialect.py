@@ -19,9 +19,9 @@ from pydantic_core import from_json
 from activities.job.conversation import to_wire
 from activities.model.providers import (
     Api,
-    address_of,
-    known_api,
-    known_marks,
+    provider_address,
+    provider_api,
+    provider_cache_marks,
     takes_cache_key,
 )
 from activities.toolkit.json_schemas import without_keywords
@@ -123,11 +123,11 @@ class Dialect:
         """Return the model's settings as the endpoint accepts them, with no `auto` left."""
         update: dict[str, Any] = {}
         if model.api == "auto":
-            update["api"] = self.api or known_api(model)
+            update["api"] = self.api or provider_api(model)
         if MARKS in self.unsupported:
             update["cache_marks"] = "none"
         elif model.cache_marks == "auto":
-            update["cache_marks"] = known_marks(model)
+            update["cache_marks"] = provider_cache_marks(model)
         if self.needs_reasoning:
             update["send_reasoning"] = True
         if self.unsupported & {REASONING, STALE}:
@@ -264,7 +264,7 @@ _stale: set[tuple[str, str, Path]] = set()
 
 def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
     """Return the dialect known for a model and the job of that repository."""
-    where = address_of(model), model.name
+    where = provider_address(model), model.name
     known = _learned.get(where) or Dialect()
     if (*where, repository) in _stale:
         return replace(known, unsupported=known.unsupported | {STALE})
@@ -273,7 +273,7 @@ def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
 
 def remember_dialect(model: ModelConfig, repository: Path, dialect: Dialect) -> None:
     """Remember a dialect that a model accepted; a refusal alone may name the wrong part."""
-    where = address_of(model), model.name
+    where = provider_address(model), model.name
     _learned[where] = replace(dialect, unsupported=dialect.unsupported - {STALE})
     if STALE in dialect.unsupported:
         if len(_stale) >= MAX_REMEMBERED:

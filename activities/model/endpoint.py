@@ -75,7 +75,7 @@ def has_endpoint(model: ModelConfig) -> bool:
     )
 
 
-def chosen_name(model: ModelConfig) -> str:
+def chosen_model_name(model: ModelConfig) -> str:
     """Return the model's name to pin: the rehearsal model if no endpoint is configured."""
     return model.name if has_endpoint(model) else REHEARSAL
 
@@ -102,7 +102,9 @@ def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
             f"The environment variable {model.api_key_variable} is not set in the worker. Set it, "
             "restart the worker and resume the job.",
         )
-    return _endpoint_client(base_url, key or "none", float(model.timeout_seconds), _pool_number())
+    return _endpoint_client(
+        base_url, key or "none", float(model.timeout_seconds), _connection_pool_number()
+    )
 
 
 @lru_cache(maxsize=1)
@@ -116,7 +118,7 @@ def _rehearsal_client() -> AsyncOpenAI:
     )
 
 
-def _pool_number() -> int:
+def _connection_pool_number() -> int:
     """Return the pool of a job: its calls share one, so that each finds the previous connection."""
     return crc32(job_id().encode()) % POOLS if activity.in_activity() else 0
 
@@ -125,14 +127,14 @@ def _pool_number() -> int:
 def _endpoint_client(base_url: str | None, key: str, seconds: float, _: int) -> AsyncOpenAI:
     timeout = httpx2.Timeout(seconds, connect=10)
     http = openai.DefaultAsyncHttpxClient(
-        limits=CONNECTIONS, timeout=timeout, verify=_trust_context()
+        limits=CONNECTIONS, timeout=timeout, verify=_trusted_certificates()
     )
-    where = address_arguments(base_url)
+    where = client_address_arguments(base_url)
     kind = openai.AsyncAzureOpenAI if "api_version" in where else AsyncOpenAI
     return kind(**where, api_key=key, max_retries=0, timeout=timeout, http_client=http)
 
 
-def address_arguments(base_url: str | None) -> dict[str, Any]:
+def client_address_arguments(base_url: str | None) -> dict[str, Any]:
     """Return the address as the client's arguments, with the query behind the path.
 
     An api-version marks an Azure deployment, which takes the key in another header.
@@ -147,7 +149,7 @@ def address_arguments(base_url: str | None) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _trust_context() -> ssl.SSLContext:
+def _trusted_certificates() -> ssl.SSLContext:
     """Return the trusted certificates; reading them takes longer than the rest of a client."""
     return httpx2.create_ssl_context()
 
@@ -155,7 +157,7 @@ def _trust_context() -> ssl.SSLContext:
 def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
     """Return the typed failure for a client error."""
     if isinstance(error, openai.APIStatusError):
-        return _status_failure(error, model)
+        return _http_status_failure(error, model)
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
         return _stream_failure(error, model)
     if isinstance(error, (openai.APITimeoutError, TimeoutError)):
@@ -164,9 +166,9 @@ def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
         # The client only reports an error; its cause says which.
         cause = error.__cause__
         description = (
-            _error_text(cause)
+            _endpoint_error_text(cause)
             if isinstance(cause, Exception) and str(cause)
-            else _error_text(error)
+            else _endpoint_error_text(error)
         )
         if isinstance(error, ReplyCutShort):
             return typed_failure(
@@ -180,7 +182,9 @@ def endpoint_failure(error: Exception, model: ModelConfig) -> ApplicationError:
             retry=True,
         )  # fmt: skip
     return typed_failure(
-        "Endpoint", f"The model endpoint's answer is no reply: {_error_text(error)}", retry=True
+        "Endpoint",
+        f"The model endpoint's answer is no reply: {_endpoint_error_text(error)}",
+        retry=True,
     )
 
 
@@ -192,10 +196,10 @@ def _stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationEr
         return _no_credit_failure(error, model, "in the stream")
     if REFUSAL_CODES.fullmatch(str(error.code)):
         return typed_failure(
-            "ModelRefused", f"The model endpoint took the reply back: {_error_text(error)}"
+            "ModelRefused", f"The model endpoint took the reply back: {_endpoint_error_text(error)}"
         )
     return typed_failure(
-        "Endpoint", f"The model endpoint broke off: {_error_text(error)}", retry=True
+        "Endpoint", f"The model endpoint broke off: {_endpoint_error_text(error)}", retry=True
     )
 
 
@@ -211,7 +215,7 @@ def _is_too_long(error: openai.APIError) -> bool:
 def _too_long_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
     return typed_failure(
         "ContextTooLong",
-        f"The request is too long for {model.name}: {_error_text(error)}",
+        f"The request is too long for {model.name}: {_endpoint_error_text(error)}",
     )
 
 
@@ -221,12 +225,12 @@ def _no_credit_failure(
     return typed_failure(
         "Credentials",
         f"The account of the key in {model.api_key_variable} has nothing left to spend "
-        f"({status}: {_error_text(error)}). Add credit, then resume the job.",
+        f"({status}: {_endpoint_error_text(error)}). Add credit, then resume the job.",
     )
 
 
-def _status_failure(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
-    status, said = error.status_code, _error_text(error)
+def _http_status_failure(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
+    status, said = error.status_code, _endpoint_error_text(error)
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return _no_credit_failure(error, model, status)
     if status in (400, 413, 422, 429) and _is_too_long(error):
@@ -260,7 +264,7 @@ def _request_url(error: openai.APIError) -> str:
     return without_credentials(str(error.request.url))
 
 
-def _response_time(error: openai.APIStatusError) -> float:
+def _endpoint_response_time(error: openai.APIStatusError) -> float:
     """Return when the endpoint answered, by its own clock if it says: ours may be an hour off."""
     try:
         return _epoch_seconds(parsedate_to_datetime(error.response.headers.get("date", "")))
@@ -282,12 +286,12 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
             date = parsedate_to_datetime(said)
         except ValueError:
             return None
-        seconds = _epoch_seconds(date) - _response_time(error)
+        seconds = _epoch_seconds(date) - _endpoint_response_time(error)
     # At least a second, whatever it says (0, -1, nan): no hot loop.
     return max(1.0, min(seconds, 3600.0))
 
 
-def _error_text(error: Exception) -> str:
+def _endpoint_error_text(error: Exception) -> str:
     said = str(error)
     # The client quotes a message only from a body of the form that it knows.
     if isinstance(error, openai.APIStatusError) and error.body and " - " not in said:

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from activities.job.conversation import MessageForm, Read, to_wire
-from activities.model.providers import maker_of
+from activities.model.providers import provider_name
 from activities.text.tokens import count_tokens
 from config.schema.agent_sections import ModelConfig
 
@@ -50,7 +50,7 @@ class ChatForm:
         return not self.reasoning
 
     def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
-        if self.vision and read and (images := _images(beside)):
+        if self.vision and read and (images := _message_images(beside)):
             return _with_images(message, "text", [_chat_image(*each, read) for each in images])
         data = _data_of_maker(beside, self.maker)
         fields, extras = _returned_fields(data, self.reasoning), data.get("extras", [])
@@ -90,7 +90,7 @@ class ResponsesForm:
         return False
 
     def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
-        if self.vision and read and (images := _images(beside)):
+        if self.vision and read and (images := _message_images(beside)):
             shown = [_responses_image(*each, read) for each in images]
             return _with_images(message, "input_text", shown, type="message")
         data = self._own_data(beside)
@@ -135,15 +135,15 @@ class ReasoningWeights:
         return _reasoning_tokens([*reasoned, _returned_fields(data, self.reasoning)], encoding)
 
 
-def weights_of(model: ModelConfig) -> ReasoningWeights:
+def message_weights(model: ModelConfig) -> ReasoningWeights:
     """Return the weights for a model."""
-    return ReasoningWeights(maker_of(model), model.send_reasoning, model.vision)
+    return ReasoningWeights(provider_name(model), model.send_reasoning, model.vision)
 
 
 def form_of(model: ModelConfig) -> MessageForm:
     """Return the form of messages for a model whose settings are what the endpoint accepts."""
     maker, marks = (
-        maker_of(model),
+        provider_name(model),
         model.cache_marks if model.cache_marks in CACHE_MARKS else "none",
     )
     if model.api == "responses":
@@ -151,7 +151,7 @@ def form_of(model: ModelConfig) -> MessageForm:
     return ChatForm(maker, model.send_reasoning, marks, model.vision)
 
 
-def _images(beside: bytes) -> list[tuple[str, str]]:
+def _message_images(beside: bytes) -> list[tuple[str, str]]:
     """Return a message's images: media type and hex id of the blob of each."""
     if b'"images"' not in beside:
         return []
@@ -159,14 +159,14 @@ def _images(beside: bytes) -> list[tuple[str, str]]:
 
 
 def _chat_image(mime: str, blob: str, read: Read) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": _data_url(mime, blob, read)}}
+    return {"type": "image_url", "image_url": {"url": _image_data_url(mime, blob, read)}}
 
 
 def _responses_image(mime: str, blob: str, read: Read) -> dict[str, Any]:
-    return {"type": "input_image", "image_url": _data_url(mime, blob, read), "detail": "auto"}
+    return {"type": "input_image", "image_url": _image_data_url(mime, blob, read), "detail": "auto"}
 
 
-def _data_url(mime: str, blob: str, read: Read) -> str:
+def _image_data_url(mime: str, blob: str, read: Read) -> str:
     return f"data:{mime};base64,{b64encode(read(bytes.fromhex(blob))).decode()}"
 
 

@@ -70,12 +70,12 @@ class GrowingText:
         return "".join(self._parts)
 
 
-def begins_value(text: str) -> bool:
+def begins_json_value(text: str) -> bool:
     """Whether arguments may begin with this."""
     return text.lstrip()[:1] in ("{", '"')
 
 
-def arguments_object(text: str) -> str:
+def json_arguments_object(text: str) -> str:
     """Return the arguments as one object; the text itself if they are none.
 
     Some endpoints send the object inside a string, twice, or after an empty one.
@@ -93,7 +93,7 @@ def arguments_object(text: str) -> str:
     return distinct.popitem()[1] if len(distinct) == 1 else text
 
 
-def is_object(text: str) -> bool:
+def is_json_object(text: str) -> bool:
     """Whether a strict parser reads one object."""
     return isinstance(_parse_json(text), dict)
 
@@ -134,7 +134,7 @@ def _split_objects(text: str) -> list[tuple[dict[str, Any], str]]:
         except (ValueError, RecursionError):
             return []
         raw = text[place:end] if isinstance(value, dict) else _unwrap_object(text[place:end])
-        if raw is None or not is_object(raw):
+        if raw is None or not is_json_object(raw):
             return []
         values.append((from_json(raw), raw))
         place = len(text) - len(text[end:].lstrip())

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from activities.job.conversation import Conversation, to_wire, token_cache
 from activities.job.snapshot import Snapshot
 from activities.model import responses
-from activities.model.forms import form_of, weights_of
-from activities.model.providers import drops_reasoning_when_forced, maker_of, takes_cache_key
+from activities.model.forms import form_of, message_weights
+from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, encoding_name
 from activities.toolkit.json_schemas import allows_strict
 from activities.toolkit.registry import Tool
@@ -61,7 +61,7 @@ def request_body(
     pieces = [*snapshot.view.wire_bytes(form), end]
     # Join once: a second copy of a long conversation takes as long as the rest of the request.
     name = _messages_name(model)
-    pieces[0] = b'%b,"%b":[%b' % (_fixed_part(snapshot, model).text, name, pieces[0])
+    pieces[0] = b'%b,"%b":[%b' % (_fixed_prompt_part(snapshot, model).text, name, pieces[0])
     return b",".join(pieces)
 
 
@@ -73,7 +73,7 @@ def _thinks_unless_forced(snapshot: Snapshot, model: ModelConfig) -> bool:
         return True
     conversation = snapshot.conversation
     last = conversation.provider_data(len(conversation) - 1) or {}
-    return last.get("maker") == maker_of(model) and bool(last.get("fields"))
+    return last.get("maker") == provider_name(model) and bool(last.get("fields"))
 
 
 def context_tokens(snapshot: Snapshot) -> int:
@@ -89,7 +89,11 @@ def _context_tokens(snapshot: Snapshot) -> int:
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = encoding_name(model.name)
     todos = MESSAGE_TOKENS + _todo_tokens(render_todos(snapshot, None), encoding)
-    return fixed_tokens(snapshot) + snapshot.view.count_tokens(encoding, weights_of(model)) + todos
+    return (
+        fixed_prompt_tokens(snapshot)
+        + snapshot.view.count_tokens(encoding, message_weights(model))
+        + todos
+    )
 
 
 @lru_cache(maxsize=256)
@@ -98,9 +102,9 @@ def _todo_tokens(rendered: str, encoding: str) -> int:
     return count_tokens(rendered, encoding)
 
 
-def fixed_tokens(snapshot: Snapshot) -> int:
+def fixed_prompt_tokens(snapshot: Snapshot) -> int:
     """Count the tokens of settings and tool descriptions."""
-    return _fixed_part(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
+    return _fixed_prompt_part(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
 
 
 def conversation_body(
@@ -116,7 +120,7 @@ def conversation_body(
     return b'%b,"%b":[%b]%b}' % (text, _messages_name(model), messages, key)
 
 
-def plain_body(model: ModelConfig, system: str, user_text: str) -> bytes:
+def plain_prompt_body(model: ModelConfig, system: str, user_text: str) -> bytes:
     """Return a request with a prompt of its own and no tools, for summaries."""
     form = form_of(model)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user_text}]
@@ -130,11 +134,11 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
     lines = [
         f'{RULE} Todo list · {phase.kind} phase {phase.number} "{phase.name}"{place} {RULE}',
-        *todo_lines(phase),
+        *prompt_todo_lines(phase),
         f"Progress: {len(phase.todos) - phase.open_count}/{len(phase.todos)}",
     ]
     if items := snapshot.state.scope:
-        lines.append(f"Scope: {scope.scope_line(items)}{_open_items(snapshot.state)}")
+        lines.append(f"Scope: {scope.scope_line(items)}{_open_prompt_items(snapshot.state)}")
     if todo := phase.current:
         # The gate accepts nothing else for the last todo of a job.
         is_last = phase.purpose == "final" and phase.open_count == 1
@@ -151,7 +155,7 @@ def render_todos(snapshot: Snapshot, correction: str | None) -> str:
     return "\n".join(lines)
 
 
-def _open_items(state: JobState) -> str:
+def _open_prompt_items(state: JobState) -> str:
     """Return the items that a strategic phase has to plan for."""
     open_items = state.open_items
     if state.phase.kind == "tactical" or not open_items:
@@ -159,7 +163,7 @@ def _open_items(state: JobState) -> str:
     return f"; open: {first_few([item.id for item in open_items], MAX_OPEN_ITEMS)}"
 
 
-def todo_lines(phase: Phase) -> list[str]:
+def prompt_todo_lines(phase: Phase) -> list[str]:
     """Return one line per todo: done, current or open."""
     current = phase.current
     return [
@@ -176,7 +180,7 @@ class _FixedPart(NamedTuple):
 _fixed_parts: dict[tuple[str, PhaseKind, tuple[str, ...], tuple[str, ...], str], _FixedPart] = {}
 
 
-def _fixed_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
+def _fixed_prompt_part(snapshot: Snapshot, model: ModelConfig) -> _FixedPart:
     """Return settings and tools up to the messages: the same bytes for every call of a phase.
 
     Tools that were found are appended to the list.

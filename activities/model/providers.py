@@ -27,24 +27,24 @@ NEEDS_BREAKPOINTS = re.compile(r"\bgpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)(?!\d)")
 CLAUDE = re.compile(r"claude", re.IGNORECASE)
 
 
-def address_of(model: ModelConfig) -> str:
+def provider_address(model: ModelConfig) -> str:
     """Return the address of the model's requests."""
     return model.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
 
 
-def maker_of(model: ModelConfig) -> str:
+def provider_name(model: ModelConfig) -> str:
     """Return a name for endpoint and model: data for one of them is sent to no other."""
-    return f"{without_credentials(address_of(model))} {model.name}"
+    return f"{without_credentials(provider_address(model))} {model.name}"
 
 
-def known_api(model: ModelConfig) -> Api:
+def provider_api(model: ModelConfig) -> Api:
     """Return the API known for an address: OpenAI's own has the Responses API for all models."""
     # Without an address or a key it is the rehearsal model, or nothing.
     is_openai = has_endpoint(model) and _model_host(model) == _host_of(OPENAI)
     return "responses" if is_openai and model.name != REHEARSAL else "chat"
 
 
-def known_marks(model: ModelConfig) -> Marks:
+def provider_cache_marks(model: ModelConfig) -> Marks:
     """Return how requests to the model mark what should be cached."""
     host = _model_host(model)
     if CLAUDE.search(model.name):
@@ -52,7 +52,7 @@ def known_marks(model: ModelConfig) -> Marks:
         return "none" if host == ANTHROPIC else "cache_control"
     if NEEDS_BREAKPOINTS.search(model.name):
         # The router accepts marks in the other form and translates them.
-        return "cache_control" if _is_within(host, OPENROUTER) else "breakpoint"
+        return "cache_control" if _is_within_domain(host, OPENROUTER) else "breakpoint"
     return "none"
 
 
@@ -61,14 +61,14 @@ def takes_cache_key(model: ModelConfig) -> bool:
     host = _model_host(model)
     return (
         model.cache_marks == "breakpoint"
-        or known_api(model) == "responses"
-        or _is_within(host, "openai.azure.com")
+        or provider_api(model) == "responses"
+        or _is_within_domain(host, "openai.azure.com")
     )
 
 
 def drops_reasoning_when_forced(model: ModelConfig) -> bool:
     """Whether a forced `tool_choice` silently drops reasoning, or is refused with it."""
-    return bool(CLAUDE.search(model.name)) or _is_within(_model_host(model), OPENROUTER)
+    return bool(CLAUDE.search(model.name)) or _is_within_domain(_model_host(model), OPENROUTER)
 
 
 def cache_key(job: str, part: object) -> str:
@@ -79,12 +79,12 @@ def cache_key(job: str, part: object) -> str:
 
 
 def _model_host(model: ModelConfig) -> str:
-    return _host_of(address_of(model))
+    return _host_of(provider_address(model))
 
 
 def _host_of(address: str) -> str:
     return urlsplit(address).hostname or ""
 
 
-def _is_within(host: str, domain: str) -> bool:
+def _is_within_domain(host: str, domain: str) -> bool:
     return host == domain or host.endswith(f".{domain}")

@@ -46,7 +46,7 @@ def response_settings(model: ModelConfig) -> dict[str, Any]:
     return body
 
 
-def event_failure(event: dict[str, Any]) -> object:
+def response_event_failure(event: dict[str, Any]) -> object:
     """Return the failure in an event, or None."""
     kind = event.get("type")
     if kind == "error":

@@ -19,7 +19,7 @@ from pydantic_core import from_json
 from activities.model.call_pieces import Piece, read_calls, separate_calls
 from activities.model.event_stream import EventParser
 from activities.model.reply_reasoning import ReplyReasoning
-from activities.model.responses import ResponseEvents, event_failure
+from activities.model.responses import ResponseEvents, response_event_failure
 from activities.text.plain import NAME_CHARACTERS, replace_surrogates, tool_name
 from config.schema.agent_sections import ModelConfig
 from protocol.requests import MAX_CALLS, Usage
@@ -116,9 +116,9 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
             if not model.stream or "json" in kind:
                 data = await response.aread()
                 with _quote_errors(data):
-                    answer = _parse_chunk(data, response.request)
+                    answer = _parse_stream_chunk(data, response.request)
                     return (_read_response if is_responses else _read_chat_reply)(answer, body)
-            gathered = await _gather_events(
+            gathered = await _gather_stream_events(
                 response, model.stall_seconds, _ResponseBuffer() if is_responses else _ReplyBuffer()
             )
     except httpx2.TimeoutException as error:
@@ -132,7 +132,7 @@ async def stream_reply(client: AsyncOpenAI, body: bytes, model: ModelConfig) -> 
     return gathered.build_reply(body)
 
 
-async def _gather_events(
+async def _gather_stream_events(
     response: httpx2.Response, stall_seconds: float, gathered: _ReplyBuffer | _ResponseBuffer
 ) -> _ReplyBuffer | _ResponseBuffer:
     """Read the events of the stream."""
@@ -143,7 +143,7 @@ async def _gather_events(
             async for piece in pieces:
                 for data in events.feed(piece):
                     with _quote_errors(data):
-                        gathered.add(_parse_chunk(data, response.request))
+                        gathered.add(_parse_stream_chunk(data, response.request))
                     silence.reschedule(
                         None if gathered.is_thinking else loop.time() + stall_seconds
                     )
@@ -175,10 +175,10 @@ def _quote_errors(data: bytes) -> Iterator[None]:
         raise ValueError(data[:QUOTED_BYTES].decode(errors="replace") or "it is empty") from error
 
 
-def _parse_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
+def _parse_stream_chunk(data: bytes, request: httpx2.Request) -> dict[str, Any]:
     """Return the JSON of an event or answer. Raises openai.APIError if it reports an error."""
     chunk: dict[str, Any] = json.loads(data)
-    if error := chunk.get("error") or event_failure(chunk):
+    if error := chunk.get("error") or response_event_failure(chunk):
         description = error.get("message") if isinstance(error, dict) else error
         message = (
             description

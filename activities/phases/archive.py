@@ -73,7 +73,7 @@ def archive_page(
         {
             "id": todo.id,
             "content": todo.content,
-            "status": _todo_status(todo, phase, outcome),
+            "status": _archived_todo_status(todo, phase, outcome),
             **({"items": todo.items} if todo.items else {}),
             **({"notes": todo.notes} if todo.notes else {}),
         }
@@ -90,17 +90,17 @@ def archive_page(
         lines += [""]
     if acts:
         lines += ["## What people did", "", *(f"- {act}" for act in acts), ""]
-    lines += _todo_lines(phase, outcome)
-    lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _from_notes(phase), ""]
+    lines += _archived_todo_lines(phase, outcome)
+    lines += ["", "## Summary", "", summary.strip()[:MAX_SUMMARY] or _summary_from_notes(phase), ""]
     yaml_text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     return ArchivePage(yaml_text, "\n".join(lines))
 
 
-def _todo_lines(phase: Phase, outcome: Outcome) -> list[str]:
+def _archived_todo_lines(phase: Phase, outcome: Outcome) -> list[str]:
     """The Markdown section of the phase's todos."""
     lines = ["## Todos", ""]
     for todo in phase.todos:
-        status = _todo_status(todo, phase, outcome)
+        status = _archived_todo_status(todo, phase, outcome)
         lines.append(f"- [{'x' if todo.done else ' '}] {todo.id}. {todo.content} ({status})")
         if todo.notes:
             lines.append(f"  Notes: {' '.join(todo.notes.split())}")
@@ -155,7 +155,7 @@ def with_undone_pages(restored: Files, present: Files, since: int) -> Files:
     return restored
 
 
-def _todo_status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
+def _archived_todo_status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
     if todo.done:
         return "completed"
     if not todo.needed:
@@ -163,6 +163,6 @@ def _todo_status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
     return "interrupted" if todo is phase.current and outcome == "rewound" else "pending"
 
 
-def _from_notes(phase: Phase) -> str:
+def _summary_from_notes(phase: Phase) -> str:
     has_notes = any(todo.notes for todo in phase.todos)
     return "The notes on the todos above." if has_notes else "No notes were made."

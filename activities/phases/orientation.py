@@ -39,7 +39,7 @@ TOOL_LINE = 120
 """Maximum length of a deferred tool's description in the system prompt."""
 
 
-def first_messages(
+def orientation_messages(
     snapshot: Snapshot,
     page: str,
     traces: Sequence[str] = (),
@@ -115,7 +115,7 @@ def _orientation(
         instructions=_file_part(snapshot, "instructions.md"),
         summary=_file_part(snapshot, SUMMARY, condense_file_list),
         plan=_file_part(snapshot, "plan.md"),
-        archive_name=last_page(snapshot),
+        archive_name=last_archive_page(snapshot),
         archive=clip_text(page or "(none yet)", PART_TOKENS, "archive/ holds all pages"),
     )
 
@@ -187,7 +187,7 @@ def _file_part(snapshot: Snapshot, path: str, transform: Callable[[str], str] = 
     return clip_text(text, PART_TOKENS, f'read_file("{path}") shows all')
 
 
-def last_page(snapshot: Snapshot) -> str:
+def last_archive_page(snapshot: Snapshot) -> str:
     """Return the newest archive page of a phase that has begun; empty if there is none."""
     if snapshot.files.entry("archive") is None:
         return ""

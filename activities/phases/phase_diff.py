@@ -7,7 +7,7 @@ from pygit2 import Patch
 from activities.checkpoints import Change, FileEntry, Files, diff_files
 from activities.text.plain import replace_surrogates
 from activities.text.tokens import clip_text
-from activities.toolkit.ownership import is_system
+from activities.toolkit.ownership import is_system_path
 
 MAX_BYTES = 200_000
 """Largest side of a file, in bytes, that is compared line by line."""
@@ -19,7 +19,7 @@ LEFT_OUT = "this part is left out"
 
 def phase_diff(before: Files, after: Files) -> str:
     """Return a phase's changes in at most `MAX_TOKENS`; system files are left out."""
-    changes = [change for change in diff_files(before, after) if not is_system(change.path)]
+    changes = [change for change in diff_files(before, after) if not is_system_path(change.path)]
     names = [
         f"{_change_word(change)} {replace_surrogates(change.path)}"
         for change in changes[:MAX_FILES]
@@ -29,7 +29,7 @@ def phase_diff(before: Files, after: Files) -> str:
     parts = ["\n".join(names) or "No file changed."]
     remaining = MAX_TOKENS * 8
     for change in changes[:MAX_FILES]:
-        part = clip_text(_file_patch(before, after, change), FILE_TOKENS, LEFT_OUT)
+        part = clip_text(_phase_file_patch(before, after, change), FILE_TOKENS, LEFT_OUT)
         parts.append(part)
         remaining -= len(part)
         if remaining < 0:
@@ -43,7 +43,7 @@ def _change_word(change: Change) -> str:
     return "removed" if change.new is None else "changed"
 
 
-def _file_patch(before: Files, after: Files, change: Change) -> str:
+def _phase_file_patch(before: Files, after: Files, change: Change) -> str:
     path = replace_surrogates(change.path)
     sides = [
         _side_content(files, entry) for files, entry in ((before, change.old), (after, change.new))

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from activities.checkpoints import Files
 from activities.checkpoints import parse_path as parts_of
-from activities.job.plan_file import PlanPhase, listed_under
+from activities.job.plan_file import PlanPhase, list_under_heading
 from activities.job.snapshot import Snapshot
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import PredefinedTodo
-from protocol.scope import plan_items
+from protocol.scope import scope_from_plan
 from protocol.state import JobState, Phase, Purpose, Todo
 from protocol.text import start_of
 
@@ -45,7 +45,7 @@ def predefined_todos(
         page: Path of the archive page just written; completes the todo that asks for it.
     """
     entries: list[PredefinedTodo] = getattr(config.todos, purpose) or config.todos.rewind
-    if purpose == "final" and (listed := listed_under(instructions, "Final todos")):
+    if purpose == "final" and (listed := list_under_heading(instructions, "Final todos")):
         closing = [] if "job_complete" in listed[-1] else entries[-1:]
         entries = [*(PredefinedTodo(content=text) for text in listed), *closing]
     todos = _numbered_todos(entries)
@@ -72,7 +72,7 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     for item in before.open_items:
         if item.source == "plan":
             before.drop_item(item.id, f"Done again in phase {number}.")
-    items = plan_items([(False, todo.content) for todo in todos])
+    items = scope_from_plan([(False, todo.content) for todo in todos])
     first = 1 + sum(item.source == "plan" for item in before.scope)
     for place, (todo, item) in enumerate(zip(todos, items, strict=True), first):
         item.id = f"P{place}"
@@ -95,7 +95,7 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     )
 
 
-def updated_files(snapshot: Snapshot) -> list[str]:
+def files_updated_by_todos(snapshot: Snapshot) -> list[str]:
     """Return files that open todos update and that changed in the running phase."""
     phase = snapshot.state.phase
     paths = dict.fromkeys(todo.updates for todo in phase.open_todos if todo.updates)
@@ -105,7 +105,7 @@ def updated_files(snapshot: Snapshot) -> list[str]:
 def completed_by_job_end(snapshot: Snapshot) -> list[int]:
     """Return ids of open todos that an accepted `job_complete` completes: those whose file
     changed, and the last one, except for a bootstrap list that ends in a handover."""
-    phase, updated = snapshot.state.phase, updated_files(snapshot)
+    phase, updated = snapshot.state.phase, files_updated_by_todos(snapshot)
     last = phase.todos[-1]
     ends_job = phase.purpose != "bootstrap" or "job_complete" in last.content
     return [
@@ -115,7 +115,7 @@ def completed_by_job_end(snapshot: Snapshot) -> list[int]:
     ]
 
 
-def complete_ticked(todos: Sequence[Todo], ended: Phase, plan: Sequence[PlanPhase]) -> None:
+def complete_ticked_todo(todos: Sequence[Todo], ended: Phase, plan: Sequence[PlanPhase]) -> None:
     """Complete the plan's progress todo if every box of the ended phase is ticked."""
     place = ended.plan_position - 1
     if ended.kind != "tactical" or not 0 <= place < len(plan) or plan[place].is_open:

@@ -13,7 +13,7 @@ from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, Ro
 from activities.checkpoints.entry_names import to_bytes
 from activities.checkpoints.errors import quote_path
 from activities.checkpoints.volatile_paths import without_volatile
-from activities.job.done_when import unmet_reason
+from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
 from activities.projects.evidence import read_evidence, verdict_problems
 from activities.projects.ignored import without_ignored
@@ -22,11 +22,11 @@ from activities.projects.remote import open_linked_project
 from activities.projects.repository import (
     ProjectRepository,
     Since,
-    accepts_name,
+    git_accepts_name,
     is_git_folder,
 )
 from activities.projects.runners import command_fault, lacks_runner
-from activities.projects.stand_ins import find_stand_ins, is_test
+from activities.projects.stand_ins import find_stand_ins, is_test_file
 from activities.text.plain import replace_surrogates
 from config.schema.agent import ConfigError
 from protocol.handoffs import (
@@ -40,12 +40,12 @@ from protocol.handoffs import (
 )
 from protocol.project import BRIEF, RESULT
 from protocol.project_forms import FORM_SPECS
-from protocol.proof import in_repository
+from protocol.proof import command_in_repository
 from protocol.repository import RepositoryLink
 from protocol.routing import routing_problems
 from protocol.text import as_entry, end_of, first_few, start_of
 from protocol.tools import ToolRoute
-from protocol.validation_errors import all_errors
+from protocol.validation_errors import all_validation_errors
 
 KEPT_BY_SYSTEM = (RESULT, *(spec.state_file for spec in FORM_SPECS.values()))
 """Files that the system writes beside a project's product: no job makes them in it."""
@@ -172,7 +172,7 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
     tree = files.subfolder(link.folder).id
     snapshot.files, snapshot.link = files, link.model_copy(update={"tree": tree})
     for condition in link.handoff.precondition:
-        if why := unmet_reason(files, condition):
+        if why := unmet_condition_reason(files, condition):
             raise ConfigError(f"handoff {link.handoff.id}: the precondition does not hold. {why}")
 
 
@@ -182,9 +182,11 @@ def handoff_problems(snapshot: Snapshot) -> list[str]:
         return []
     handoff, files = snapshot.link.handoff, snapshot.files
     reasons = [
-        why for condition in handoff.postcondition if (why := unmet_reason(files, condition))
+        why
+        for condition in handoff.postcondition
+        if (why := unmet_condition_reason(files, condition))
     ]
-    if marked := _with_marks(snapshot, snapshot.link):
+    if marked := _files_with_merge_marks(snapshot, snapshot.link):
         reasons.append(f"There are marks of a merge conflict in {', '.join(marked[:10])}.")
     if unnamed := _without_a_name(snapshot, snapshot.link.folder):
         reasons.append(
@@ -192,7 +194,7 @@ def handoff_problems(snapshot: Snapshot) -> list[str]:
             f"{', '.join(map(quote_path, unnamed[:10]))}."
         )
     if handoff.report:
-        answer, problem = read_report(files, handoff.report)
+        answer, problem = read_handoff_report(files, handoff.report)
         reasons += [problem] if problem else []
         if isinstance(answer, TesterVerdict):
             reasons += verdict_problems(handoff, answer, read_evidence(snapshot))
@@ -216,7 +218,7 @@ def _untested_checks(report: FeatureReport, handoff: Handoff, folder: str) -> li
                     "have no test command: name one for each under `tests`, such as "
                     '{"unit": "python3 -m pytest -q tests"}, to be run at the top of the repository'
                 )
-            elif wrong := command_fault(in_repository(command.command, folder)):
+            elif wrong := command_fault(command_in_repository(command.command, folder)):
                 why = f"cannot be proved by `{command.command}`: {wrong}"
             else:
                 continue
@@ -226,7 +228,7 @@ def _untested_checks(report: FeatureReport, handoff: Handoff, folder: str) -> li
     ]
 
 
-def read_report(files: Files, kind: ReportKind) -> tuple[BaseModel | None, str]:
+def read_handoff_report(files: Files, kind: ReportKind) -> tuple[BaseModel | None, str]:
     """The typed file that a job answers with, or what is wrong with it."""
     path = REPORT_FILES[kind]
     try:
@@ -240,12 +242,12 @@ def read_report(files: Files, kind: ReportKind) -> tuple[BaseModel | None, str]:
         return None, str(problem)
     except ValidationError as error:
         # All at once: each refusal counts, and after a few the job waits for a person.
-        return None, f"{path} cannot be used: {all_errors(error)}."
+        return None, f"{path} cannot be used: {all_validation_errors(error)}."
     except (ValueError, RecursionError) as error:
         return None, f"{path} is not valid JSON ({error})."
 
 
-def product_tree(
+def handoff_product_tree(
     repository: ProjectRepository, snapshot: Snapshot, folder: str, handoff: Handoff
 ) -> str:
     """The tree of a job's work; what the system keeps is as it was handed over."""
@@ -268,11 +270,11 @@ def with_new_tests(repository: ProjectRepository, snapshot: Snapshot) -> tuple[s
     """What a tester was handed with the tests that it wrote, as a tree, and their paths."""
     assert snapshot.link
     handoff, folder = snapshot.link.handoff, snapshot.link.folder
-    tree = product_tree(repository, snapshot, folder, handoff)
-    return repository.with_added(repository.tree_id(handoff.inputs.commit), tree, is_test)
+    tree = handoff_product_tree(repository, snapshot, folder, handoff)
+    return repository.with_added(repository.tree_id(handoff.inputs.commit), tree, is_test_file)
 
 
-def proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
+def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
     """What the system's own runs show to be wrong with what a job hands over; empty if nothing."""
     link = snapshot.link
     if link is None:
@@ -284,14 +286,14 @@ def proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
         return ""
     if handoff.report != "verdict":
         result = prove_handoff(
-            root, job, snapshot, product_tree(repository, snapshot, link.folder, handoff)
+            root, job, snapshot, handoff_product_tree(repository, snapshot, link.folder, handoff)
         )
         return (
             f"{' '.join(result.problems)} {MEND_WORK.format(folder=link.folder)}"
             if result.problems
             else ""
         )
-    verdict, _ = read_report(snapshot.files, "verdict")
+    verdict, _ = read_handoff_report(snapshot.files, "verdict")
     if not isinstance(verdict, TesterVerdict) or not verdict.passed:
         return ""
     result = prove_handoff(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
@@ -320,11 +322,11 @@ def with_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[T
 def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
     """Why the commands of a feature list cannot be run here at all."""
     link = snapshot.link
-    report, _ = read_report(snapshot.files, "features")
+    report, _ = read_handoff_report(snapshot.files, "features")
     if link is None or not isinstance(report, FeatureReport):
         return ""
     repository = open_linked_project(root, link)
-    tree = product_tree(repository, snapshot, link.folder, link.handoff)
+    tree = handoff_product_tree(repository, snapshot, link.folder, link.handoff)
     files = repository.files_of(snapshot.files.store, tree)
     base = repository.tree_id(link.handoff.inputs.base or link.handoff.inputs.commit)
     if replaced := find_stand_ins(files, repository.files_of(snapshot.files.store, base)):
@@ -337,7 +339,7 @@ def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
         if check not in link.handoff.tests
     }
     for command in proposed.values():
-        line = in_repository(command.command, link.folder)
+        line = command_in_repository(command.command, link.folder)
         ended, _ = proving.run_command(files, command.model_copy(update={"command": line}))
         if lacks_runner(ended.exit_code, ended.output, line):
             return (
@@ -349,7 +351,7 @@ def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
     return ""
 
 
-def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
+def _files_with_merge_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     """Files in which marks of a merge are left.
 
     A merge of the system names the file itself in its marks. Others, such as `<<<<<<< HEAD`, belong
@@ -358,7 +360,7 @@ def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     files, folder = snapshot.files, link.folder
     if files.tree_entry((folder,)) is None:
         return []
-    now = [entry for entry in _own_entries(snapshot, folder) if entry.kind == "file"]
+    now = [entry for entry in _changed_folder_entries(snapshot, folder) if entry.kind == "file"]
     named = {entry.path.removeprefix(f"{folder}/") for entry in now}
     if link.tree and not snapshot.repository:
         # What was marked may have been renamed since.
@@ -372,7 +374,7 @@ def _with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     ]
 
 
-def _own_entries(snapshot: Snapshot, folder: str) -> Iterator[FileEntry]:
+def _changed_folder_entries(snapshot: Snapshot, folder: str) -> Iterator[FileEntry]:
     """What is in the folder, but for what a repository brought that nobody has touched."""
     files = snapshot.files
     if snapshot.repository is None:
@@ -391,12 +393,12 @@ def _without_a_name(snapshot: Snapshot, folder: str) -> list[str]:
         return []
     trial = files.store.git.TreeBuilder()
     unnamed: set[str] = set()
-    for entry in _own_entries(snapshot, folder):
+    for entry in _changed_folder_entries(snapshot, folder):
         parts = entry.path.split("/")
         for depth in range(len(folder.split("/")), len(parts)):
             if is_git_folder(parts[depth]):
                 break
-            if not accepts_name(trial, parts[depth]):
+            if not git_accepts_name(trial, parts[depth]):
                 unnamed.add("/".join(parts[: depth + 1]))
                 break
     return sorted(unnamed)

@@ -53,10 +53,10 @@ def _ignored(product: Files, paths: list[str]) -> set[str]:
                 target = Path(place, folder, IGNORE)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(product.store.read(raw.id))
-        return {path for path in paths if _names(work_tree, path)}
+        return {path for path in paths if _ignored_names(work_tree, path)}
 
 
-def _names(work_tree: pygit2.Repository, path: str) -> bool:
+def _ignored_names(work_tree: pygit2.Repository, path: str) -> bool:
     try:
         return bool(work_tree.path_is_ignored(to_bytes(path).decode()))
     except (ValueError, pygit2.GitError):  # a name that libgit2 cannot be asked about

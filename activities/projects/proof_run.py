@@ -152,7 +152,7 @@ class ProofRunner:
             line = _shell_line(command.command, self.folder, f"{seen_at}/{reports.name}/junit.xml")
             try:
                 layer = layer_folders(layout, self.root, self.job, self.shell)
-                ended = sandbox.run_shell_command(
+                ended = sandbox.run_sandboxed_command(
                     line, private.path, self.shell, command.seconds, layer
                 )
             except sandbox.SandboxUnavailable as problem:

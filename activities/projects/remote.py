@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pygit2
 
-from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, folder_name
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
 from activities.checkpoints.owner import OwnerMark, read_owner, record_owner
-from activities.checkpoints.remote import bring_packs, job_area, open_remote
-from activities.projects.repository import PINNED, ProjectRepository, repository_path
-from activities.runtime.failures import may_retry, typed_failure
+from activities.checkpoints.remote import bring_packs, open_remote, remote_job_area
+from activities.projects.repository import PINNED, ProjectRepository, project_repository_path
+from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
-from protocol.git_address import address_shown
+from protocol.git_address import shown_address
 from protocol.handoffs import ProjectLink
 
 SHALLOW = "shallow"
@@ -29,7 +29,7 @@ _BEGIN = "begin/"
 
 def project_area(project: str) -> str:
     """The area of a project's refs."""
-    return f"projects/{job_area(project).partition('/')[2]}"
+    return f"projects/{remote_job_area(project).partition('/')[2]}"
 
 
 def check_project_owner(remote: str, project: str, chain: str) -> None:
@@ -45,20 +45,20 @@ def check_project_owner(remote: str, project: str, chain: str) -> None:
         raise _remote_failure(remote, away) from away
     if owners and owners[0] != f"owner/{chain}":
         raise ConfigError(
-            f"a project with the id {project} is already in the remote {address_shown(remote)}; "
+            f"a project with the id {project} is already in the remote {shown_address(remote)}; "
             "start this one under another id"
         )
 
 
-def open_project(root: Root, project: str, remote: str, *commits: str) -> ProjectRepository:
+def open_remote_project(root: Root, project: str, remote: str, *commits: str) -> ProjectRepository:
     """The project's repository with these commits, fetched if they are not here.
 
     Raises:
         CheckpointMissing: There is no repository, and no remote.
         ApplicationError: The remote cannot be used.
     """
-    path = repository_path(root, project)
-    if not remote or _has_commits(path, commits):
+    path = project_repository_path(root, project)
+    if not remote or _has_all_commits(path, commits):
         return ProjectRepository(path)
     repository = ProjectRepository.create(path)
     try:
@@ -72,7 +72,7 @@ def open_project(root: Root, project: str, remote: str, *commits: str) -> Projec
         elif kind == "owner" and read_owner(path) is None:
             record_owner(path, OwnerMark(chain=rest, job=project))
         elif kind == "begin":
-            _restore_files(ProjectRepository(path), commit)
+            _restore_project_files(ProjectRepository(path), commit)
     return ProjectRepository(path)
 
 
@@ -80,7 +80,7 @@ def open_linked_project(root: Root, link: ProjectLink) -> ProjectRepository:
     """The repository of the project that a job works for."""
     inputs = link.handoff.inputs
     needed = filter(None, (inputs.commit, inputs.state, inputs.base))
-    return open_project(root, link.id, link.remote, *needed)
+    return open_remote_project(root, link.id, link.remote, *needed)
 
 
 def push_project(repository: ProjectRepository, project: str, remote: str) -> None:
@@ -99,7 +99,7 @@ def push_project(repository: ProjectRepository, project: str, remote: str) -> No
     new: dict[str, str] = {}
     if owner := read_owner(repository.path):
         new[f"owner/{owner.chain}"] = next(iter(moved.values()))
-    if begin := _store_files(repository):
+    if begin := _store_project_files(repository):
         new[f"{_BEGIN}{begin}"] = begin
     try:
         open_remote(remote).push_refs(project_area(project), repository.path, None, moved, new)
@@ -107,7 +107,7 @@ def push_project(repository: ProjectRepository, project: str, remote: str) -> No
         raise _remote_failure(remote, away) from away
 
 
-def _has_commits(path: Path, commits: tuple[str, ...]) -> bool:
+def _has_all_commits(path: Path, commits: tuple[str, ...]) -> bool:
     try:
         git = pygit2.Repository(str(path))
     except (pygit2.GitError, KeyError):
@@ -117,7 +117,7 @@ def _has_commits(path: Path, commits: tuple[str, ...]) -> bool:
     return present
 
 
-def _store_files(repository: ProjectRepository) -> str:
+def _store_project_files(repository: ProjectRepository) -> str:
     """A commit with the files that say what was fetched; empty for a project begun empty."""
     if (origin := repository.origin) is None:
         return ""
@@ -127,13 +127,13 @@ def _store_files(repository: ProjectRepository) -> str:
     return repository.commit(tree, [origin.commit], "What the project began from", 0)
 
 
-def _restore_files(repository: ProjectRepository, commit: str) -> None:
+def _restore_project_files(repository: ProjectRepository, commit: str) -> None:
     # The pin last, as where it was fetched: it says that all is there.
     for name in (SHALLOW, PINNED):
         place = repository.path / name
         data = repository.read_file(commit, name)
         if data is not None and not place.exists():
-            draft = place.with_name(f"draft-{folder_name(commit)}")
+            draft = place.with_name(f"draft-{job_folder_name(commit)}")
             draft.write_bytes(data)
             draft.replace(place)
 
@@ -141,6 +141,6 @@ def _restore_files(repository: ProjectRepository, commit: str) -> None:
 def _remote_failure(remote: str, why: Exception) -> Exception:
     return typed_failure(
         "Dependency",
-        f"The project's repository cannot be kept in the remote {address_shown(remote)}: {why}.",
-        retry=may_retry(),
+        f"The project's repository cannot be kept in the remote {shown_address(remote)}: {why}.",
+        retry=may_retry_activity(),
     )

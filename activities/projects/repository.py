@@ -17,7 +17,7 @@ from typing import Any, cast
 import pygit2
 from pygit2.enums import DeltaStatus, FileMode, ObjectType
 
-from activities.checkpoints import CheckpointMissing, Files, Root, folder_name, unescape_name
+from activities.checkpoints import CheckpointMissing, Files, Root, job_folder_name, unescape_name
 from activities.checkpoints.alternates import borrows_objects
 from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.entry_names import entry_name, from_bytes, to_bytes
@@ -30,7 +30,7 @@ from activities.checkpoints.sharded_tree import (
     Node,
     TreeEntry,
     build_tree,
-    list_entries,
+    list_tree_entries,
     tree_data,
 )
 from protocol.repository import RepositoryOrigin
@@ -42,12 +42,12 @@ NOWHERE = pygit2.Oid(raw=b"\1" * 20)
 MODES = {FileMode.BLOB: FILE, FileMode.BLOB_EXECUTABLE: EXECUTABLE, FileMode.LINK: LINK}
 
 
-def repository_path(root: Root, project: str) -> Path:
+def project_repository_path(root: Root, project: str) -> Path:
     """Where the repository of a project is."""
-    return root.path / ".longhaul" / "projects" / f"{folder_name(project)}.git"
+    return root.path / ".longhaul" / "projects" / f"{job_folder_name(project)}.git"
 
 
-def accepts_name(builder: Any, name: str) -> bool:
+def git_accepts_name(builder: Any, name: str) -> bool:
     """Whether git has a place for a file or folder of that name, tried on a builder of no use."""
     try:
         # Of a commit elsewhere git does not ask whether it is there.
@@ -204,8 +204,8 @@ class ProjectRepository:
             return old.id
         trial = self.git.TreeBuilder()
         written: dict[bytes, TreeEntry] = {}
-        was = list_entries(store, old_folder) if old is not None else {}
-        now = list_entries(store, folder)
+        was = list_tree_entries(store, old_folder) if old is not None else {}
+        now = list_tree_entries(store, folder)
         olds: dict[bytes, pygit2.Object] = {}
         for entry in old or ():
             name = entry_name(from_bytes(entry.raw_name or b""))
@@ -218,7 +218,7 @@ class ProjectRepository:
                 written[before.raw_name or b""] = TreeEntry(before.filemode, before.id.raw)
                 continue
             plain = unescape_name(name)
-            if is_git_folder(plain) or not accepts_name(trial, plain):
+            if is_git_folder(plain) or not git_accepts_name(trial, plain):
                 continue
             if raw.mode == FOLDER:
                 inner = before if isinstance(before, pygit2.Tree) else None
@@ -300,7 +300,9 @@ class ProjectRepository:
         sides = [side for three in index.conflicts or [] for side in three[1:] if side]
         folders = {str(above) for entry in [*index, *sides] for above in Path(entry.path).parents}
         conflicts = []
-        for entry in [each for each in index if each.path in folders and not _is_open(index, each)]:
+        for entry in [
+            each for each in index if each.path in folders and not _is_open_conflict(index, each)
+        ]:
             mine = entry.path in ours.tree and isinstance(ours.tree[entry.path], pygit2.Blob)
             index.remove(entry.path)
             conflicts.append(f"{entry.path}{_instead_of_folder(index, entry, mine=mine)}")
@@ -357,7 +359,7 @@ class ProjectRepository:
                 draft.unlink()
 
 
-def _is_open(index: Any, entry: Any) -> bool:
+def _is_open_conflict(index: Any, entry: Any) -> bool:
     """Whether this is one side of a conflict that is not settled."""
     return index.conflicts is not None and entry.path in index.conflicts
 

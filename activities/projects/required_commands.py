@@ -46,7 +46,7 @@ def failing_need(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
 def _command_problem(command: str, shell: ShellConfig) -> str:
     with tempfile.TemporaryDirectory(prefix="needs-") as folder:
         try:
-            ended = sandbox.run_shell_command(command, Path(folder), shell, SECONDS)
+            ended = sandbox.run_sandboxed_command(command, Path(folder), shell, SECONDS)
         except sandbox.SandboxUnavailable as problem:
             return f"cannot be run: {problem}"
     if ended.exit_code == 0:

@@ -50,7 +50,7 @@ SCRIPTS = ("scripts", "jest", "mocha", "vitest", "ava")
 """Keys of a package.json that decide how its tests are run."""
 
 
-def is_test(path: str) -> bool:
+def is_test_file(path: str) -> bool:
     """Return whether a file belongs to the tests, by its folder or name."""
     return _OF_TESTS.search(path) is not None
 
@@ -79,7 +79,7 @@ def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
         elif name == "__init__.py" and package in MODULES and above not in packages:
             problems.append(f"{folder}/ would be run in place of the real {package}.")
     for path, text in python_texts(product, but=accepted):
-        if (is_test(path) or "pytest" in text) and (word := _WORDS.search(text)):
+        if (is_test_file(path) or "pytest" in text) and (word := _WORDS.search(text)):
             problems.append(f"{path} has {word[1]}, by which a result can be changed: take it out.")
     return problems
 
@@ -113,7 +113,7 @@ def with_failing_tests(product: Files, name: str) -> tuple[Files, int]:
         if path.endswith("conftest.py") or not _HOLDS_TESTS.search(text):
             continue
         try:
-            place = _after_head(text)
+            place = _after_module_head(text)
         except (SyntaxError, ValueError):
             continue
         lines = text.split("\n")
@@ -137,7 +137,7 @@ def renames_tests(product: Files) -> bool:
     )
 
 
-def _after_head(text: str) -> int:
+def _after_module_head(text: str) -> int:
     """Return the line after a module's docstring and its `__future__` imports."""
     place = 0
     for index, node in enumerate(ast.parse(text).body):
@@ -175,7 +175,7 @@ def _definition_files(words: list[str], folder: str, product: Files) -> list[str
     if "/" in words[0] or program in ("sh", "bash", "dash", "python", "python3"):
         named += [word.removeprefix("./") for word in words[:3]]
     paths = [f"{folder}{path}" for path in named if not path.startswith("/")]
-    return [path for path in paths if _is_file(product, path) and not is_test(path)]
+    return [path for path in paths if _is_file(product, path) and not is_test_file(path)]
 
 
 def _is_file(product: Files, path: str) -> bool:

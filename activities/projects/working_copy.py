@@ -16,7 +16,7 @@ from pathlib import Path
 import pygit2
 
 from activities.checkpoints import Root
-from activities.projects.repository import MAIN, ProjectRepository, repository_path
+from activities.projects.repository import MAIN, ProjectRepository, project_repository_path
 from protocol.handoffs import ProjectLink
 from protocol.repository import RepositoryLink
 
@@ -57,7 +57,7 @@ def readable_git(
     if place is None or product.is_symlink() or not product.is_dir() or mark.exists():
         yield {}
         return
-    path = repository_path(root, place.owner)
+    path = project_repository_path(root, place.owner)
     if not path.exists():  # on the host that was lost
         yield {}
         return

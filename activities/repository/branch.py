@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
-from activities.checkpoints import CheckpointMissing, Root, folder_name
+from activities.checkpoints import CheckpointMissing, Root, job_folder_name
 from activities.checkpoints.git import run_git
 from activities.job.snapshot import Snapshot
 from activities.projects.ignored import without_ignored
-from activities.projects.repository import ProjectRepository, Since, repository_path
+from activities.projects.repository import ProjectRepository, Since, project_repository_path
 from activities.repository.bounds import Bounds
 from activities.repository.fetched import bring_repository
 from protocol.repository import BranchResult, RepositoryLink
@@ -38,7 +38,7 @@ class _Stage:
     timestamp: int
 
 
-def commit_work(
+def commit_job_branch(
     root: Root, snapshot: Snapshot, job: str, starts: Sequence[str], story: str
 ) -> BranchResult:
     """Put a job's work on its branch: a commit for each phase that changed something.
@@ -59,11 +59,11 @@ def commit_work(
     link = snapshot.repository
     assert link is not None
     repository = open_repository(root, snapshot, link)
-    branch = link.publish.branch if link.publish else f"longhaul/{folder_name(job)}"
+    branch = link.publish.branch if link.publish else f"longhaul/{job_folder_name(job)}"
     result = BranchResult(base=link.commit, branch=branch)
     base = repository.tree_id(link.commit)
     trees, stages = [base], list[_Stage]()
-    for stage in _stages(repository, snapshot, link, starts, story):
+    for stage in _branch_stages(repository, snapshot, link, starts, story):
         if stage.tree in trees:
             # A phase that changed nothing gets no commit; one that restored an earlier state also
             # drops the commits since that state.
@@ -83,14 +83,14 @@ def commit_work(
     return result.model_copy(update={"commit": tip})
 
 
-def changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink) -> bool:
+def branch_changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink) -> bool:
     """Return whether the repository's files equal those at the start, so that there is no branch.
 
     Raises:
         CheckpointMissing, ConfigError, ApplicationError: As `open_repository`.
     """
     repository = open_repository(root, snapshot, link)
-    return product_tree(repository, snapshot, link) == repository.tree_id(link.commit)
+    return branch_product_tree(repository, snapshot, link) == repository.tree_id(link.commit)
 
 
 def open_repository(root: Root, snapshot: Snapshot, link: RepositoryLink) -> ProjectRepository:
@@ -101,16 +101,16 @@ def open_repository(root: Root, snapshot: Snapshot, link: RepositoryLink) -> Pro
         ConfigError, ApplicationError: As `bring_repository`.
     """
     try:
-        return ProjectRepository(repository_path(root, link.owner))
+        return ProjectRepository(project_repository_path(root, link.owner))
     except CheckpointMissing:
         start = link.origin.start
         if start.url:
             again = start.model_copy(update={"ref": link.commit, "depth": None})
             bring_repository(root, link.owner, again, Bounds.of_agents(snapshot.config))
-        return ProjectRepository(repository_path(root, link.owner))
+        return ProjectRepository(project_repository_path(root, link.owner))
 
 
-def _stages(
+def _branch_stages(
     repository: ProjectRepository,
     snapshot: Snapshot,
     link: RepositoryLink,
@@ -128,14 +128,18 @@ def _stages(
             continue
         if before is not None:
             text = _phase_story(before, start)
-            stages.append(_Stage(product_tree(repository, start, link), text, entry.timestamp))
+            stages.append(
+                _Stage(branch_product_tree(repository, start, link), text, entry.timestamp)
+            )
         before, timestamp = start, entry.timestamp
     # Date the last commit by the start of its phase: otherwise a remark to a job whose branch was
     # pushed, but which has not ended yet, would give the same work another commit.
-    return [*stages, _Stage(product_tree(repository, snapshot, link), story, timestamp)]
+    return [*stages, _Stage(branch_product_tree(repository, snapshot, link), story, timestamp)]
 
 
-def product_tree(repository: ProjectRepository, snapshot: Snapshot, link: RepositoryLink) -> str:
+def branch_product_tree(
+    repository: ProjectRepository, snapshot: Snapshot, link: RepositoryLink
+) -> str:
     """Return the git tree of the repository's files at a checkpoint."""
     caches = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
     files = without_ignored(snapshot.files, link.folder, link.tree, caches)
@@ -154,7 +158,7 @@ def _phase_story(before: Snapshot, after: Snapshot) -> str:
     return "\n\n".join(filter(None, [as_sentence(phase.name), "\n".join(lines)]))
 
 
-def with_files(
+def with_branch_files(
     repository: ProjectRepository, snapshot: Snapshot, result: BranchResult
 ) -> BranchResult:
     """Write the branch into the workspace as a patch and a bundle; the result names the files.
@@ -165,7 +169,7 @@ def with_files(
         OSError: The temporary files cannot be written.
     """
     written = []
-    text = make_patch(repository, result.base, result.commit)
+    text = make_branch_patch(repository, result.base, result.commit)
     with TemporaryDirectory() as place:
         bundle = Path(place, "bundle")
         ref = f"refs/heads/{result.branch}"
@@ -188,7 +192,7 @@ def with_files(
     return result.model_copy(update={"files": written})
 
 
-def make_patch(repository: ProjectRepository, base: str, commit: str) -> bytes:
+def make_branch_patch(repository: ProjectRepository, base: str, commit: str) -> bytes:
     """Return the commits between the two in the format of `git am`.
 
     Raises:

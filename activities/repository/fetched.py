@@ -13,16 +13,16 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
 from activities.checkpoints.locks import file_lock, fsync_path
-from activities.checkpoints.remote import take_packs
-from activities.projects.repository import MAIN, PINNED, ProjectRepository, repository_path
+from activities.checkpoints.remote import move_fetched_packs
+from activities.projects.repository import MAIN, PINNED, ProjectRepository, project_repository_path
 from activities.repository.bounds import Bounds, folder_bytes
 from activities.repository.folder import stage_folder
 from activities.repository.guidance import read_guidance
 from activities.repository.remotes import run_remote_git
 from activities.repository.survey import survey_tree
-from activities.runtime.failures import may_retry, typed_failure
+from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
-from protocol.git_address import address_shown
+from protocol.git_address import shown_address
 from protocol.repository import STAGED, RepositoryOrigin, RepositoryStart
 
 START = "refs/longhaul/start"
@@ -50,7 +50,7 @@ def bring_repository(
         ApplicationError: It cannot be reached; another attempt may help.
         OSError: It cannot be stored.
     """
-    repository = ProjectRepository.create(repository_path(root, owner))
+    repository = ProjectRepository.create(project_repository_path(root, owner))
     path = repository.path
     if (pinned := repository.origin) is not None:
         return pinned
@@ -64,7 +64,7 @@ def bring_repository(
             origin = _fetch(root, start, bounds, draft, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        _write_whole(path / PINNED, origin.model_dump_json())
+        _write_durably(path / PINNED, origin.model_dump_json())
         return origin
 
 
@@ -74,7 +74,7 @@ def _fetch(
     if start.folder:
         source, address = f"folder {Path(start.folder).name}", _staged_address(root, start, bounds)
     else:
-        source, address = address_shown(start.url), start.url
+        source, address = shown_address(start.url), start.url
     pygit2.init_repository(str(draft), bare=True).free()
 
     def watch() -> None:
@@ -87,16 +87,16 @@ def _fetch(
     except (KeyError, ValueError, pygit2.GitError):
         raise ConfigError(f"repository {source}: {start.ref} is no commit") from None
     survey = survey_tree(drafted, commit.tree, source, bounds)
-    if start.subfolder and not _is_folder(commit.tree, start.subfolder):
+    if start.subfolder and not _is_fetched_folder(commit.tree, start.subfolder):
         raise ConfigError(
             f"repository {source}: there is no folder {start.subfolder} at {commit.id}"
         )
     guidance, notes = read_guidance(drafted, commit.tree, start.subfolder)
     shallow = draft / "shallow"
     if shallow.exists():
-        _write_whole(path / "shallow", shallow.read_text())
-    take_packs(draft, path)
-    _write_whole(path / START, f"{commit.id}\n")
+        _write_durably(path / "shallow", shallow.read_text())
+    move_fetched_packs(draft, path)
+    _write_durably(path / START, f"{commit.id}\n")
     ProjectRepository(path).set_branch(MAIN, str(commit.id))
     return RepositoryOrigin(
         source=source,
@@ -146,14 +146,16 @@ def _fetch_into(
 
 def _cannot_fetch(source: str, why: Exception) -> ApplicationError:
     return typed_failure(
-        "Dependency", f"The repository {source} cannot be fetched: {why}.", retry=may_retry()
+        "Dependency",
+        f"The repository {source} cannot be fetched: {why}.",
+        retry=may_retry_activity(),
     )
 
 
 def _point_start(draft: Path, commit: str, source: str) -> None:
     if commit not in pygit2.Repository(str(draft)):
         raise ConfigError(f"repository {source}: no branch or tag of it has the commit {commit}")
-    _write_whole(draft / START, f"{commit}\n")
+    _write_durably(draft / START, f"{commit}\n")
 
 
 def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds) -> str:
@@ -178,14 +180,14 @@ def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds) -> str:
     return f"file://{staged.absolute()}"
 
 
-def _is_folder(tree: pygit2.Tree, path: str) -> bool:
+def _is_fetched_folder(tree: pygit2.Tree, path: str) -> bool:
     try:
         return isinstance(tree[path], pygit2.Tree)
     except KeyError:
         return False
 
 
-def _write_whole(path: Path, text: str) -> None:
+def _write_durably(path: Path, text: str) -> None:
     """Write the file atomically and sync it to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")

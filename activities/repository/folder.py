@@ -87,7 +87,7 @@ def _take_work_tree(path: Path, repository: ProjectRepository, source: str, boun
     except RemoteUnavailable as failed:
         raise ConfigError(f"repository {source}: {failed}") from None
     if tree == EMPTY_TREE.hex():
-        raise ConfigError(_nothing_in(source))
+        raise ConfigError(_empty_folder_error(source))
     if parent is not None and str(parent.tree_id) == tree:
         return str(parent.id)
     parents = [str(parent.id)] if parent else []
@@ -118,7 +118,7 @@ def _check_new_files(path: Path, names: list[str], source: str, bounds: Bounds) 
         bounds.check_bytes(source, total, "its files have")
 
 
-def _nothing_in(source: str) -> str:
+def _empty_folder_error(source: str) -> str:
     return f"repository {source}: there is no file that .gitignore leaves in"
 
 
@@ -135,12 +135,12 @@ class _FolderPack:
 
     def take(self) -> str:
         """Write everything and return the commit's id."""
-        with _ignoring(self._path) as (reader, prefix):
+        with _open_ignore_rules(self._path) as (reader, prefix):
             self._reader, self._prefix = reader, prefix
             tree = self._folder(self._path, "")
         if tree == EMPTY_TREE:
             self._writer.discard()
-            raise ConfigError(_nothing_in(self._source))
+            raise ConfigError(_empty_folder_error(self._source))
         lines = [f"tree {tree.hex()}"]
         lines += [f"{role} {WHO} {self._newest} +0000" for role in ("author", "committer")]
         message = to_bytes(f"Files of {self._path.name}\n")
@@ -207,7 +207,7 @@ class _FolderPack:
 
 
 @contextmanager
-def _ignoring(path: Path) -> Iterator[tuple[pygit2.Repository, str]]:
+def _open_ignore_rules(path: Path) -> Iterator[tuple[pygit2.Repository, str]]:
     """Yield a repository that evaluates the folder's `.gitignore` files, and the prefix for its
     paths.
 

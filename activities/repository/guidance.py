@@ -36,7 +36,7 @@ def read_guidance(
     for folder in reversed(folders):
         for name in NAMES:
             path = posixpath.join(folder, name)
-            raw = _file(repository, tree, path)
+            raw = _read_guidance_file(repository, tree, path)
             if raw is None or not raw.strip():
                 continue
             if len(raw) > left:
@@ -49,7 +49,9 @@ def read_guidance(
     return "\n\n".join(reversed(texts)), notes[::-1]
 
 
-def _file(repository: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
+def _read_guidance_file(
+    repository: pygit2.Repository, tree: pygit2.Tree, path: str
+) -> bytes | None:
     """Return a file's content, following links within the repository; None if there is none."""
     for _ in range(MOST_LINKS):
         try:

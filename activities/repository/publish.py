@@ -7,8 +7,8 @@ import pygit2
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable
 from activities.projects.repository import ProjectRepository
 from activities.repository.remotes import run_remote_git
-from activities.runtime.failures import may_retry, typed_failure
-from protocol.git_address import address_shown
+from activities.runtime.failures import may_retry_activity, typed_failure
+from protocol.git_address import shown_address
 from protocol.repository import Publish
 
 LOOK_SECONDS = 60
@@ -24,31 +24,31 @@ def push_branch(repository: ProjectRepository, publish: Publish, commit: str) ->
             if the remote cannot be reached or refuses.
         ConfigError: The worker lacks the variable with the token.
     """
-    shown = address_shown(publish.remote)
+    shown = shown_address(publish.remote)
     try:
-        if _tip(publish) == commit:
+        if _remote_branch_tip(publish) == commit:
             return shown
-        _check_forward(repository, publish, commit)
+        _check_fast_forward(repository, publish, commit)
         ref = f"{commit}:refs/heads/{publish.branch}"
         arguments = ["push", "--porcelain", "--no-verify", publish.remote, ref]
         try:
             run_remote_git(repository.path, publish.remote, publish.token_variable, *arguments)
         except RemoteUnavailable:
             # Perhaps only the answer was lost, or somebody else pushed first.
-            if _tip(publish) == commit:
+            if _remote_branch_tip(publish) == commit:
                 return shown
-            _check_forward(repository, publish, commit)
+            _check_fast_forward(repository, publish, commit)
             raise
     except (RemoteUnavailable, GitNotInstalled) as away:
         raise typed_failure(
             "Dependency",
             f"The branch {publish.branch} cannot be pushed to {shown}: {away}.",
-            retry=may_retry(),
+            retry=may_retry_activity(),
         ) from away
     return shown
 
 
-def _tip(publish: Publish) -> str | None:
+def _remote_branch_tip(publish: Publish) -> str | None:
     """Return the last commit of the remote's branch; None if there is no such branch."""
     ref = f"refs/heads/{publish.branch}"
     listed = run_remote_git(
@@ -59,14 +59,14 @@ def _tip(publish: Publish) -> str | None:
     return next((tip for tip, _, name in rows if name == ref), None)
 
 
-def _check_forward(repository: ProjectRepository, publish: Publish, commit: str) -> None:
+def _check_fast_forward(repository: ProjectRepository, publish: Publish, commit: str) -> None:
     """Raise BranchMoved if the push would not be a fast-forward."""
-    tip = _tip(publish)
+    tip = _remote_branch_tip(publish)
     if tip is None or _is_ancestor(repository.git, tip, commit):
         return
     raise typed_failure(
         "BranchMoved",
-        f"The branch {publish.branch} at {address_shown(publish.remote)} stands at {tip[:12]}, "
+        f"The branch {publish.branch} at {shown_address(publish.remote)} stands at {tip[:12]}, "
         f"which the work ({commit[:12]}) is not built on. Nothing was pushed.",
     )
 

@@ -11,7 +11,7 @@ from activities.checkpoints.alternates import lend_objects
 from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.owner import OWNER_FILE
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from protocol.repository import FOLDER, Publish, RepositoryLink, RepositoryOrigin
 
 _LEFT = shutil.ignore_patterns(
@@ -23,7 +23,7 @@ def put_repository(
     root: Root, snapshot: Snapshot, owner: str, origin: RepositoryOrigin, publish: Publish | None
 ) -> None:
     """Put the fetched files into the workspace, sharing the stored objects."""
-    repository = ProjectRepository(repository_path(root, owner))
+    repository = ProjectRepository(project_repository_path(root, owner))
     snapshot.borrow_objects(repository.path)
     snapshot.files = repository.put_into(snapshot.files, origin.commit, FOLDER)
     snapshot.repository = RepositoryLink(
@@ -41,7 +41,7 @@ def share_with_fork(root: Root, link: RepositoryLink, owner: str, checkpoints: C
     Packs are hard-linked if the disk allows, since git never changes them. Doing it twice changes
     nothing.
     """
-    source, target = repository_path(root, link.owner), repository_path(root, owner)
+    source, target = project_repository_path(root, link.owner), project_repository_path(root, owner)
     if not source.exists():  # the job came from a lost host; its checkpoints are complete
         return
     if not target.exists():

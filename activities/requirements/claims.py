@@ -27,14 +27,14 @@ from activities.requirements.requirement_store import (
     FREE,
     R,
     as_requirement,
-    find_row,
+    find_requirement_row,
     is_newest_call,
     reopen_duplicates,
     update_requirement,
 )
 from activities.stores.errors import StoreRefusedError
 from activities.stores.outbox import Call
-from activities.stores.schema import REQUIREMENTS, storable
+from activities.stores.schema import REQUIREMENTS, storable_value
 
 FIRST = REQUIREMENTS.alias("first")
 F = FIRST.c
@@ -51,7 +51,7 @@ class DecidedRequirement:
     duplicate_of: str | None
 
 
-def take_draft(
+def claim_draft(
     connection: Connection, call: Call, now: int, hours: float, before: Sequence[str] = ()
 ) -> Requirement | None:
     """Claim the draft this job already holds, else the next free one; None if there is none.
@@ -146,9 +146,10 @@ def decide_requirement(
     """
     # Lock both rows in a fixed order, or two calls naming each other's row would deadlock.
     rows = {
-        name: find_row(connection, name, lock=True) for name in sorted({ref, duplicate_of or ref})
+        name: find_requirement_row(connection, name, lock=True)
+        for name in sorted({ref, duplicate_of or ref})
     }
-    row = _find_undecided(rows[ref], call, ref)
+    row = _find_claimed_requirement(rows[ref], call, ref)
     if row is None:
         return
     if duplicate_of is not None:
@@ -164,7 +165,7 @@ def decide_requirement(
         row.id,
         {
             "status": status,
-            "reasons": storable(reasons),
+            "reasons": storable_value(reasons),
             "duplicate_of": duplicate_of,
             "decided_by": call.job,
             "decided_key": call.key,
@@ -177,10 +178,10 @@ def decide_requirement(
 
 def check_undecided(connection: Connection, call: Call, ref: str) -> None:
     """Raise StoreRefusedError if this job may not decide on the requirement."""
-    _find_undecided(find_row(connection, ref), call, ref)
+    _find_claimed_requirement(find_requirement_row(connection, ref), call, ref)
 
 
-def _find_undecided(row: Row[Any] | None, call: Call, ref: str) -> Row[Any] | None:
+def _find_claimed_requirement(row: Row[Any] | None, call: Call, ref: str) -> Row[Any] | None:
     """Return the requirement this job holds; None if this call or a later one has decided on it."""
     if row is None or row.withdrawn:
         raise StoreRefusedError(
@@ -200,7 +201,7 @@ def list_decided(
     connection: Connection, jobs: Sequence[str], now: int
 ) -> tuple[list[DecidedRequirement], list[str], int]:
     """Return these jobs' decisions in order, without withdrawn requirements; the requirements
-    they hold undecided; and how many drafts `take_draft` could give them now."""
+    they hold undecided; and how many drafts `claim_draft` could give them now."""
     there = select(REQUIREMENTS).where(R.withdrawn.is_(False))
     done = there.where(R.decided_by.in_(jobs), R.status != "draft")
     decisions = [

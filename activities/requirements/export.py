@@ -14,7 +14,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> str:
+def requirements_as_pages(requirements: Iterable[Requirement], set_aside: Sequence[str]) -> str:
     """Return a Markdown page of requirements with their passages, grouped by source in the given
     order, followed by what was set aside."""
     lines = ["# Requirements"]
@@ -55,7 +55,7 @@ def requirement_rows(requirements: Iterable[Requirement]) -> list[dict[str, str]
     ]
 
 
-def as_csv(requirements: Iterable[Requirement]) -> str:
+def requirements_as_csv(requirements: Iterable[Requirement]) -> str:
     """Return CSV with a header, formulas escaped."""
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
@@ -65,7 +65,7 @@ def as_csv(requirements: Iterable[Requirement]) -> str:
     return out.getvalue()
 
 
-def as_table(
+def requirements_as_table(
     requirements: Iterable[Requirement],
     columns: Sequence[str] = ("id", "force", "section", "page", "text", "status"),
 ) -> str:

@@ -32,7 +32,7 @@ _REQUIREMENT_TYPE = "type-requirement"
 _DOCUMENT_TYPE = "type-document"
 
 
-def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
+def requirements_as_reqif(requirements: Iterable[Requirement], time: str) -> str:
     """Return a ReqIF document with one specification for each source document.
 
     Args:
@@ -42,11 +42,11 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
     objects: list[ReqIFSpecObject] = []
     hierarchies: dict[str, list[ReqIFSpecHierarchy]] = {}
     for row in requirement_rows(requirements):
-        identifier = _stable_id("requirement", row["id"])
+        identifier = _stable_reqif_id("requirement", row["id"])
         objects.append(
             ReqIFSpecObject(
                 identifier,
-                [_attribute_value(name, row[name]) for name in COLUMNS if row[name]],
+                [_reqif_attribute_value(name, row[name]) for name in COLUMNS if row[name]],
                 _REQUIREMENT_TYPE,
                 last_change=time,
                 long_name=row["id"],
@@ -54,7 +54,7 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
         )
         hierarchies.setdefault(row["document"], []).append(
             ReqIFSpecHierarchy(
-                identifier=_stable_id("place", row["id"]),
+                identifier=_stable_reqif_id("place", row["id"]),
                 spec_object=identifier,
                 level=1,
                 last_change=time,
@@ -63,7 +63,7 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
         )
     specifications = [
         ReqIFSpecification(
-            _stable_id("document", document),
+            _stable_reqif_id("document", document),
             last_change=time,
             long_name=document,
             specification_type=_DOCUMENT_TYPE,
@@ -71,10 +71,10 @@ def as_reqif(requirements: Iterable[Requirement], time: str) -> str:
         )
         for document, children in hierarchies.items()
     ]
-    return _unparse_bundle(objects, specifications, time)
+    return _unparse_reqif_bundle(objects, specifications, time)
 
 
-def _unparse_bundle(
+def _unparse_reqif_bundle(
     objects: list[ReqIFSpecObject], specifications: list[ReqIFSpecification], time: str
 ) -> str:
     """Return the XML of a document with these objects and specifications."""
@@ -82,7 +82,7 @@ def _unparse_bundle(
         data_types=[
             ReqIFDataTypeDefinitionString(_DATA_TYPE, last_change=time, max_length="100000")
         ],
-        spec_types=_spec_types(time),
+        spec_types=_reqif_spec_types(time),
         spec_objects=objects,
         spec_relations=[],
         specifications=specifications,
@@ -106,11 +106,11 @@ def _unparse_bundle(
     return text
 
 
-def _spec_types(time: str) -> list[ReqIFSpecObjectType | ReqIFSpecificationType]:
+def _reqif_spec_types(time: str) -> list[ReqIFSpecObjectType | ReqIFSpecificationType]:
     definitions = [
         SpecAttributeDefinition(
             SpecObjectAttributeType.STRING,
-            _attribute_id(name),
+            _reqif_attribute_id(name),
             _DATA_TYPE,
             last_change=time,
             long_name=STANDARD_NAMES.get(name, name),
@@ -128,14 +128,14 @@ def _spec_types(time: str) -> list[ReqIFSpecObjectType | ReqIFSpecificationType]
     ]
 
 
-def _stable_id(kind: str, name: str) -> str:
+def _stable_reqif_id(kind: str, name: str) -> str:
     """Return an XML ID that stays the same in later exports, by which tools update their copy."""
     return f"{kind}-{uuid5(NAMESPACE_URL, f'longhaul:{kind}:{name}')}"
 
 
-def _attribute_id(name: str) -> str:
+def _reqif_attribute_id(name: str) -> str:
     return f"attribute-{name.replace('_', '-')}"
 
 
-def _attribute_value(name: str, value: str) -> SpecObjectAttribute:
-    return SpecObjectAttribute(SpecObjectAttributeType.STRING, _attribute_id(name), value)
+def _reqif_attribute_value(name: str, value: str) -> SpecObjectAttribute:
+    return SpecObjectAttribute(SpecObjectAttributeType.STRING, _reqif_attribute_id(name), value)

@@ -29,7 +29,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.errors import StoreRefusedError
 from activities.stores.outbox import Call
-from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable
+from activities.stores.schema import CITATIONS, JOBS, REQUIREMENTS, storable_value
 
 R = REQUIREMENTS.c
 FIELDS = ("text", "force", "type", "source", "reasoning", "confidence", "candidate")
@@ -111,14 +111,14 @@ def _put_requirement(
         insert(REQUIREMENTS).values(
             job=call.job, id=requirement.id, status="draft", blob=blob, key=call.key, at=call.at,
             withdrawn=False, said=requirement_fingerprint(requirement),
-            **{name: storable(value) for name, value in content.items()},
+            **{name: storable_value(value) for name, value in content.items()},
         )
     )  # fmt: skip
     connection.execute(
         insert(CITATIONS),
         [
             {"job": call.job, "requirement": requirement.id, "place": place}
-            | {name: storable(value) for name, value in citation.model_dump().items()}
+            | {name: storable_value(value) for name, value in citation.model_dump().items()}
             for place, citation in enumerate(requirement.citations)
         ],
     )
@@ -132,7 +132,9 @@ def requirement_fingerprint(requirement: Requirement) -> str:
     return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
 
 
-def take_over(connection: Connection, call: Call, parent: str, present: Mapping[str, str]) -> None:
+def take_over_requirements(
+    connection: Connection, call: Call, parent: str, present: Mapping[str, str]
+) -> None:
     """Withdraw drafts of a fork's parent that now belong to the fork.
 
     Args:
@@ -176,7 +178,7 @@ def withdraw_requirement(connection: Connection, ref: str, by: str, why: str) ->
     Raises:
         StoreRefusedError: It does not exist, or is withdrawn already.
     """
-    row = find_row(connection, ref, lock=True)
+    row = find_requirement_row(connection, ref, lock=True)
     if row is None:
         raise StoreRefusedError(f"there is no requirement {ref}")
     if row.withdrawn and row.withdrawn_why is not None:
@@ -188,12 +190,12 @@ def withdraw_requirement(connection: Connection, ref: str, by: str, why: str) ->
 
 
 def _withdraw_row(connection: Connection, job: str, id: str, by: str, why: str) -> None:
-    reasons = {"withdrawn_by": by, "withdrawn_why": storable(why)}
+    reasons = {"withdrawn_by": by, "withdrawn_why": storable_value(why)}
     update_requirement(connection, job, id, _GONE | reasons)
     reopen_duplicates(connection, R.duplicate_of == f"{job}/{id}")
 
 
-def restore(connection: Connection, ref: str, by: str, why: str) -> str:
+def restore_requirement(connection: Connection, ref: str, by: str, why: str) -> str:
     """Undo a person's withdrawal; return the requirement's new status.
 
     An accepted requirement becomes a draft, since the graph no longer has it.
@@ -201,7 +203,7 @@ def restore(connection: Connection, ref: str, by: str, why: str) -> str:
     Raises:
         StoreRefusedError: It does not exist, or no person has withdrawn it.
     """
-    row = find_row(connection, ref, lock=True)
+    row = find_requirement_row(connection, ref, lock=True)
     if row is None:
         raise StoreRefusedError(f"there is no requirement {ref}")
     if not row.withdrawn:
@@ -215,7 +217,7 @@ def restore(connection: Connection, ref: str, by: str, why: str) -> str:
             f"{ref} is {row.withdrawn_why}, where it is {row.withdrawn_by}/{row.id}"
         )
     status = "draft" if row.status == "accepted" else str(row.status)
-    values = {"withdrawn": False, "restored_by": by, "restored_why": storable(why)}
+    values = {"withdrawn": False, "restored_by": by, "restored_why": storable_value(why)}
     anew = {"status": status, **_UNDECIDED} if status != row.status else {}
     update_requirement(connection, row.job, row.id, values | anew)
     return status
@@ -311,7 +313,7 @@ def search_requirements(
         cited.setdefault((passage.job, passage.requirement), []).append(passage)
     return [
         StoredRequirement(
-            _build_requirement(row, cited.get((row.job, row.id), [])),
+            _requirement_from_row(row, cited.get((row.job, row.id), [])),
             row.reasons,
             row.decided_by,
             row.withdrawn,
@@ -324,7 +326,9 @@ def search_requirements(
     ]
 
 
-def find_row(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any] | None:
+def find_requirement_row(
+    connection: Connection, ref: str, *, lock: bool = False
+) -> Row[Any] | None:
     """Return the row with this `ref`, even if withdrawn."""
     job, _, id = ref.rpartition("/")
     query = select(REQUIREMENTS).where(R.job == job, R.id == id)
@@ -333,7 +337,7 @@ def find_row(connection: Connection, ref: str, *, lock: bool = False) -> Row[Any
 
 def find_requirement(connection: Connection, ref: str) -> Requirement | None:
     """Return the requirement with this `ref`; None if withdrawn."""
-    row = find_row(connection, ref)
+    row = find_requirement_row(connection, ref)
     return None if row is None or row.withdrawn else as_requirement(connection, row)
 
 
@@ -392,10 +396,10 @@ def as_requirement(connection: Connection, row: Row[Any]) -> Requirement:
         .where(CITATIONS.c.job == row.job, CITATIONS.c.requirement == row.id)
         .order_by(CITATIONS.c.place)
     )
-    return _build_requirement(row, cited.all())
+    return _requirement_from_row(row, cited.all())
 
 
-def _build_requirement(row: Row[Any], cited: Sequence[Row[Any]]) -> Requirement:
+def _requirement_from_row(row: Row[Any], cited: Sequence[Row[Any]]) -> Requirement:
     return Requirement(
         id=row.id,
         job=row.job,

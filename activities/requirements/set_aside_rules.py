@@ -50,7 +50,7 @@ class SetAsideRule(Data):
 
     def sets_aside(self, document: str, candidate: Candidate) -> bool:
         """Return whether the rule applies to this sentence."""
-        first, last = page_range(self.pages)
+        first, last = parse_page_range(self.pages)
         return (
             document == self.document
             and (not self.ids or candidate.id in self.ids)
@@ -64,7 +64,7 @@ class SetAsideRule(Data):
         )
 
 
-def page_range(pages: str | None) -> tuple[int, int]:
+def parse_page_range(pages: str | None) -> tuple[int, int]:
     """Return first and last page of "3" or "2-5", all pages for None. Raises ValueError."""
     if pages is None:
         return 0, 10_000_000
@@ -82,7 +82,7 @@ def _is_below(section: str, above: str) -> bool:
 _FILE = TypeAdapter(list[SetAsideRule])
 
 
-def read_rules(files: Files) -> list[SetAsideRule]:
+def read_set_aside_rules(files: Files) -> list[SetAsideRule]:
     """Return the rules, oldest first. Raises InvalidWorkspaceFile if the file is not in our
     format."""
     if files.entry(PATH) is None:

@@ -27,7 +27,7 @@ def _job_writer(root: Root, snapshot: Snapshot) -> StoreWriter:
     return StoreWriter(root, call, snapshot.files, snapshot.state, snapshot.config)
 
 
-def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
+def update_store_after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
     """Withdraw requirements a rewind removed from the workspace; restore those it brought back.
 
     Returns remarks for people, such as lost deferred writes.
@@ -37,7 +37,7 @@ def after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
     return store_sync.fill_or_defer(_job_writer(root, snapshot))
 
 
-def after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
+def update_store_after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
     """Take over the parent's drafts that this fork's workspace has, or the store would have them
     twice.
 
@@ -45,7 +45,7 @@ def after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
     """
     if not has_tool(snapshot.config, "add_requirement"):
         return []
-    return store_sync.take_over(_job_writer(root, snapshot), parent)
+    return store_sync.sync_taken_over(_job_writer(root, snapshot), parent)
 
 
 def supersede_earlier(root: Root, snapshot: Snapshot, before: Sequence[str]) -> list[str]:
@@ -65,7 +65,7 @@ def supersede_earlier(root: Root, snapshot: Snapshot, before: Sequence[str]) -> 
     return []
 
 
-def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
+def check_store_before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
     """Make deferred writes, and record in `facts` why a store still lacks data of this job.
 
     The checkpoint does not change: writes are idempotent, and the end of the job clears the list. A
@@ -79,7 +79,7 @@ def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
         facts.unstored, refused = store_sync.find_unstored(writer, filled=keeps)
     except StoreUnavailableError as error:
         facts.unstored, facts.store_unavailable = (
-            [store_sync.waiting_message(writer, error).rstrip(".")],
+            [store_sync.waiting_writes_message(writer, error).rstrip(".")],
             True,
         )
         return
@@ -87,7 +87,7 @@ def before_completion(root: Root, snapshot: Snapshot, facts: GateFacts) -> None:
     facts.unexplained_writes = [entry.about for entry, _ in refused]
 
 
-def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
+def release_store_at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
     """Release the job's claims and flush its deferred writes; an unavailable store delays no end.
 
     Returns what an incomplete job lost, for its result.
@@ -99,7 +99,7 @@ def at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
         elif snapshot.state.deferred_writes:
             lost = flush_deferred(writer)
     except StoreUnavailableError as error:
-        lost = [store_sync.waiting_message(writer, error)]
+        lost = [store_sync.waiting_writes_message(writer, error)]
     try:
         if has_tool(snapshot.config, "take_requirement"):
             writer.store.run(

@@ -43,13 +43,13 @@ def _make_takeover(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
         name: blob for name, (_, blob) in workspace_files.list_final_files(writer.files).items()
     }
     parent = entry.data["parent"]
-    writer.store.run(lambda c: rows.take_over(c, writer.call, parent, present))
+    writer.store.run(lambda c: rows.take_over_requirements(c, writer.call, parent, present))
     problems = fill_store(writer)
     writer.store.run(lambda c: rows.withdraw_as_parent(c, writer.call, parent, present))
     return problems
 
 
-def take_over(writer: StoreWriter, parent: str) -> list[str]:
+def sync_taken_over(writer: StoreWriter, parent: str) -> list[str]:
     """Make a fork's drafts replace its parent's in the store; return remarks for people."""
     if not workspace_files.list_final_files(writer.files):
         return []
@@ -79,7 +79,7 @@ def fill_store(writer: StoreWriter) -> list[str]:
         if stored.get(name) != blob:
             try:
                 changed.append(
-                    (workspace_files.read_requirement(writer.files, path, name, job), blob)
+                    (workspace_files.read_requirement_file(writer.files, path, name, job), blob)
                 )
             except workspace_files.InvalidWorkspaceFile as problem:
                 problems.append(str(problem))
@@ -123,7 +123,7 @@ def find_unstored(
     return problems[:MAX_NAMED], refused
 
 
-def waiting_message(writer: StoreWriter, error: StoreUnavailableError) -> str:
+def waiting_writes_message(writer: StoreWriter, error: StoreUnavailableError) -> str:
     """Return a message such as `2 writes wait, since the store does not answer.`"""
     waiting = len(writer.state.deferred_writes) or 1
     return f"{waiting} {'write waits' if waiting == 1 else 'writes wait'}, since {error}"

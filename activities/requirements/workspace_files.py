@@ -40,12 +40,12 @@ def list_final_files(files: Files) -> dict[str, tuple[str, str]]:
     return final_files
 
 
-def final_path(id: str) -> str:
+def final_requirement_path(id: str) -> str:
     """Return the path for an id: `requirements/req_001/final.json` for REQ-001."""
     return f"{FOLDER}/req_{id.removeprefix('REQ-')}/final.json"
 
 
-def read_requirement(files: Files, path: str, requirement_id: str, job: str) -> Requirement:
+def read_requirement_file(files: Files, path: str, requirement_id: str, job: str) -> Requirement:
     """Read one requirement and fill in the job.
 
     Raises:

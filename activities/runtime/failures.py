@@ -92,7 +92,7 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
         raise typed_failure(
             "Dependency",
             f"This worker lacks the job's checkpoint, and the remote gives none: {error}.",
-            retry=may_retry(most),
+            retry=may_retry_activity(most),
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:
         # Remedies for other errors are shown where the job waits.
@@ -101,13 +101,13 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
         raise typed_failure(
             "Storage",
             f"The workspaces root cannot be used: {error}.{mend}",
-            retry=may_retry(most),
+            retry=may_retry_activity(most),
         ) from error
     except FailureError:
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        raise typed_failure("Unforeseen", what[:1000], retry=may_retry(most)) from error
+        raise typed_failure("Unforeseen", what[:1000], retry=may_retry_activity(most)) from error
 
 
 def is_store_error(error: OSError) -> bool:
@@ -118,12 +118,12 @@ def is_store_error(error: OSError) -> bool:
     return any(frame.f_globals.get("__name__", "").startswith(STORE_MODULES) for frame, _ in frames)
 
 
-def is_retried(error: ApplicationError) -> bool:
+def is_failure_retried(error: ApplicationError) -> bool:
     """Return whether Temporal retries after this failure and a retry is worthwhile."""
-    return not error.non_retryable and may_retry()
+    return not error.non_retryable and may_retry_activity()
 
 
-def may_retry(most: int | None = None) -> bool:
+def may_retry_activity(most: int | None = None) -> bool:
     """Return whether another attempt of this activity is worthwhile, at most `most` in all."""
     info = activity.info()
     attempts = info.retry_policy.maximum_attempts if info.retry_policy else 0

@@ -15,7 +15,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from activities.model.endpoint import address_arguments
+from activities.model.endpoint import client_address_arguments
 from activities.redaction.credentials import api_key, hide_credentials, without_credentials
 from config.schema.agent_sections import Embeddings
 from protocol.errors import Unavailable
@@ -120,7 +120,7 @@ def choose_embedder(settings: Embeddings | None, patience: float | None = None) 
 @lru_cache(maxsize=8)
 def _endpoint_client(base_url: str | None, key: str) -> openai.OpenAI:
     timeout = httpx2.Timeout(SECONDS, connect=10)
-    where = address_arguments(base_url)
+    where = client_address_arguments(base_url)
     kind = openai.AzureOpenAI if "api_version" in where else openai.OpenAI
     return kind(**where, api_key=key, max_retries=2, timeout=timeout)
 
@@ -134,7 +134,7 @@ def _local_model() -> Any:
     return package.WordLlama.load(cache_dir=carried, disable_download=True)
 
 
-def embed_for(embedder: Embedder, texts: list[str], dimensions: int) -> Matrix:
+def embed_texts(embedder: Embedder, texts: list[str], dimensions: int) -> Matrix:
     """Return vectors of texts to be compared with one of `dimensions`.
 
     Raises:

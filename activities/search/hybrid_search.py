@@ -17,7 +17,7 @@ from activities.search.embedding import (
     EmbeddingsFailed,
     Matrix,
     choose_embedder,
-    embed_for,
+    embed_texts,
 )
 from activities.search.index import PassageRef, SearchIndex, with_index
 from config.schema.agent_sections import Embeddings
@@ -128,7 +128,7 @@ def _embed_missing(
             if time.monotonic() > until:
                 return _partial_note("there was not time enough to embed every passage")
             batch = lacking[start : start + embedder.batch]
-            rows = embed_for(embedder, [text for _, text in batch], len(meaning.vector))
+            rows = embed_texts(embedder, [text for _, text in batch], len(meaning.vector))
             index.keep_vectors(meaning.model, [mark for mark, _ in batch], rows)
 
 

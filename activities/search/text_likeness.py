@@ -55,7 +55,7 @@ def compute_likeness(
         EmbeddingsFailed: `by` does not answer.
     """
     if by is not None:
-        return _by_meaning(text, others, heartbeat, by)
+        return _rank_likeness_by_meaning(text, others, heartbeat, by)
     words, grams = ([each] for each in _term_counts(text))
     for number, other in enumerate(others):
         if number % BEAT == 0:
@@ -68,7 +68,7 @@ def compute_likeness(
     return [round(min(1.0, sum(pair) / 2), 4) for pair in both]
 
 
-def _by_meaning(
+def _rank_likeness_by_meaning(
     text: str, others: Sequence[str], heartbeat: Callable[[], None], by: Embedder
 ) -> list[float]:
     if not others:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
-from activities.search.embedding import Embedder, Matrix, embed_for
+from activities.search.embedding import Embedder, Matrix, embed_texts
 
 MAX_BYTES = 64 << 20
 
@@ -40,7 +40,7 @@ class VectorCache:
         for start in range(0, len(remaining), by.batch):
             heartbeat()
             batch = remaining[start : start + by.batch]
-            rows = embed_for(by, [text for _, text in batch], width)
+            rows = embed_texts(by, [text for _, text in batch], width)
             computed = {key: row.copy() for (key, _), row in zip(batch, rows, strict=True)}
             self._store_vectors(computed)
             vectors |= computed

@@ -10,12 +10,12 @@ from activities.commands import sandbox
 from activities.commands.sandbox import SandboxUnavailable
 from activities.guards.tool_routes import approval_tools, guarded_route
 from activities.mcp.errors import ServerUnavailable
-from activities.model.endpoint import chosen_name
+from activities.model.endpoint import chosen_model_name
 from activities.model.prices import check_prices, highest_price
-from activities.runtime.failures import may_retry, typed_failure
+from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.toolkit.agent_tools import check_servers
 from activities.toolkit.registry import Tool
-from activities.toolkit.tool_offer import tools_of
+from activities.toolkit.tool_offer import equipped_tools
 from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.start import JobLimits, JudgeLimits, ReviewLimits
@@ -28,12 +28,12 @@ MIN_REQUEST_TOKENS = 1000
 REQUIRED_TOOLS = ("todo_complete", "todo_write", "job_complete")
 
 
-def add_learned(root: Root, config: AgentConfig, project: str) -> None:
+def add_learned_guards(root: Root, config: AgentConfig, project: str) -> None:
     """Add the guards learned from earlier jobs; they are pinned like all others."""
     config.rules = LearnedGuards(root.path).rules_for(config.name, project, config.rules)
 
 
-def declare_tools(config: AgentConfig) -> list[str]:
+def declare_server_tools(config: AgentConfig) -> list[str]:
     """Ask the MCP servers for their tools; return notes on what is unavailable."""
     check_servers(config)
     if not config.mcp:
@@ -45,12 +45,12 @@ def declare_tools(config: AgentConfig) -> list[str]:
         notes: list[str] = declaring.declare_tools(config)
         return notes
     except ServerUnavailable as away:
-        raise typed_failure("Dependency", str(away), retry=may_retry()) from away
+        raise typed_failure("Dependency", str(away), retry=may_retry_activity()) from away
 
 
-def tools_for(config: AgentConfig) -> list[Tool]:
+def resolve_agent_tools(config: AgentConfig) -> list[Tool]:
     """Return the agent's tools. Raises ConfigError if one is unknown, unusable here or missing."""
-    tools = tools_named(config)
+    tools = resolve_named_tools(config)
     if "run_command" in {entry.name for entry in tools} or config.verifiers:
         try:
             sandbox.check_sandbox(config.shell)
@@ -59,12 +59,12 @@ def tools_for(config: AgentConfig) -> list[Tool]:
     return tools
 
 
-def tools_named(config: AgentConfig) -> list[Tool]:
+def resolve_named_tools(config: AgentConfig) -> list[Tool]:
     """Return the tools, sandbox unchecked. Raises ConfigError if one is unknown or missing."""
     try:
-        tools = tools_of(config)
+        tools = equipped_tools(config)
     except KeyError as unknown:
-        raise no_such_tool(config, "tools", unknown) from None
+        raise unknown_tool_error(config, "tools", unknown) from None
     names = {entry.name for entry in tools}
     if lacking := [name for name in REQUIRED_TOOLS if name not in names]:
         raise ConfigError(
@@ -74,7 +74,7 @@ def tools_named(config: AgentConfig) -> list[Tool]:
     return tools
 
 
-def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> ConfigError:
+def unknown_tool_error(config: AgentConfig, key: str, unknown: KeyError) -> ConfigError:
     """Return the error for an unknown name under `key` of the configuration."""
     name = unknown.args[0]
     return ConfigError(
@@ -82,19 +82,19 @@ def no_such_tool(config: AgentConfig, key: str, unknown: KeyError) -> ConfigErro
     )
 
 
-def choose_models(config: AgentConfig) -> None:
+def choose_agent_models(config: AgentConfig) -> None:
     """Replace the names of models that the environment overrides, then check them.
 
     Raises:
         ConfigError: A cost limit lacks a price, or a window is too small.
     """
     for model in config.models:
-        model.name = chosen_name(model)
+        model.name = chosen_model_name(model)
     check_prices(config)
-    check_windows(config)
+    check_context_windows(config)
 
 
-def check_windows(config: AgentConfig) -> None:
+def check_context_windows(config: AgentConfig) -> None:
     """Refuse a window that a reply fills up: the job would forget everything at each step.
 
     Raises:
@@ -111,7 +111,7 @@ def check_windows(config: AgentConfig) -> None:
             )
 
 
-def job_limits(config: AgentConfig) -> JobLimits:
+def resolve_job_limits(config: AgentConfig) -> JobLimits:
     """Return the part of the configuration that the workflow needs."""
     named = {
         name: value
@@ -146,5 +146,5 @@ def tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     try:
         approval_tools(config)
     except KeyError as unknown:
-        raise no_such_tool(config, "approve", unknown) from None
+        raise unknown_tool_error(config, "approve", unknown) from None
     return [guarded_route(config, entry) for entry in tools]

@@ -26,10 +26,10 @@ from activities.checkpoints.forgotten import find_forgotten
 from activities.checkpoints.owner import read_owner
 from activities.checkpoints.remote import fetch_refs, remote_owner
 from activities.documents.inputs import InputDocument
-from activities.job.plan_file import listed_under, parse_plan
+from activities.job.plan_file import list_under_heading, parse_plan
 from activities.job.snapshot import Snapshot
 from activities.phases.archive import FORKED, archive_page, archive_phase
-from activities.phases.orientation import last_page
+from activities.phases.orientation import last_archive_page
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
     begin_configured_list,
@@ -40,7 +40,7 @@ from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.endings import Outcome
 from protocol.payloads import Fork
-from protocol.scope import given_items, too_large
+from protocol.scope import scope_from_texts, scope_size_fault
 from protocol.state import JobState, Phase, Purpose
 
 MAX_NAMED = 10
@@ -69,7 +69,7 @@ class ForkOrigin:
         return [entry.path.rpartition("/")[2] for entry in files.children("documents")]
 
 
-async def no_such_job(client: Client, root: Root, job: str) -> ConfigError:
+async def unknown_job_error(client: Client, root: Root, job: str) -> ConfigError:
     """Return why the job cannot be forked, with known jobs. Raises RPCError if it stays unknown."""
     if record := find_forgotten(root, job):
         return ConfigError(f"fork: {record.message}")
@@ -94,7 +94,7 @@ async def no_such_job(client: Client, root: Root, job: str) -> ConfigError:
     )
 
 
-def fetch_origin(root: Root, fork: Fork, remote: object) -> None:
+def fetch_fork_origin(root: Root, fork: Fork, remote: object) -> None:
     """Fetch the first job from the remote that the fork names, if it is not here yet.
 
     Args:
@@ -105,7 +105,7 @@ def fetch_origin(root: Root, fork: Fork, remote: object) -> None:
     """
     with suppress(CheckpointMissing):
         if fork.phase is None:
-            if _end_of(open_checkpoints(root, fork.job)):
+            if _last_checkpoint(open_checkpoints(root, fork.job)):
                 return
         elif fork.phase in phase_starts(open_checkpoints(root, fork.job)):
             return
@@ -117,7 +117,7 @@ def fetch_origin(root: Root, fork: Fork, remote: object) -> None:
         fetch_refs(url, fork.job, open_checkpoints(root, fork.job, create=True))
 
 
-async def newest_phase(client: Client, job: str) -> int | None:
+async def newest_origin_phase(client: Client, job: str) -> int | None:
     """Return the current phase of the first job; None if the workflow does not answer.
 
     After a Temporal reset its repository still has tags of later phases until they are remade.
@@ -131,7 +131,7 @@ async def newest_phase(client: Client, job: str) -> int | None:
     return max((each["phase"] for each in status.get("checkpoints") or []), default=None)
 
 
-def find_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
+def find_fork_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
     """Return the checkpoint to begin from.
 
     Args:
@@ -147,7 +147,7 @@ def find_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
         if newest is None or number <= newest
     }
     if fork.phase is None:
-        return _at_end(checkpoints, fork, starts, newest)
+        return _fork_at_end(checkpoints, fork, starts, newest)
     if fork.phase not in starts:
         known = ", ".join(map(str, sorted(starts))) or "none yet"
         raise ConfigError(
@@ -160,16 +160,16 @@ def find_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
     return ForkOrigin(checkpoints, starts, snapshot, fork.phase)
 
 
-def _end_of(checkpoints: Checkpoints) -> str | None:
+def _last_checkpoint(checkpoints: Checkpoints) -> str | None:
     """Return the last checkpoint of a closed job."""
     tags = checkpoints.tags()
     return next((tags[word] for word in get_args(Outcome) if word in tags), None)
 
 
-def _at_end(
+def _fork_at_end(
     checkpoints: Checkpoints, fork: Fork, starts: dict[int, str], newest: int | None
 ) -> ForkOrigin:
-    last = _end_of(checkpoints)
+    last = _last_checkpoint(checkpoints)
     try:
         snapshot = Snapshot.load(checkpoints, last) if last else None
     except CheckpointMissing as error:
@@ -184,7 +184,7 @@ def _at_end(
     return ForkOrigin(checkpoints, starts, snapshot, snapshot.state.phase.number, ended=True)
 
 
-def copy_origin(origin: ForkOrigin, fork: Fork, target: Checkpoints) -> Snapshot:
+def copy_fork_origin(origin: ForkOrigin, fork: Fork, target: Checkpoints) -> Snapshot:
     """Copy the origin's checkpoint into the new job's repository and tag its phase starts."""
     try:
         history = copy_checkpoint(target, origin.checkpoints, origin.snapshot.commit)
@@ -235,15 +235,18 @@ def begin_fork(
         snapshot.files = document.put_into(snapshot.files)
     scope = snapshot.state.scope
     given_count = sum(item.source == "given" for item in scope)
-    scope = [*scope, *given_items(items or listed_under(instructions, "Scope"), given_count + 1)]
-    if why := too_large(scope):
+    scope = [
+        *scope,
+        *scope_from_texts(items or list_under_heading(instructions, "Scope"), given_count + 1),
+    ]
+    if why := scope_size_fault(scope):
         raise ConfigError(f"fork: with those of the first job {why}")
     snapshot.state = JobState(
         step=snapshot.state.step, scope=scope, phase=_first_phase(snapshot, config, text)
     )
     if config.todos.work:
         begin_configured_list(snapshot, snapshot.state.phase.number)
-    return snapshot.read_text(last) if (last := last_page(snapshot)) else ""
+    return snapshot.read_text(last) if (last := last_archive_page(snapshot)) else ""
 
 
 def _first_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> Phase:

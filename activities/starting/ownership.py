@@ -56,7 +56,7 @@ def check_not_forgotten(root: Root) -> None:
         raise ConfigError(f"{record.message}; start this one under another id")
 
 
-def check_remote(config: AgentConfig, request: PrepareRequest) -> list[str]:
+def check_remote_ownership(config: AgentConfig, request: PrepareRequest) -> list[str]:
     """Check that the remote, if there is one, may take this job; return notes for people."""
     url = config.workspace.remote
     if url is None:

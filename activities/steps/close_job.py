@@ -14,12 +14,12 @@ from activities.documents.inputs import reading_warnings
 from activities.job.activity_context import attempt_key, job_id, open_snapshot, scheduled_at
 from activities.job.folder import publish_checkpoint
 from activities.job.snapshot import Snapshot
-from activities.job.typed_result import read_result
+from activities.job.typed_result import read_typed_result
 from activities.job.workspace_summary import with_summary
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import completed_by_job_end
-from activities.repository.branch import commit_work, open_repository, with_files
-from activities.requirements.store_lifecycle import at_end
+from activities.repository.branch import commit_job_branch, open_repository, with_branch_files
+from activities.requirements.store_lifecycle import release_store_at_end
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.cancel_start import cancel_own_run
@@ -67,10 +67,10 @@ class CloseJobActivity:
         completed = completed_by_job_end(snapshot) if request.status == "completed" else []
         if request.status == "completed":
             phase.close(completed)
-        result.unresolved += at_end(self._root, snapshot, request.status)
+        result.unresolved += release_store_at_end(self._root, snapshot, request.status)
         result.notes = "\n".join(filter(None, [result.notes, *reading_warnings(snapshot.files)]))
         if snapshot.repository and not snapshot.link:
-            result.branch = _branch(self._root, snapshot, request, result)
+            result.branch = _commit_branch(self._root, snapshot, request, result)
         page = archive_page(snapshot, "closed", request.reason, result.summary, acts=request.acts)
         snapshot.files = archive_phase(snapshot.files, phase, page)
         snapshot.files = with_summary(snapshot)
@@ -95,7 +95,7 @@ def _left_out(result: JobResult) -> Any:
     return NOT_IN_FILE if result.result else {**NOT_IN_FILE, "result": True}
 
 
-def _branch(
+def _commit_branch(
     root: Root, snapshot: Snapshot, request: CloseRequest, result: JobResult
 ) -> BranchResult | None:
     """Commit the work to a branch; if that was not pushed, also write it as files.
@@ -107,10 +107,10 @@ def _branch(
     link = snapshot.repository
     assert link is not None
     try:
-        branch = commit_work(root, snapshot, job_id(), request.starts, story)
+        branch = commit_job_branch(root, snapshot, job_id(), request.starts, story)
         branch = branch.model_copy(update={"published": request.published})
         if branch.commit and not branch.published:
-            branch = with_files(open_repository(root, snapshot, link), snapshot, branch)
+            branch = with_branch_files(open_repository(root, snapshot, link), snapshot, branch)
     except (
         ConfigError,
         ApplicationError,
@@ -134,7 +134,7 @@ def _job_result(snapshot: Snapshot, request: CloseRequest) -> JobResult:
         arguments["unresolved"] = [item.line for item in open_items[:MAX_LISTED]]
     return JobResult(
         status=request.status,
-        result=read_result(snapshot) if request.status == "completed" else None,
+        result=read_typed_result(snapshot) if request.status == "completed" else None,
         dropped=[
             f"{item.id}: {as_sentence(item.text)} Reason: {item.reason}"
             for item in snapshot.state.scope

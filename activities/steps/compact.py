@@ -19,11 +19,11 @@ from activities.job.skills import kept_skills
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
-from activities.model.forms import weights_of
+from activities.model.forms import message_weights
 from activities.model.prices import priced_usage
-from activities.model.prompt import context_tokens, fixed_tokens
+from activities.model.prompt import context_tokens, fixed_prompt_tokens
 from activities.model.stream import StreamedReply
-from activities.runtime.failures import ATTEMPTS, is_retried, typed_failures
+from activities.runtime.failures import ATTEMPTS, is_failure_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text.tokens import count_tokens, encoding_name
 from protocol.requests import CompactReply, CompactRequest, Usage
@@ -71,7 +71,7 @@ class CompactActivity:
             except ApplicationError as error:
                 # Use a summary that was already paid for: the next model call will meet the refused
                 # key.
-                if is_retried(error) or (error.type == "Credentials" and not written):
+                if is_failure_retried(error) or (error.type == "Credentials" and not written):
                     raise
                 activity.logger.warning("summary: %s", error.message)
                 break
@@ -143,10 +143,11 @@ def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionP
     present = CompactionPlan(before.cleared, before.folded, before.unseen, tuple(before.spared))
     todos = "\n".join(todo.content for todo in snapshot.state.phase.open_todos)
     return plan_compaction(
-        snapshot.view.message_sizes(encoding, todos, weights_of(model)),
+        snapshot.view.message_sizes(encoding, todos, message_weights(model)),
         OPENING,
         present,
-        fixed_tokens(snapshot) + count_tokens(kept_skills(snapshot, None, request.limit), encoding),
+        fixed_prompt_tokens(snapshot)
+        + count_tokens(kept_skills(snapshot, None, request.limit), encoding),
         request.limit,
         hard=request.hard,
     )
@@ -154,7 +155,7 @@ def _plan_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionP
 
 def _required_mentions(snapshot: Snapshot) -> context_summary.RequiredMentions:
     phase = snapshot.state.phase
-    return context_summary.required_mentions(phase, snapshot.changed_since(phase.since))
+    return context_summary.required_summary_mentions(phase, snapshot.changed_since(phase.since))
 
 
 def _folded_messages(snapshot: Snapshot, planned: CompactionPlan) -> list[dict[str, Any]]:

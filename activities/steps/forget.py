@@ -11,10 +11,10 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.checkpoints.forgotten import ForgottenJob, find_forgotten
 from activities.forgetting.eligibility import ForgetCandidates
-from activities.forgetting.paths import exists_on_root, lost_found_path, remove_all
+from activities.forgetting.paths import exists_on_root, lost_found_path, remove_job_paths
 from activities.job.activity_context import scheduled_at
 from activities.requirements import requirement_store
-from activities.runtime.failures import may_retry, typed_failure, typed_failures
+from activities.runtime.failures import may_retry_activity, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.stores import traces
 from activities.stores.engine import RelationalStore
@@ -74,7 +74,7 @@ class ForgetActivity:
         try:
             store.run(clear_rows)
         except StoreUnavailableError as away:
-            raise typed_failure("Dependency", str(away), retry=may_retry()) from away
+            raise typed_failure("Dependency", str(away), retry=may_retry_activity()) from away
 
     def _remove_jobs(self, records: Sequence[ForgottenJob]) -> ForgetResult:
         done = ForgetResult()
@@ -86,7 +86,7 @@ class ForgetActivity:
                     earlier.message if earlier else f"nothing of {record.job} is on {here}"
                 )
                 continue
-            remove_all(self._root, record)
+            remove_job_paths(self._root, record)
             done.jobs.append(record.job)
             if remaining := lost_found_path(self._root, record.job):
                 done.notes.append(f"{remaining} stays: files that people had put into {record.job}")

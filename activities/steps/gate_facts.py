@@ -13,13 +13,19 @@ from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.checkpoints import parse_path as parts_of
 from activities.commands.check_commands import CheckRunner
 from activities.job.activity_context import job_id, open_snapshot
-from activities.job.done_when import NO_COMMANDS, unmet_reason
-from activities.job.plan_file import MAX_FOUND, parse_plan, parse_todos, plan_boxes, unread_headings
+from activities.job.done_when import NO_COMMANDS, unmet_condition_reason
+from activities.job.plan_file import (
+    MAX_FOUND,
+    parse_plan,
+    parse_todo_file,
+    plan_boxes,
+    unread_plan_headings,
+)
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import result_problem
-from activities.phases.predefined_todos import updated_files
+from activities.phases.predefined_todos import files_updated_by_todos
 from activities.projects.handoff import handoff_problems
-from activities.requirements.store_lifecycle import before_completion
+from activities.requirements.store_lifecycle import check_store_before_completion
 from activities.requirements.tools.outputs import survey_requirements
 from activities.requirements.workspace_files import InvalidWorkspaceFile
 from activities.runtime.failures import typed_failures
@@ -57,7 +63,7 @@ def facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
                 entries = (
                     _parse_arguments(called["name"], called["arguments"])[0].get("unresolved") or []
                 )
-                before_completion(root, snapshot, facts)
+                check_store_before_completion(root, snapshot, facts)
                 read_coverage(snapshot, entries, facts)
                 facts.unexplained_writes = [
                     name
@@ -88,7 +94,7 @@ def read_facts(
     """
     called = _called_function(snapshot, call)
     arguments, error = _parse_arguments(called["name"], called["arguments"])
-    handed = parse_todos(snapshot.read_bytes("todos.yaml"))
+    handed = parse_todo_file(snapshot.read_bytes("todos.yaml"))
     written = snapshot.read_text("plan.md")
     plan = parse_plan(written)
     completes = called["name"] == "todo_complete"
@@ -106,13 +112,15 @@ def read_facts(
         todos=handed.todos[:MAX_FOUND],
         plan_phases=len(plan),
         plan_unboxed=[phase.name[:100] for phase in plan if not phase.boxes][:10],
-        plan_unread=[line[:100] for line in unread_headings(written)][:10],
+        plan_unread=[line[:100] for line in unread_plan_headings(written)][:10],
         plan_open=sum(phase.is_open for phase in plan),
         plan_boxes=[text[:80] for done, text in plan_boxes(plan) if not done][:MAX_BOXES],
         only_unticked=only_unticked(snapshot.state.scope, plan_boxes(plan)),
         plan_steps=len(plan_boxes(plan)),
-        updated=updated_files(snapshot),
-        unmet=unmet_reason(snapshot.files, current.done_when if current else None, checks),
+        updated=files_updated_by_todos(snapshot),
+        unmet=unmet_condition_reason(
+            snapshot.files, current.done_when if current else None, checks
+        ),
         unexplained_phases=[
             phase.label
             for phase in plan

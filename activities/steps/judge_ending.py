@@ -16,9 +16,9 @@ from activities.guards.call_guards import CallGuards
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
 from activities.job.activity_context import job_id, open_snapshot
 from activities.job.snapshot import Snapshot
-from activities.projects.handoff import proof_problems
+from activities.projects.handoff import handoff_proof_problems
 from activities.redaction.secrets import redact
-from activities.repository.branch import changes_nothing
+from activities.repository.branch import branch_changes_nothing
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.steps.gate_facts import is_explained
@@ -26,7 +26,7 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.errors import ToolError
 from config.schema.agent_sections import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
-from protocol.git_address import address_shown
+from protocol.git_address import shown_address
 from protocol.proof import PROOF_GUARD
 from protocol.text import both_ends
 
@@ -77,7 +77,7 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
         ending.stopped = bool(outcome.denied)
     if not outcome.guard:
         proof = _proof_voters(root, snapshot, request, values)
-        publishing = _publishing(root, snapshot, request)
+        publishing = _publish_voter(root, snapshot, request)
         outcome = guards.judge_voters(
             [*_verifier_voters(root, snapshot, request), *publishing, *proof]
         )
@@ -88,7 +88,7 @@ def _judge_call(root: Root, request: EndingRequest) -> EndingVerdict:
     return ending
 
 
-def _publishing(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
+def _publish_voter(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
     """Return the voter that asks a person to approve the push at the end of the job, if it is
     needed.
     """
@@ -96,10 +96,10 @@ def _publishing(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[
     if link is None or link.publish is None or "job_complete" not in request.points:
         return []
     publish = link.publish
-    if not publish.approve or changes_nothing(root, snapshot, link):
+    if not publish.approve or branch_changes_nothing(root, snapshot, link):
         return []
     question = PUBLISH.format(
-        branch=publish.branch, remote=address_shown(publish.remote), job=job_id()
+        branch=publish.branch, remote=shown_address(publish.remote), job=job_id()
     )
     return [Voter("publish", lambda _: Vote("ask", question))]
 
@@ -135,7 +135,7 @@ def _proof_voters(
         if not link.handoff.report and any(is_explained(c, c, entries) for c in link.handoff.tests):
             # The job gives up explicitly: the project sees the same and takes the work back.
             return ALLOW
-        why = proof_problems(root, job_id(), snapshot)
+        why = handoff_proof_problems(root, job_id(), snapshot)
         return Vote("deny", why) if why else ALLOW
 
     return [Voter(PROOF_GUARD, check_proof, costly=True)]

@@ -13,7 +13,7 @@ from activities.job.snapshot import Snapshot
 from activities.model.client import ModelClient, ModelQuery
 from activities.model.endpoint import Connect
 from activities.model.prices import priced_usage
-from activities.model.prompt import plain_body
+from activities.model.prompt import plain_prompt_body
 from activities.model.stream import StreamedReply
 from activities.phases.phase_diff import phase_diff
 from activities.redaction.secrets import redact
@@ -59,7 +59,7 @@ class JudgePhaseActivity:
         system = snapshot.config.templates["judge"]
         return ModelQuery(
             [judge.model, *snapshot.config.fallbacks],
-            lambda model: plain_body(model, system, prompt),
+            lambda model: plain_prompt_body(model, system, prompt),
         )
 
     def _record_verdict(self, request: JudgeRequest, streamed: StreamedReply) -> JudgeReply:

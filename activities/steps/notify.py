@@ -23,16 +23,16 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Root
 from activities.guards.hooks.answers import HookFailed
 from activities.guards.hooks.processes import run_hook
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 from activities.redaction.credentials import hide_credentials, register_variables
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import check_still_wanted, heartbeats
 from config.schema.agent import AgentConfig, ConfigError
-from config.schema.notifications import Notify, check_address
+from config.schema.notifications import Notify, notification_address_fault
 from protocol.notifications import Destination, Notification, Notifying, Sending, Sent
 from protocol.text import one_line
-from protocol.validation_errors import first_errors
+from protocol.validation_errors import first_validation_errors
 
 SECONDS = 30
 LONGEST_DELAY = 600.0
@@ -54,10 +54,10 @@ def notifying_of(
     try:
         configured = Notify.model_validate(given) if given is not None else None
     except ValidationError as error:
-        raise ConfigError(f"notify: {first_errors(error)}") from None
+        raise ConfigError(f"notify: {first_validation_errors(error)}") from None
     notify = configured or next((config.notify for config in configs if config.notify), None)
     to: list[Destination] = []
-    if notify and (address := _destination(notify)):
+    if notify and (address := _notify_destination(notify)):
         to.append(address)
     hooks = [hook for config in configs for hook in config.hooks.get("Notification", [])]
     to += [
@@ -73,7 +73,7 @@ def notifying_of(
     return Notifying(to=to, content=bool(notify and notify.content)) if to else None
 
 
-def _destination(notify: Notify) -> Destination | None:
+def _notify_destination(notify: Notify) -> Destination | None:
     """Return the HTTP destination, if any. Raises ConfigError if this worker cannot use it."""
     if notify.url is None and notify.url_variable is None:
         return None
@@ -84,8 +84,8 @@ def _destination(notify: Notify) -> Destination | None:
         headers=dict(notify.headers),
     )
     try:
-        _address(destination)
-        _headers(destination)
+        _destination_address(destination)
+        _destination_headers(destination)
     except ValueError as error:
         raise ConfigError(f"notify: {error}") from None
     return destination
@@ -99,42 +99,44 @@ def notify_activity(root: Root) -> SendNotification:
         """Send a notification to one destination; safe to retry."""
         with typed_failures():
             async with heartbeats():
-                mark = _mark(root, request)
+                mark = _delivery_mark(root, request)
                 if mark and mark.exists():
                     return Sent()
                 await check_still_wanted()
-                status = await _send(root, request)
+                status = await _send_notification(root, request)
                 if mark:
-                    _leave(mark)
+                    _leave_delivery_mark(mark)
                 return Sent(status=status)
 
     return send_notification
 
 
-async def _send(root: Root, request: Sending) -> int:
+async def _send_notification(root: Root, request: Sending) -> int:
     """Send it and return the status. Raises a retryable ApplicationError."""
     to = request.to
     register_variables([name for name in (to.url_variable, *to.headers.values()) if name])
     try:
         if to.command:
-            return await asyncio.to_thread(_run_hook, root, request)
-        return await _post(to, request.notification)
+            return await asyncio.to_thread(_run_notify_hook, root, request)
+        return await _post_notification(to, request.notification)
     except (OSError, ValueError, HookFailed, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise _failure(str(error) or type(error).__name__) from None
+        raise _delivery_failure(str(error) or type(error).__name__) from None
 
 
-def _failure(why: str, delay: float | None = None) -> ApplicationError:
+def _delivery_failure(why: str, delay: float | None = None) -> ApplicationError:
     text = f"The notification is not sent: {hide_credentials(one_line(redact(why), 300))}"
     return typed_failure("NotSent", text, retry=True, delay=delay, longest=LONGEST_DELAY)
 
 
-async def _post(to: Destination, notification: Notification) -> int:
-    address = _address(to)
-    headers = {**_headers(to), "Idempotency-Key": notification.key}
+async def _post_notification(to: Destination, notification: Notification) -> int:
+    address = _destination_address(to)
+    headers = {**_destination_headers(to), "Idempotency-Key": notification.key}
     # Redirects could lead the notification somewhere nobody intended.
     async with (
         httpx2.AsyncClient(timeout=SECONDS, follow_redirects=False) as client,
-        client.stream("POST", address, json=_body(notification), headers=headers) as answer,
+        client.stream(
+            "POST", address, json=_notification_body(notification), headers=headers
+        ) as answer,
     ):
         # Do not read the body: the address may return anything.
         status = answer.status_code
@@ -146,10 +148,10 @@ async def _post(to: Destination, notification: Notification) -> int:
         "; redirects are not followed, give the address it leads to" if 300 <= status < 400 else ""
     )
     named = min(float(delay), LONGEST_DELAY) if delay.isdecimal() and int(delay) else None
-    raise _failure(f"{host} answered {status}{moved}", named)
+    raise _delivery_failure(f"{host} answered {status}{moved}", named)
 
 
-def _run_hook(root: Root, request: Sending) -> int:
+def _run_notify_hook(root: Root, request: Sending) -> int:
     """Run the hook and return 0. Raises HookFailed."""
     to, notification = request.to, request.notification
     workspace = root.workspace(notification.job)
@@ -161,7 +163,7 @@ def _run_hook(root: Root, request: Sending) -> int:
         "hook_event_name": "Notification",
         "message": notification.text,
         "notification_type": notification.event,
-        "notification": _body(notification),
+        "notification": _notification_body(notification),
     }
     ran = run_hook(
         to.command,
@@ -176,7 +178,7 @@ def _run_hook(root: Root, request: Sending) -> int:
     return 0
 
 
-def _body(notification: Notification) -> dict[str, str]:
+def _notification_body(notification: Notification) -> dict[str, str]:
     """Return the JSON body; chats show its `text`."""
     body = {name: value for name, value in notification.model_dump().items() if value}
     if content := body.pop("content", ""):
@@ -185,19 +187,19 @@ def _body(notification: Notification) -> dict[str, str]:
     return body
 
 
-def _address(to: Destination) -> str:
+def _destination_address(to: Destination) -> str:
     """Return the address. Raises ValueError, whose message hides the address."""
     if not to.url_variable:
         return to.url
     address = os.environ.get(to.url_variable, "").strip()
     if not address:
         raise ValueError(f"url_variable: this worker has no variable {to.url_variable}; set it")
-    if why := check_address(address):
+    if why := notification_address_fault(address):
         raise ValueError(f"url_variable: {to.url_variable}: {why}")
     return address
 
 
-def _headers(to: Destination) -> dict[str, str]:
+def _destination_headers(to: Destination) -> dict[str, str]:
     """Return the headers. Raises ValueError, whose message hides the values."""
     headers = {}
     for name, variable in to.headers.items():
@@ -210,17 +212,17 @@ def _headers(to: Destination) -> dict[str, str]:
     return headers
 
 
-def _mark(root: Root, request: Sending) -> Path | None:
+def _delivery_mark(root: Root, request: Sending) -> Path | None:
     """Return the path of the delivery mark; None if the job is on another host."""
     parent = (activity.info().workflow_id or "").rpartition("/notify/")[0]
     key = f"{request.notification.key}.{request.number}"
-    for repository in (root.repository(parent), repository_path(root, parent)):
+    for repository in (root.repository(parent), project_repository_path(root, parent)):
         if repository.is_dir():
             return repository / "notified" / key
     return None
 
 
-def _leave(mark: Path) -> None:
+def _leave_delivery_mark(mark: Path) -> None:
     # A failure is harmless unless this worker dies now.
     with suppress(OSError):
         mark.parent.mkdir(exist_ok=True)

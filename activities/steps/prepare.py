@@ -17,21 +17,21 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
-from activities.documents.inputs import read_documents
-from activities.job.activity_context import attempt_key, check_root, job_id, scheduled_at
+from activities.documents.inputs import read_input_documents
+from activities.job.activity_context import attempt_key, check_activity_root, job_id, scheduled_at
 from activities.job.folder import publish_checkpoint
-from activities.job.plan_file import listed_under
+from activities.job.plan_file import list_under_heading
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import (
     SCHEMA_FILE,
     check_result_schema,
-    schema_page,
+    result_schema_page,
     with_result_requirements,
 )
 from activities.job.workspace_summary import with_summary
 from activities.model.prompt import context_tokens
-from activities.phases.orientation import first_messages
+from activities.phases.orientation import orientation_messages
 from activities.phases.predefined_todos import (
     STRATEGIC_NAMES,
     begin_configured_list,
@@ -40,20 +40,20 @@ from activities.phases.predefined_todos import (
 from activities.phases.tags import phase_tag
 from activities.projects.handoff import hand_over, render_handoff, with_proof_time
 from activities.projects.remote import open_linked_project
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 from activities.repository.bounds import Bounds
 from activities.repository.fetched import bring_repository
 from activities.repository.workspace import put_repository, share_with_fork
-from activities.requirements.store_lifecycle import after_fork, supersede_earlier
+from activities.requirements.store_lifecycle import supersede_earlier, update_store_after_fork
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.starting.agent_resolution import (
-    add_learned,
-    choose_models,
-    declare_tools,
-    job_limits,
+    add_learned_guards,
+    choose_agent_models,
+    declare_server_tools,
+    resolve_agent_tools,
+    resolve_job_limits,
     tool_routes,
-    tools_for,
 )
 from activities.starting.agent_skills import (
     REPOSITORY,
@@ -63,13 +63,17 @@ from activities.starting.agent_skills import (
 )
 from activities.starting.fork import (
     begin_fork,
-    copy_origin,
-    fetch_origin,
-    find_origin,
-    newest_phase,
-    no_such_job,
+    copy_fork_origin,
+    fetch_fork_origin,
+    find_fork_origin,
+    newest_origin_phase,
+    unknown_job_error,
 )
-from activities.starting.ownership import check_not_forgotten, check_remote, claim_repository
+from activities.starting.ownership import (
+    check_not_forgotten,
+    check_remote_ownership,
+    claim_repository,
+)
 from activities.starting.search_attributes import registered_attributes
 from activities.steps.notify import notifying_of
 from activities.steps.review_job import reviewer_tools
@@ -83,7 +87,7 @@ from config.templates import render_template
 from protocol.notifications import Notifying
 from protocol.payloads import Fork
 from protocol.repository import Publish, RepositoryLink, RepositoryStart
-from protocol.scope import given_items, too_large
+from protocol.scope import scope_from_texts, scope_size_fault
 from protocol.start import PrepareReply, PrepareRequest
 from protocol.state import JobState, Phase
 
@@ -120,19 +124,19 @@ class PrepareActivity:
         with typed_failures():
             async with heartbeats():
                 if request.project and request.project.root:
-                    check_root(self._root, request.project.root, request.project.remote)
+                    check_activity_root(self._root, request.project.root, request.project.remote)
                 fork = request.fork
                 if fork:
                     remote = overridden_value(request.set, "workspace.remote")
                     if request.project and request.project.remote:
                         remote = request.project.remote
-                    await asyncio.to_thread(fetch_origin, self._root, fork, remote)
+                    await asyncio.to_thread(fetch_fork_origin, self._root, fork, remote)
                 if fork and not self._root.repository(fork.job).exists():
-                    raise await no_such_job(activity.client(), self._root, fork.job)
+                    raise await unknown_job_error(activity.client(), self._root, fork.job)
                 # A project takes the number from the result of the job that it forks.
                 newest = None
                 if fork and not request.project:
-                    newest = await newest_phase(activity.client(), fork.job)
+                    newest = await newest_origin_phase(activity.client(), fork.job)
                 registered = await registered_attributes(activity.client())
                 return await asyncio.to_thread(self._prepare_job, request, registered, newest)
 
@@ -152,10 +156,10 @@ class PrepareActivity:
         state.unused_tools = unused_tools(
             snapshot.files, has_traces=bool(traces), may_ask=config.limits.clarifications > 0
         )
-        snapshot.begin_conversation(*first_messages(snapshot, prepared.last_page, traces))
+        snapshot.begin_conversation(*orientation_messages(snapshot, prepared.last_page, traces))
         notices = list(prepared.notices)
         if fork:
-            notices += after_fork(self._root, snapshot, fork.job)
+            notices += update_store_after_fork(self._root, snapshot, fork.job)
         notices += supersede_earlier(self._root, snapshot, _not_taken_over(snapshot))
         timestamp = scheduled_at()
         story = f"{prepared.story}phase {state.phase.number} begins: {state.phase.name}"
@@ -173,7 +177,7 @@ class PrepareActivity:
             state=state.without_notes(),
             tools=with_proof_time(tool_routes(config, prepared.tools), snapshot.link),
             context=context_tokens(snapshot),
-            limits=job_limits(config),
+            limits=resolve_job_limits(config),
             search_attributes=registered,
             notices=[*notices, *(f"moved to lost+found: {path}" for path in moved[:20])],
         )
@@ -191,12 +195,12 @@ class PrepareActivity:
     def _start_new_job(self, request: PrepareRequest) -> PreparedJob:
         """Prepare a new job: its first files and the bootstrap phase."""
         config = load_agent(request.agent, request.set)
-        add_learned(self._root, config, request.project.id if request.project else "")
-        choose_models(config)
+        add_learned_guards(self._root, config, request.project.id if request.project else "")
+        choose_agent_models(config)
         check_result_schema(config)
-        notices = declare_tools(config) + check_remote(config, request)
+        notices = declare_server_tools(config) + check_remote_ownership(config, request)
         skills = read_skills(config)
-        tools = tools_for(config)
+        tools = resolve_agent_tools(config)
         if config.reviewer:
             reviewer_tools(config.reviewer)
         notifying = None if request.project else notifying_of([config])
@@ -208,7 +212,7 @@ class PrepareActivity:
                 f"agent {config.name} has no instructions of its own: give some in `instructions`"
             )
         instructions = with_result_requirements(instructions, config)
-        documents = read_documents(
+        documents = read_input_documents(
             self._root,
             request.documents,
             config.limits.file_bytes,
@@ -221,13 +225,15 @@ class PrepareActivity:
                 f"agent {config.name} works on documents: name at least one in `documents`"
             )
         is_part = request.project is not None and request.project.divided
-        scope = request.items or ([] if is_part else listed_under(instructions, "Scope"))
+        scope = request.items or ([] if is_part else list_under_heading(instructions, "Scope"))
         checkpoints = self._claim_checkpoints(request, config)
-        snapshot = Snapshot.start(checkpoints, config, _first_state(config, instructions, scope))
+        snapshot = Snapshot.start(
+            checkpoints, config, _first_job_state(config, instructions, scope)
+        )
         if request.repository:
             notices += self._bring_repository(request, request.repository, snapshot)
-        with _as_problems(config):
-            files = _with_pages(snapshot.files, config, tools)
+        with _report_workspace_problems(config):
+            files = _with_tool_pages(snapshot.files, config, tools)
             files = files.write("instructions.md", instructions.encode())
             for document in documents:
                 files = document.put_into(files)
@@ -242,8 +248,8 @@ class PrepareActivity:
             notices += notice_untrusted_skills(snapshot.files, folder)
         else:
             notices += take_repository_skills(snapshot, folder)
-            tools = tools_for(config)
-            snapshot.files = _with_pages(snapshot.files, config, tools)
+            tools = resolve_agent_tools(config)
+            snapshot.files = _with_tool_pages(snapshot.files, config, tools)
         return PreparedJob(snapshot, tools, notices=notices, notifying=notifying)
 
     def _bring_repository(
@@ -261,20 +267,20 @@ class PrepareActivity:
         """Return the cache that the jobs of a project share; None outside a project."""
         if request.project is None:
             return None
-        return ResultCache(repository_path(self._root, request.project.id))
+        return ResultCache(project_repository_path(self._root, request.project.id))
 
     def _fork_job(self, request: PrepareRequest, fork: Fork, newest: int | None) -> PreparedJob:
         """Prepare a fork of another job at the start of a phase; see `activities.starting.fork`."""
-        origin = find_origin(self._root, fork, newest)
+        origin = find_fork_origin(self._root, fork, newest)
         pinned = origin.snapshot.config
         config = _amend_origin(request, fork, pinned)
         # Keep the pinned tools of MCP servers unless the fork overrides `mcp`.
-        notices = declare_tools(config) if config.mcp != pinned.mcp else []
-        notices += check_remote(config, request)
+        notices = declare_server_tools(config) if config.mcp != pinned.mcp else []
+        notices += check_remote_ownership(config, request)
         skills = read_skills(config) if config.skills != pinned.skills else None
-        tools = tools_for(config)
+        tools = resolve_agent_tools(config)
         notifying = None if request.project else notifying_of([config])
-        documents = read_documents(
+        documents = read_input_documents(
             self._root,
             request.documents,
             config.limits.file_bytes,
@@ -288,7 +294,7 @@ class PrepareActivity:
         if (brought := origin.snapshot.repository) is not None:
             owner = request.project.id if request.project else job_id()
             share_with_fork(self._root, brought, owner, owned)
-        snapshot = copy_origin(origin, fork, owned)
+        snapshot = copy_fork_origin(origin, fork, owned)
         if snapshot.repository:
             snapshot.repository = snapshot.repository.model_copy(
                 update={"owner": owner, "publish": _publish_of_fork(request, snapshot.repository)}
@@ -296,7 +302,7 @@ class PrepareActivity:
         elif request.publish:
             raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
         before = snapshot.files
-        with _as_problems(config):
+        with _report_workspace_problems(config):
             instructions = self._job_instructions(request)
             if snapshot.link and not request.project:
                 # A person forked a project's job: no project waits for it or judges it by that
@@ -312,7 +318,7 @@ class PrepareActivity:
             if skills:
                 snapshot.files = skills.put_into(snapshot.files)
                 notices += skills.notices
-            snapshot.files = _with_pages(snapshot.files, config, tools)
+            snapshot.files = _with_tool_pages(snapshot.files, config, tools)
             snapshot.files = with_summary(snapshot)
         snapshot.record_changes(before)
         return PreparedJob(
@@ -353,7 +359,7 @@ def _amend_origin(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> A
         )
     config = amend_config(pinned, request.set)
     check_result_schema(config)
-    choose_models(config)
+    choose_agent_models(config)
     return config
 
 
@@ -374,9 +380,9 @@ def _not_taken_over(snapshot: Snapshot) -> list[str]:
     return link.earlier_jobs if link and not link.handoff.report else []
 
 
-def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
-    items = given_items([text for text in scope if text.strip()])
-    if why := too_large(items):
+def _first_job_state(config: AgentConfig, instructions: str, scope: list[str]) -> JobState:
+    items = scope_from_texts([text for text in scope if text.strip()])
+    if why := scope_size_fault(items):
         raise ConfigError(why)
     return JobState(
         phase=Phase(
@@ -390,7 +396,7 @@ def _first_state(config: AgentConfig, instructions: str, scope: list[str]) -> Jo
     )
 
 
-def _with_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
+def _with_tool_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
     """Return the files with the agent's folders and a page for each of its tools."""
     for folder in config.folders:
         files = files.make_folder(folder)
@@ -399,12 +405,12 @@ def _with_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
     for entry in tools:
         files = files.write(f"tools/{entry.name}.md", entry.page.encode())
     if config.result_schema is not None:
-        files = files.write(SCHEMA_FILE, schema_page(config))
+        files = files.write(SCHEMA_FILE, result_schema_page(config))
     return files
 
 
 @contextmanager
-def _as_problems(config: AgentConfig) -> Iterator[None]:
+def _report_workspace_problems(config: AgentConfig) -> Iterator[None]:
     """Report files that a workspace refuses as mistakes in the start or in the configuration."""
     try:
         yield

@@ -11,21 +11,21 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, folder_name
+from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
 from activities.commands.private_folder import remove_private_folders
-from activities.job.activity_context import check_root, job_id, scheduled_at
-from activities.job.done_when import check_condition
-from activities.job.plan_file import listed_under
+from activities.job.activity_context import check_activity_root, job_id, scheduled_at
+from activities.job.done_when import check_done_when
+from activities.job.plan_file import list_under_heading
 from activities.model.endpoint import Connect
-from activities.projects.remote import check_project_owner, open_project, push_project
-from activities.projects.repository import MAIN, ProjectRepository, repository_path
+from activities.projects.remote import check_project_owner, open_remote_project, push_project
+from activities.projects.repository import MAIN, ProjectRepository, project_repository_path
 from activities.projects.required_commands import failing_need
 from activities.repository.bounds import Bounds
-from activities.repository.branch import make_patch
+from activities.repository.branch import make_branch_patch
 from activities.repository.fetched import bring_repository
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats, heartbeats_from_thread
-from activities.starting.agent_resolution import choose_models
+from activities.starting.agent_resolution import choose_agent_models
 from activities.starting.ownership import check_not_forgotten, claim_repository
 from activities.starting.search_attributes import registered_attributes
 from activities.steps.cancel_start import cancel_own_run
@@ -48,7 +48,7 @@ from protocol.project_requests import (
 from protocol.project_start import ProjectStart
 from protocol.repository import RepositoryOrigin
 from protocol.requests import CheckpointReply
-from protocol.scope import given_items, too_large
+from protocol.scope import scope_from_texts, scope_size_fault
 from protocol.state import DoneWhen, ScopeItem
 from protocol.text import SUBJECT, one_line
 
@@ -77,14 +77,14 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
     @activity.defn(name="merge_work")
     def merge_work(request: MergeRequest) -> MergeReply:
         with typed_failures(), heartbeats_from_thread():
-            check_root(root, request.root, request.remote)
+            check_activity_root(root, request.root, request.remote)
             needed = (request.head, request.commit)
-            repository = open_project(root, job_id(), request.remote, *needed)
+            repository = open_remote_project(root, job_id(), request.remote, *needed)
             commit, conflicts = repository.merge(
                 request.head, request.commit, request.message, scheduled_at()
             )
             if conflicts:
-                repository.set_branch(f"jobs/{folder_name(request.job)}", commit)
+                repository.set_branch(f"jobs/{job_folder_name(request.job)}", commit)
             else:
                 repository.set_branch(MAIN, commit)
             push_project(repository, job_id(), request.remote)
@@ -93,8 +93,8 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
     @activity.defn(name="write_project_state")
     def write_project_state(request: WriteStateRequest) -> CheckpointReply:
         with typed_failures(), heartbeats_from_thread():
-            check_root(root, request.root, request.remote)
-            repository = open_project(root, job_id(), request.remote, request.state)
+            check_activity_root(root, request.root, request.remote)
+            repository = open_remote_project(root, job_id(), request.remote, request.state)
             commit = _write_state(repository, request)
             push_project(repository, job_id(), request.remote)
             return CheckpointReply(commit=commit, at=scheduled_at())
@@ -103,7 +103,7 @@ def project_activities(root: Root, connect: Connect) -> list[Callable[..., Any]]
     async def close_project(request: CloseProjectRequest) -> CheckpointReply:
         with typed_failures():
             async with heartbeats():
-                check_root(root, request.root, request.remote)
+                check_activity_root(root, request.root, request.remote)
                 reply = await asyncio.to_thread(_close_project, root, request)
                 if request.request_cancel:
                     await cancel_own_run()
@@ -129,7 +129,7 @@ def _prepare_project(
     _check_product(start)
     for condition in _all_conditions(start):
         try:
-            check_condition(condition)
+            check_done_when(condition)
         except ValueError as wrong:
             raise ConfigError(f"condition {condition.line}: {wrong}") from None
     scope = _project_scope(start)
@@ -139,7 +139,7 @@ def _prepare_project(
     remote = project_remote(agents)
     if remote:
         check_project_owner(remote, job_id(), chain)
-    path = repository_path(root, job_id())
+    path = project_repository_path(root, job_id())
     repository = ProjectRepository.create(path)
     claim_repository(root, path, chain, keep_days=project_keep_days(agents))
     name = start.title or title_line(start.instructions) or job_id()
@@ -192,14 +192,14 @@ def _project_scope(start: ProjectStart) -> list[ScopeItem]:
     """
     if start.form != "groups":
         return []
-    items = start.items or listed_under(start.instructions, "Scope")
+    items = start.items or list_under_heading(start.instructions, "Scope")
     if not items:
         raise ConfigError(
             "a project of groups divides a scope: give `items`, or list them under a heading "
             "Scope in the instructions"
         )
-    scope = given_items(items)
-    if why := too_large(scope):
+    scope = scope_from_texts(items)
+    if why := scope_size_fault(scope):
         raise ConfigError(why)
     stored = [start.model_copy(update={"items": [], "instructions": ""}), *scope]
     size = sum(len(part.model_dump_json(exclude_defaults=True).encode()) for part in stored)
@@ -218,7 +218,7 @@ def load_agents(start: ProjectStart) -> list[AgentConfig]:
     selected += [(stage.agent, {**start.set, **stage.set}) for stage in start.stages]
     agents = [load_agent(agent, {**settings, **limits}) for agent, settings in selected]
     for config in agents:
-        choose_models(config)
+        choose_agent_models(config)
     return agents
 
 
@@ -264,7 +264,7 @@ def _write_state(repository: ProjectRepository, request: WriteStateRequest) -> s
 
 def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
     """Commit the result to the state branch; it names the final commit of the product."""
-    repository = open_project(root, job_id(), request.remote, request.head, request.state)
+    repository = open_remote_project(root, job_id(), request.remote, request.head, request.state)
     result = request.result.model_copy(update={"commit": request.head})
     text = result.model_dump_json(indent=2) + "\n"
     story = f"Project {request.result.status}\n\n{request.result.summary}"
@@ -272,7 +272,7 @@ def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
     if (origin := repository.origin) and origin.commit != request.head:
         # Without git there is no patch, but people can clone the repository itself.
         with suppress(GitNotInstalled, RemoteUnavailable):
-            files[PATCH] = make_patch(repository, origin.commit, request.head)
+            files[PATCH] = make_branch_patch(repository, origin.commit, request.head)
     commit = _commit_files(repository, request.state, files, story)
     push_project(repository, job_id(), request.remote)
     remove_private_folders(root, job_id())

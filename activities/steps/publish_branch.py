@@ -9,10 +9,10 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import check_root, job_id, open_snapshot
+from activities.job.activity_context import check_activity_root, job_id, open_snapshot
 from activities.job.snapshot import Snapshot
-from activities.projects.remote import open_project
-from activities.repository.branch import commit_work, open_repository
+from activities.projects.remote import open_remote_project
+from activities.repository.branch import commit_job_branch, open_repository
 from activities.repository.publish import push_branch
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
@@ -45,7 +45,7 @@ def _publish_job(root: Root, request: PublishRequest) -> BranchResult:
     link = snapshot.repository
     if link is None or link.publish is None:
         raise ConfigError("publish: the job has no branch to push")
-    result = commit_work(
+    result = commit_job_branch(
         root, snapshot, job_id(), request.starts, completion_story(snapshot, request.call)
     )
     if not result.commit:
@@ -55,8 +55,8 @@ def _publish_job(root: Root, request: PublishRequest) -> BranchResult:
 
 
 def _publish_project(root: Root, request: PublishProjectRequest) -> BranchResult:
-    check_root(root, request.root, request.remote)
-    repository = open_project(root, job_id(), request.remote, request.head)
+    check_activity_root(root, request.root, request.remote)
+    repository = open_remote_project(root, job_id(), request.remote, request.head)
     origin = repository.origin
     result = BranchResult(
         base=origin.commit if origin else "", commit=request.head, branch=request.publish.branch

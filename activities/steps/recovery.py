@@ -19,14 +19,14 @@ from activities.checkpoints import (
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.forgotten import find_forgotten
 from activities.job.activity_context import (
-    check_root,
+    check_activity_root,
     job_id,
     open_snapshot,
     scheduled_at,
     scheduled_ms,
 )
 from activities.job.conversation import ERROR_PREFIX
-from activities.job.edit_description import describe_edits, name_paths
+from activities.job.edit_description import describe_edits, name_edited_paths
 from activities.job.fetch import fetch_job
 from activities.job.folder import pack_if_full, project_folder
 from activities.job.plan_file import parse_plan, plan_boxes
@@ -40,7 +40,7 @@ from activities.steps.show_call import bounded_arguments
 from activities.steps.tell import amend_instructions
 from activities.steps.tool_call import error_line
 from activities.text.plain import replace_surrogates
-from activities.toolkit.ownership import READ, folder_refusal, system_part
+from activities.toolkit.ownership import READ, folder_refusal, system_path_prefix
 from protocol.requests import (
     EmptyReply,
     FolderReply,
@@ -51,7 +51,7 @@ from protocol.requests import (
     TakeFolderRequest,
     WriteErrorRequest,
 )
-from protocol.scope import follow_boxes
+from protocol.scope import complete_ticked_items
 
 NAMED_PATHS = 8
 """Number of edited paths that the log and the notices name."""
@@ -67,7 +67,7 @@ class Recovery:
     def find_checkpoint(self, request: RecoverRequest) -> RecoverReply:
         """Return the newest candidate that is complete here or in the remote."""
         with typed_failures(), heartbeats_from_thread():
-            check_root(self._root, request.root, request.remote)
+            check_activity_root(self._root, request.root, request.remote)
             if request.remote:
                 fetch_job(self._root, job_id(), request.remote, request.candidates[0])
             with suppress(CheckpointMissing):
@@ -99,9 +99,9 @@ class Recovery:
             if snapshot.files == before:
                 return ImportReply(commit=request.commit, at=scheduled_at(), notes=notes[:20])
             snapshot.record_changes(before)
-            paths = name_paths(changes, NAMED_PATHS)
+            paths = name_edited_paths(changes, NAMED_PATHS)
             ledger = snapshot.state.model_copy(deep=True)
-            follow_boxes(
+            complete_ticked_items(
                 snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
             )
             timestamp = scheduled_at()
@@ -136,7 +136,7 @@ class Recovery:
     def write_error(self, request: WriteErrorRequest) -> EmptyReply:
         """Write the error to `errors/` of the folder; it is not part of any checkpoint."""
         with typed_failures(), heartbeats_from_thread():
-            check_root(self._root, request.root, request.remote)
+            check_activity_root(self._root, request.root, request.remote)
             folder = self._root.workspace(job_id()) / "errors"
             folder.mkdir(parents=True, exist_ok=True)
             page = folder / f"step_{request.step:05d}.md"
@@ -161,7 +161,7 @@ def _leave_out_refused(before: Files, edited: Files, notes: list[str]) -> Files:
     beat = throttled_heartbeat()
     for change in diff_files(before, edited):
         beat()
-        if top := system_part(change.path):
+        if top := system_path_prefix(change.path):
             # Restore the whole top-level entry: restoring one file of a replaced folder would leave
             # the empty folder behind.
             edited = with_entry(edited, top, before.tree_entry(tuple(top.split("/"))))

@@ -24,9 +24,9 @@ from activities.model.prices import priced_usage
 from activities.model.prompt import context_tokens
 from activities.model.stream import StreamedReply
 from activities.phases.archive import archive_prompt
-from activities.phases.orientation import last_experience, last_page
+from activities.phases.orientation import last_archive_page, last_experience
 from activities.redaction.secrets import redact
-from activities.runtime.failures import is_retried, typed_failures
+from activities.runtime.failures import is_failure_retried, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.toolkit.agent_tools import tools_by_name
 from protocol.reflection import ReflectReply, ReflectRequest
@@ -64,7 +64,7 @@ class ReflectActivity:
                     first = await self._request_answer(request, paid, "assumption")
                     second = await self._request_answer(request, paid, "prevention", first)
                 except ApplicationError as error:
-                    if not paid or is_retried(error):
+                    if not paid or is_failure_retried(error):
                         raise
                     return await asyncio.to_thread(self._give_up, request, paid, error.message)
                 return await asyncio.to_thread(self._save_reflection, request, paid, first, second)
@@ -171,7 +171,7 @@ def _attempt_record(snapshot: Snapshot) -> str:
     """Return the attempt's conversation, or its archive page if the next one has begun."""
     if len(snapshot.conversation) > 2:
         return archive_prompt(snapshot)
-    page = last_page(snapshot)
+    page = last_archive_page(snapshot)
     return snapshot.read_text(page) if page else "(nothing is kept)"
 
 

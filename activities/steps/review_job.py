@@ -24,7 +24,7 @@ from activities.model.providers import cache_key
 from activities.model.stream import StreamedReply
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
-from activities.starting.agent_resolution import no_such_tool
+from activities.starting.agent_resolution import unknown_tool_error
 from activities.steps.model_call import assistant_message, provider_data
 from activities.steps.tool_call import truncate_result
 from activities.text.plain import replace_surrogates
@@ -148,7 +148,7 @@ def reviewer_tools(config: AgentConfig) -> list[Tool]:
     try:
         tools = select_tools(config.tools)
     except KeyError as unknown:
-        raise no_such_tool(config, "tools", unknown) from None
+        raise unknown_tool_error(config, "tools", unknown) from None
     if writing := [entry.name for entry in tools if entry.effect != "reads"]:
         raise ConfigError(
             f"agent {config.name}: tools: a reviewer only reads; take out {', '.join(writing)}"

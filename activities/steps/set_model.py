@@ -15,10 +15,10 @@ from activities.redaction.credentials import without_credentials
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.starting.agent_resolution import (
-    choose_models,
-    job_limits,
+    choose_agent_models,
+    resolve_agent_tools,
+    resolve_job_limits,
     tool_routes,
-    tools_for,
 )
 from config.loader import amend_config
 from config.schema.agent import AgentConfig
@@ -45,7 +45,7 @@ class SetModelActivity:
             snapshot = open_snapshot(self._root, request)
             before, kind = snapshot.config, snapshot.state.phase.kind
             config = with_model_settings(before, request.set, kind)
-            choose_models(config)
+            choose_agent_models(config)
             routes = self._change_tools(snapshot, before, config)
             changes = list(_model_changes(before.model_for(kind), config.model_for(kind)))
             timestamp, commit = scheduled_at(), request.commit
@@ -56,7 +56,7 @@ class SetModelActivity:
                 commit=commit,
                 at=timestamp,
                 model=config.model.name,
-                limits=job_limits(config),
+                limits=resolve_job_limits(config),
                 tools=routes,
                 changes=changes,
             )
@@ -67,7 +67,7 @@ class SetModelActivity:
         """Return the routes of all tools if the change adds or removes one, else nothing."""
         if config.toolset == before.toolset:
             return []
-        tools = tools_for(config)
+        tools = resolve_agent_tools(config)
         for entry in tools:
             snapshot.files = snapshot.files.write(f"tools/{entry.name}.md", entry.page.encode())
         return with_proof_time(tool_routes(config, tools), snapshot.link)

@@ -9,8 +9,8 @@ from sqlalchemy import Row
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import check_root, job_id
-from activities.learning.promotion import roll_back
+from activities.job.activity_context import check_activity_root, job_id
+from activities.learning.promotion import demote_guards
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.stores import traces as rows
@@ -28,7 +28,7 @@ def traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesRep
     def store_traces(request: StoreTracesRequest) -> StoreTracesReply:
         """Store each of a job's traces once."""
         with typed_failures(), heartbeats_from_thread():
-            check_root(root, request.root, request.remote)
+            check_activity_root(root, request.root, request.remote)
             trace_rows = [trace_row(job_id(), request, trace) for trace in request.traces]
             try:
                 count = RelationalStore(root).run(lambda c: rows.keep_traces(c, trace_rows))
@@ -47,7 +47,7 @@ def _review_guards(root: Root, traces: Sequence[Trace]) -> None:
     if not names:
         return
     try:
-        for line in roll_back(root, names):
+        for line in demote_guards(root, names):
             activity.logger.warning("%s", line)
     except (StoreUnavailableError, ConfigError, OSError) as error:
         # The traces are stored, so the next learning pass checks again.

@@ -16,9 +16,9 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.checkpoints import CheckpointMissing, Root, folder_name, open_checkpoints
-from activities.job.activity_context import check_root, job_id, scheduled_at
-from activities.job.done_when import unmet_reason
+from activities.checkpoints import CheckpointMissing, Root, job_folder_name, open_checkpoints
+from activities.job.activity_context import check_activity_root, job_id, scheduled_at
+from activities.job.done_when import unmet_condition_reason
 from activities.job.fetch import fetch_snapshot
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
@@ -27,10 +27,15 @@ from activities.model.endpoint import Connect
 from activities.model.prices import highest_price, priced_usage
 from activities.model.stream import StreamedReply
 from activities.projects.evidence import tool_proofs
-from activities.projects.handoff import handoff_problems, product_tree, read_report, with_new_tests
+from activities.projects.handoff import (
+    handoff_problems,
+    handoff_product_tree,
+    read_handoff_report,
+    with_new_tests,
+)
 from activities.projects.proof_run import prove_handoff
-from activities.projects.remote import open_project, push_project
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.remote import open_remote_project, push_project
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.runtime.failures import typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.text import tokens
@@ -79,7 +84,7 @@ class TakeWorkActivity:
         """Return what a job made, with problems if it cannot be accepted."""
         with typed_failures():
             async with heartbeats():
-                check_root(self._root, request.root, request.remote)
+                check_activity_root(self._root, request.root, request.remote)
                 work, summary = await asyncio.to_thread(self._inspect_work, request)
                 if not summary.fits_room:
                     summary, work.usage = await self._shorten_summary(request, summary)
@@ -88,7 +93,7 @@ class TakeWorkActivity:
 
     def _inspect_work(self, request: TakeWorkRequest) -> tuple[ChildWork, WorkSummary]:
         needed = (request.head, request.handoff.inputs.commit)
-        repository = open_project(self._root, job_id(), request.remote, *needed)
+        repository = open_remote_project(self._root, job_id(), request.remote, *needed)
         result = inspect_work(self._root, request, repository)
         push_project(repository, job_id(), request.remote)
         return result
@@ -99,7 +104,7 @@ class TakeWorkActivity:
         """Return a shortened summary and its usage; the original if no model is available."""
         most = request.tokens // 2  # half is reserved for the system's own tail
         named = hashlib.sha256(f"{most}\n{summary.text}".encode()).hexdigest()
-        place = (repository_path(self._root, job_id()), f"summary-{named}")
+        place = (project_repository_path(self._root, job_id()), f"summary-{named}")
         prompt = f"In at most {most:,} tokens:\n\n{summary.text[:MAX_PROMPT_CHARACTERS]}"
 
         def summary_question() -> ModelQuery:
@@ -159,14 +164,14 @@ def inspect_work(
     report = _read_completion(snapshot)
     work = ChildWork(commit=handoff.inputs.commit, problems=handoff_problems(snapshot))
     if handoff.report:
-        answer, _ = read_report(snapshot.files, handoff.report)
+        answer, _ = read_handoff_report(snapshot.files, handoff.report)
         work.features = answer if isinstance(answer, FeatureReport) else None
         work.routing = answer if isinstance(answer, Routing) else None
         work.verdict = answer if isinstance(answer, TesterVerdict) else None
     if handoff.report == "verdict":
         _take_verdict(root, repository, snapshot, work, report)
     else:
-        tree = product_tree(repository, snapshot, request.folder, handoff)
+        tree = handoff_product_tree(repository, snapshot, request.folder, handoff)
         _commit_work(repository, snapshot, work, tree, report)
         if not work.problems and not handoff.report:
             result = prove_handoff(root, job_id(), snapshot, tree)
@@ -235,7 +240,7 @@ def _commit_work(
     handoff, job = snapshot.link.handoff, f"{snapshot.link.id}.{snapshot.link.handoff.id}"
     story = commit_message(report.summary or f"Work of {handoff.id}", {"Job": job})
     work.commit = repository.commit(tree, [work.commit], story, scheduled_at())
-    repository.set_branch(f"jobs/{folder_name(job)}", work.commit)
+    repository.set_branch(f"jobs/{job_folder_name(job)}", work.commit)
 
 
 def _open_items(snapshot: Snapshot) -> dict[int, str]:
@@ -256,7 +261,9 @@ def _unmet_success(
         return []
     files = repository.put_into(snapshot.files, request.head, request.folder)
     below = files.subfolder(request.folder)
-    return [why for condition in request.success if (why := unmet_reason(below, condition))]
+    return [
+        why for condition in request.success if (why := unmet_condition_reason(below, condition))
+    ]
 
 
 @dataclass(frozen=True)

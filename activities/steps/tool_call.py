@@ -20,7 +20,12 @@ from activities.model.prompt import context_tokens
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
 from activities.runtime import tracing
-from activities.runtime.failures import is_store_error, may_retry, typed_failure, typed_failures
+from activities.runtime.failures import (
+    is_store_error,
+    may_retry_activity,
+    typed_failure,
+    typed_failures,
+)
 from activities.runtime.heartbeats import heartbeats_from_thread, throttled_heartbeat
 from activities.steps.show_call import bounded_arguments
 from activities.stores.errors import StoreUnavailableError
@@ -31,13 +36,18 @@ from activities.toolkit import effects
 from activities.toolkit.agent_tools import tools_by_name
 from activities.toolkit.context import ToolContext, no_heartbeat
 from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
-from activities.toolkit.ownership import folder_refusal, git_refusal, is_system, write_refusal
+from activities.toolkit.ownership import (
+    folder_refusal,
+    git_path_refusal,
+    is_system_path,
+    write_refusal,
+)
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import deferred_refusal
 from activities.tools.delegation import CONVERSATION, read_answer
 from protocol.errors import Refusal
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest
-from protocol.scope import follow_boxes
+from protocol.scope import complete_ticked_items
 
 
 def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
@@ -174,13 +184,15 @@ def _note_changes(snapshot: Snapshot, before: Files, tool_files: Files) -> tuple
     """
     changed = snapshot.record_changes(before)
     if "plan.md" in changed:
-        follow_boxes(snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md"))))
+        complete_ticked_items(
+            snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
+        )
     by_tool = (
         changed
         if tool_files == snapshot.files
         else [change.path for change in diff_files(before, tool_files)]
     )
-    return changed[0] if changed else "", any(not is_system(path) for path in by_tool)
+    return changed[0] if changed else "", any(not is_system_path(path) for path in by_tool)
 
 
 def _ask_person(
@@ -270,13 +282,13 @@ def _reach_typed(
     try:
         return _run_effect_once(entry, context, arguments, snapshot)
     except (DependencyUnavailable, StoreUnavailableError) as error:
-        raise typed_failure("Dependency", str(error), retry=may_retry()) from error
+        raise typed_failure("Dependency", str(error), retry=may_retry_activity()) from error
     except OSError as error:
         if is_store_error(error):
             raise
         # The tool's own error: a refused connection is no failure of the workspaces root.
         what = f"{type(error).__name__}: {error}"
-        raise typed_failure("Unforeseen", what[:1000], retry=may_retry()) from error
+        raise typed_failure("Unforeseen", what[:1000], retry=may_retry_activity()) from error
     except ToolError:
         # Count what the refusal showed as read, or the same edit would be refused again.
         snapshot.reads = context.reads
@@ -290,7 +302,7 @@ def _check_changes(entry: Tool, snapshot: Snapshot, context: ToolContext) -> Non
         if change.new and change.new.kind != "folder":
             why = why or folder_refusal(change.path)
             if entry.group != "shell":
-                why = why or git_refusal(change.path)
+                why = why or git_path_refusal(change.path)
         if why:
             raise ToolError(why)
 
@@ -314,7 +326,7 @@ def _run_effect_once(
     if pending:
         key = f"{context.key}.{pending.turn}"
         before = f"{context.key}.{pending.turn - 1}" if pending.turn > 1 else context.key
-        held = effects.held_by(results, before)
+        held = effects.effect_state(results, before)
         if held is None and not pending.task:
             raise ToolError(effects.MAY_HAVE_HAPPENED)
         context.held = held or {}
@@ -323,7 +335,7 @@ def _run_effect_once(
         text = hide_credentials(entry.run(context, arguments))
         return text, context.files
 
-    text, context.files = effects.run_once(
+    text, context.files = effects.run_effect_once(
         results,
         key,
         context.files,

@@ -17,7 +17,7 @@ from temporalio import activity
 from activities.checkpoints import Files, Root
 from activities.job.activity_context import attempt_key, open_snapshot, scheduled_at
 from activities.job.folder import publish_checkpoint
-from activities.job.plan_file import parse_plan, parse_todos, plan_boxes, with_ticks
+from activities.job.plan_file import parse_plan, parse_todo_file, plan_boxes, with_ticked_plan
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import with_summary
 from activities.model.client import ModelClient, ModelQuery
@@ -32,12 +32,16 @@ from activities.phases.archive import (
     archive_stem,
     with_undone_pages,
 )
-from activities.phases.orientation import first_messages
-from activities.phases.predefined_todos import STRATEGIC_NAMES, complete_ticked, predefined_todos
+from activities.phases.orientation import orientation_messages
+from activities.phases.predefined_todos import (
+    STRATEGIC_NAMES,
+    complete_ticked_todo,
+    predefined_todos,
+)
 from activities.phases.tags import phase_tag
 from activities.redaction.secrets import redact
-from activities.requirements.store_lifecycle import after_rewind
-from activities.runtime.failures import ATTEMPTS, may_retry, typed_failure, typed_failures
+from activities.requirements.store_lifecycle import update_store_after_rewind
+from activities.runtime.failures import ATTEMPTS, may_retry_activity, typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats
 from activities.steps.tell import amend_instructions
 from activities.toolkit.tool_offer import unused_tools
@@ -45,7 +49,7 @@ from activities.traces.recall import recall_traces
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionReply, TransitionRequest
 from protocol.requests import Usage
-from protocol.scope import follow_boxes, plan_items
+from protocol.scope import complete_ticked_items, scope_from_plan
 from protocol.state import JobState, Phase, Todo
 from protocol.text import one_line, start_of
 
@@ -96,7 +100,7 @@ class TransitionActivity:
         if request.restore is not None:
             _restore_phase(snapshot, request.restore, with_files=request.restore_files)
             if request.restore_files:
-                remarks = after_rewind(self._root, snapshot)
+                remarks = update_store_after_rewind(self._root, snapshot)
         if request.purpose == "work":
             _take_scope(snapshot)
         snapshot.state.rewinds = request.rewinds
@@ -148,7 +152,7 @@ class TransitionActivity:
             "since": snapshot.state.step,
         }
         if request.purpose == "work":
-            handed = parse_todos(snapshot.read_bytes("todos.yaml"))
+            handed = parse_todo_file(snapshot.read_bytes("todos.yaml"))
             return Phase(
                 kind="tactical",
                 name=handed.phase or f"Phase {request.number}",
@@ -169,7 +173,7 @@ class TransitionActivity:
             snapshot.config, request.purpose, snapshot.read_text("instructions.md"), page
         )
         if request.purpose == "transition":
-            complete_ticked(todos, snapshot.state.phase, phases)
+            complete_ticked_todo(todos, snapshot.state.phase, phases)
         return Phase(kind="strategic", name=STRATEGIC_NAMES[request.purpose], todos=todos, **common)
 
 
@@ -183,7 +187,7 @@ def _close_phase(
     notes = "" if request.call is None else snapshot.text_argument(request.call, "notes")
     for todo in request.completes:
         snapshot.state.complete_todo(todo, notes)
-    snapshot.files = with_ticks(snapshot.files, snapshot.state.scope)
+    snapshot.files = with_ticked_plan(snapshot.files, snapshot.state.scope)
     page = archive_page(
         snapshot,
         request.outcome,
@@ -208,7 +212,7 @@ def _opening_messages(
 ) -> list[dict[str, Any]]:
     restored = request.restore is not None and request.restore_files
     try:
-        return first_messages(snapshot, page, traces, restored=restored)
+        return orientation_messages(snapshot, page, traces, restored=restored)
     except ConfigError as error:
         # The templates were valid when the job began, so probably a worker of another version
         # checked them; such a worker may take a later attempt.
@@ -216,7 +220,7 @@ def _opening_messages(
             "Unforeseen",
             f"This worker cannot fill the prompts that the job began with, {error}. Those of "
             "another version need a worker of that version",
-            retry=may_retry(),
+            retry=may_retry_activity(),
         ) from error
 
 
@@ -225,7 +229,7 @@ def _take_scope(snapshot: Snapshot) -> None:
     state = snapshot.state
     if not any(item.original for item in state.scope):
         state.scope = [
-            *plan_items(plan_boxes(parse_plan(snapshot.read_text("plan.md")))),
+            *scope_from_plan(plan_boxes(parse_plan(snapshot.read_text("plan.md")))),
             *state.scope,
         ]
 
@@ -243,7 +247,9 @@ def _restore_phase(snapshot: Snapshot, commit: str, *, with_files: bool) -> None
         amend_instructions(snapshot)
     else:
         # The plan stays. Follow its boxes now: ticked ones would not show as later changes.
-        follow_boxes(snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md"))))
+        complete_ticked_items(
+            snapshot.state.scope, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
+        )
 
 
 def _consume_todos(files: Files, phase: Phase) -> Files:

@@ -113,6 +113,6 @@ TRACES = Table(
 )
 
 
-def storable(value: Any) -> Any:
+def storable_value(value: Any) -> Any:
     """The value as a column takes it: PostgreSQL has no zero byte in a text."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value

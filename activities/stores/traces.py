@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from activities.stores.schema import TRACES, storable
+from activities.stores.schema import TRACES, storable_value
 
 T = TRACES.c
 PLAIN = [column for column in T if column.name not in ("embedding", "embedded_by")]
@@ -22,7 +22,7 @@ def keep_traces(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> in
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     count = 0
     for row in rows:
-        values = {name: storable(value) for name, value in row.items()}
+        values = {name: storable_value(value) for name, value in row.items()}
         put = dialect.insert(TRACES).values(**{"scope": "project", "retrieved": 0, **values})
         put = put.on_conflict_do_nothing(index_elements=["key"])
         # Count the returned rows, since not every driver reports a row count.
@@ -62,13 +62,13 @@ def find_trace(connection: Connection, id: int) -> Row[Any] | None:
     return connection.execute(select(*PLAIN).where(T.id == id)).first()
 
 
-def count_retrieved(connection: Connection, ids: Sequence[int]) -> None:
+def count_retrieved_traces(connection: Connection, ids: Sequence[int]) -> None:
     """Increment the counts of these traces, which were shown to an agent."""
     counted = update(TRACES).where(T.id.in_(ids)).values(retrieved=T.retrieved + 1)
     connection.execute(counted)
 
 
-def make_universal(connection: Connection, id: int) -> bool:
+def make_trace_universal(connection: Connection, id: int) -> bool:
     """Show a trace to every project; return whether it exists."""
     result = connection.execute(update(TRACES).where(T.id == id).values(scope="universal"))
     return result.rowcount > 0
@@ -82,7 +82,7 @@ def count_traces(connection: Connection) -> int:
     return int(connection.execute(select(func.count()).select_from(TRACES)).scalar_one())
 
 
-def without_vector(
+def traces_without_vector(
     connection: Connection, model: str, project: str, agent: str, limit: int
 ) -> Sequence[Row[Any]]:
     """Return traces without an embedding of this model, newest first.
@@ -99,14 +99,14 @@ def without_vector(
     ).all()
 
 
-def keep_vectors(connection: Connection, model: str, vectors: Mapping[int, bytes]) -> None:
+def store_trace_vectors(connection: Connection, model: str, vectors: Mapping[int, bytes]) -> None:
     """Store the embeddings of these traces."""
     for id, vector in vectors.items():
         values = {"embedding": vector, "embedded_by": model}
         connection.execute(update(TRACES).where(T.id == id).values(values))
 
 
-def read_vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
+def read_trace_vectors(connection: Connection, model: str, known: int) -> dict[int, bytes]:
     """Return this model's embeddings by id; empty if their number still equals `known`."""
     of_model = T.embedded_by == model
     counted = select(func.count()).select_from(TRACES).where(of_model)

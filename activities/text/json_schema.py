@@ -13,7 +13,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from config.patterns import compile_cached
+from config.patterns import compile_cached_pattern
 
 MAX_VIOLATIONS = 5
 """Violations that one message names."""
@@ -65,7 +65,7 @@ def _check_pattern(
     _: Validator, pattern: str, instance: object, schema: object
 ) -> Iterator[SchemaViolation]:
     try:
-        expression = compile_cached(pattern)
+        expression = compile_cached_pattern(pattern)
     except re2.error:  # lookarounds and the like
         return
     if isinstance(instance, str) and not expression.search(instance):

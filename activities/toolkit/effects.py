@@ -23,14 +23,14 @@ MAY_HAVE_HAPPENED = (
 )
 
 
-def held_by(kept: ResultCache, key: str) -> dict[str, Any] | None:
+def effect_state(kept: ResultCache, key: str) -> dict[str, Any] | None:
     """Return the state that an earlier turn of the call left; None if its ledger is not here."""
     stored = kept.find(f"{key}.done")
     state: dict[str, Any] | None = json.loads(stored).get("held") if stored else None
     return state
 
 
-def run_once(
+def run_effect_once(
     results: ResultCache,
     key: str,
     files: Files,

@@ -41,7 +41,7 @@ def write_refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = 
     """
     if _covers_path(owned_by_tool, path):
         return None
-    if is_system(path):
+    if is_system_path(path):
         return f"{path} is kept by the system. Write to another path, for example under notes/."
     if _covers_path(INPUTS, path):
         return f"{path} is an input of the job and stays as it is. Write to another path."
@@ -61,7 +61,7 @@ def folder_refusal(path: str) -> str | None:
     return None
 
 
-def without_owned(kind: PhaseKind, before: Files, after: Files) -> tuple[Files, list[str]]:
+def restore_owned_paths(kind: PhaseKind, before: Files, after: Files) -> tuple[Files, list[str]]:
     """`after` with what a program may not change as it was before, and the paths of that."""
     put_back = []
     for change in diff_files(before, after):
@@ -74,7 +74,7 @@ def without_owned(kind: PhaseKind, before: Files, after: Files) -> tuple[Files, 
     return after, put_back
 
 
-def git_refusal(path: str) -> str | None:
+def git_path_refusal(path: str) -> str | None:
     """Why no tool but a command may put a file at this path, or None.
 
     Git runs what it finds in a repository's `.git` (hooks, and programs that its configuration
@@ -85,19 +85,19 @@ def git_refusal(path: str) -> str | None:
     return f"{path} is in a folder of git's own, which git alone writes. Give another path."
 
 
-def is_system(path: str) -> bool:
+def is_system_path(path: str) -> bool:
     """Whether the system keeps this path."""
     return _covers_path(SYSTEM, path)
 
 
-def system_part(path: str) -> str | None:
+def system_path_prefix(path: str) -> str | None:
     """The shortest beginning of the path that the system keeps, or None."""
     parts = path.split("/")
     beginnings = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
-    return next(filter(is_system, beginnings), None)
+    return next(filter(is_system_path, beginnings), None)
 
 
-def from_outside(path: str) -> bool:
+def is_outside_content(path: str) -> bool:
     """Whether what stands there came from documents or the web."""
     return _covers_path(("documents/", "chunks/"), "/".join(parts_of(path)))
 

@@ -85,7 +85,7 @@ def offered_names(config: AgentConfig, kind: PhaseKind, unused: Collection[str])
     return [entry.name for entry in tool_offer.offered + tool_offer.deferred]
 
 
-def tools_of(config: AgentConfig) -> list[Tool]:
+def equipped_tools(config: AgentConfig) -> list[Tool]:
     """Every tool a job of the agent may come to call, in the order of its equipment.
 
     Raises:

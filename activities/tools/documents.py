@@ -116,10 +116,10 @@ def document_reading(context: ToolContext, path: str) -> ReadingResult:
     Raises:
         ToolError: The document is missing, or its text cannot be read.
     """
-    return reading_in(context.files, path, context.heartbeat)
+    return read_document_in(context.files, path, context.heartbeat)
 
 
-def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> ReadingResult:
+def read_document_in(files: Files, path: str, heartbeat: Callable[[], None]) -> ReadingResult:
     """Like `document_reading`, for any tree of files."""
     name = document_in(files, path)
     data = files.read(name)
@@ -135,7 +135,7 @@ def reading_in(files: Files, path: str, heartbeat: Callable[[], None]) -> Readin
         raise ToolError(f"{path}: {error}") from None
 
 
-def inputs_in(files: Files) -> list[str]:
+def input_paths(files: Files) -> list[str]:
     """Return the paths of the job's input documents, without those it fetched itself."""
     if files.entry("documents") is None:
         return []

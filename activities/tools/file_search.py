@@ -17,7 +17,7 @@ from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
 from activities.tools.files import MAX_LINE, Path
-from config.patterns import compile_pattern, why_not
+from config.patterns import compile_pattern, pattern_error
 
 MAX_HITS = 100
 MANY = 10
@@ -75,7 +75,7 @@ def _compile_query(query: str, mode: str) -> re2._Regexp[str]:
             return compile_pattern(re2.escape(query), any_case=True)
         return compile_pattern(query)
     except re2.error as error:
-        raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
+        raise ToolError(f"query is not a valid RE2 pattern: {pattern_error(error)}") from None
 
 
 def _files_under(context: ToolContext, path: str) -> Iterator[FileEntry]:

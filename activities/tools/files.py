@@ -14,7 +14,7 @@ from activities.job.workspace_summary import workspace_summary
 from activities.text.plain import split_lines
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
-from activities.toolkit.ownership import DOCUMENT_NOTICE, from_outside
+from activities.toolkit.ownership import DOCUMENT_NOTICE, is_outside_content
 from activities.toolkit.registry import tool
 from protocol.tools import READ_LINES
 
@@ -50,7 +50,7 @@ def read_file(
         header += (
             f", from column {column:,} on (the longest has {max(map(len, shown), default=0):,})"
         )
-    if from_outside(path):
+    if is_outside_content(path):
         header += f". {DOCUMENT_NOTICE}"
     numbered = (f"{n:6}\t{line[column - 1 :]}" for n, line in enumerate(shown, offset))
     return "\n".join([header, *numbered])

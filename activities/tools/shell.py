@@ -15,14 +15,14 @@ from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import SetupFailed, layer_folders
-from activities.commands.variables import hide_in_changes
+from activities.commands.variables import hide_variables_in_changes
 from activities.job.result_cache import ResultCache
 from activities.projects.working_copy import GitPlace, readable_git
 from activities.text.plain import cut_middle
 from activities.toolkit import effects
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
-from activities.toolkit.ownership import without_owned
+from activities.toolkit.ownership import restore_owned_paths
 from activities.toolkit.registry import tool
 from protocol.text import first_few
 
@@ -66,7 +66,7 @@ def run_command(
     run = partial(_run_sandboxed, context, command, seconds)
     if config.network:
         results = ResultCache(context.files.store.path)
-        text, context.files = effects.run_once(
+        text, context.files = effects.run_effect_once(
             results,
             context.key,
             context.files,
@@ -110,18 +110,18 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
                 cache_folder(context.root, context.job, shell, "commands") as cache,
             ):
                 folders = {**(shown or {}), **layer}
-                ended = sandbox.run_shell_command(
+                ended = sandbox.run_sandboxed_command(
                     command, private.path, shell, seconds, folders, cache=cache
                 )
             after, notes = private.read_back(), private.notes
     except sandbox.SandboxUnavailable as error:
         raise DependencyUnavailable(str(error)) from error
-    after, hidden = hide_in_changes(context.config.shell, before, after)
+    after, hidden = hide_variables_in_changes(context.config.shell, before, after)
     if hidden:
         notes = [*notes, f"Credentials became [redacted] in: {first_few(hidden, MAX_NAMED)}"]
     if ended.refused:
         notes = [*notes, f"shell.network refused: {first_few(ended.refused, MAX_NAMED)}"]
-    after, put_back = without_owned(context.state.phase.kind, before, after)
+    after, put_back = restore_owned_paths(context.state.phase.kind, before, after)
     if put_back:
         back = first_few(put_back, MAX_NAMED)
         notes = [*notes, f"Put back as they were, since they are not yours to write: {back}"]

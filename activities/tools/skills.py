@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.job.skills import read_body, skill_path
+from activities.job.skills import read_skill_body, skill_path
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import tool
@@ -34,7 +34,7 @@ def use_skill(
         raise ToolError(
             f"There is no skill {name[:100]!r}. The skills are: {', '.join(names) or 'none'}."
         )
-    body = read_body(context.files, name)
+    body = read_skill_body(context.files, name)
     if todo := context.state.phase.current:
         before = [use for use in context.state.used_skills if use.name == name]
         # Keep the first result that showed it: a later result may only refer to that one.

@@ -24,14 +24,14 @@ from pydantic import (
 
 from activities.checkpoints import FilesError, PathRefused
 from activities.commands.check_commands import CheckRunner
-from activities.job.done_when import NO_COMMANDS, check_condition, unmet_reason
+from activities.job.done_when import NO_COMMANDS, check_done_when, unmet_condition_reason
 from activities.job.plan_file import (
     PlanPhase,
     TodosFile,
     parse_plan,
-    parse_todos,
+    parse_todo_file,
     plan_boxes,
-    with_ticks,
+    with_ticked_plan,
 )
 from activities.toolkit.agent_tools import has_tool
 from activities.toolkit.context import ToolContext
@@ -51,7 +51,7 @@ FORMS = (
 
 
 def _checked_condition(condition: DoneWhen | None) -> DoneWhen | None:
-    return condition and check_condition(condition)
+    return condition and check_done_when(condition)
 
 
 def _check_form(value: object) -> object:
@@ -106,11 +106,11 @@ def todo_complete(
     if todo is None:
         raise ToolError("There is no open todo.")
     checks = CheckRunner(context.root, context.job, context.config)
-    if why := unmet_reason(context.files, todo.done_when, checks):
+    if why := unmet_condition_reason(context.files, todo.done_when, checks):
         raise ToolError(why)
     unnamed = [] if todo.items else context.state.covered_by(todo)
     context.state.complete_todo(todo.id, notes)
-    context.files = with_ticks(context.files, context.state.scope)
+    context.files = with_ticked_plan(context.files, context.state.scope)
     following = context.state.phase.current
     remain = context.state.phase.open_count
     done = f"Completed todo {todo.id}; {remain} remain{'s' if remain == 1 else ''}."
@@ -153,7 +153,7 @@ def todo_write(
     ]
     content = {"phase": phase, "description": description, "todos": entries}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-    if wrong := "; ".join(_list_problems(context, parse_todos(text.encode()))):
+    if wrong := "; ".join(_list_problems(context, parse_todo_file(text.encode()))):
         raise ToolError(f"The list is not accepted: {wrong}. Write it anew.")
     context.files = context.files.write("todos.yaml", text.encode())
     return f"Wrote {len(todos)} todo{'s' * (len(todos) != 1)} for {phase!r} to todos.yaml."

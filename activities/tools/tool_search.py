@@ -14,7 +14,7 @@ from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import ToolError
 from activities.toolkit.registry import Tool, tool
 from activities.toolkit.tool_offer import MAX_OFFERED, offer_tools
-from config.patterns import compile_pattern, why_not
+from config.patterns import compile_pattern, pattern_error
 
 BEST = 5
 MORE = 20
@@ -89,7 +89,7 @@ def _by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
     try:
         compiled = compile_pattern(pattern, any_case=True, memory=PATTERN_BYTES)
     except re2.error as error:
-        raise ToolError(f"query is not a valid RE2 pattern: {why_not(error)}") from None
+        raise ToolError(f"query is not a valid RE2 pattern: {pattern_error(error)}") from None
     ranked = [entry for n in range(3) for entry in pool if compiled.search(_search_parts(entry)[n])]
     return list(dict.fromkeys(ranked))
 

@@ -86,7 +86,7 @@ def query_traces(
         if matches:
             ids = [row.id for row in matches]
             RelationalStore(context.root).run(
-                lambda connection: rows.count_retrieved(connection, ids)
+                lambda connection: rows.count_retrieved_traces(connection, ids)
             )
     except StoreUnavailableError as away:
         raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
@@ -109,7 +109,7 @@ def get_trace(
         row = store.read(lambda connection: rows.find_trace(connection, number))
         if row is None or not reader.may_see(row):
             raise ToolError(f"There is no trace {id}. query_traces names those there are.")
-        store.run(lambda connection: rows.count_retrieved(connection, [number]))
+        store.run(lambda connection: rows.count_retrieved_traces(connection, [number]))
     except StoreUnavailableError as away:
         raise ToolError(f"Traces cannot be had now: {away} Go on without.") from None
     return render_trace(row, level)

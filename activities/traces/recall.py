@@ -36,7 +36,7 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
     config, store = snapshot.config, RelationalStore(root)
     if snapshot.state.phase.kind != "strategic" or not store.may_hold_data:
         return []
-    reader = reader_of(snapshot)
+    reader = trace_reader(snapshot)
     try:
         traces = find_traces(
             root,
@@ -55,7 +55,7 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
                 once.setdefault(_trace_texts(row), row)
         traces = list(once.values())[:MAX_RECALLED]
         if traces:
-            store.run(lambda c: rows.count_retrieved(c, [row.id for row in traces]))
+            store.run(lambda c: rows.count_retrieved_traces(c, [row.id for row in traces]))
     except StoreUnavailableError as error:
         activity.logger.warning("a phase begins without traces: %s", error)
         return []
@@ -74,7 +74,7 @@ def _trace_texts(row: Row[Any]) -> tuple[str, ...]:
     return row.type, row.guard, row.tool, row.what_happened, row.why, row.what_was_correct
 
 
-def reader_of(snapshot: Snapshot) -> TraceReader:
+def trace_reader(snapshot: Snapshot) -> TraceReader:
     """Return the job as a reader of traces."""
     project = snapshot.link.id if snapshot.link else ""
     return TraceReader(job_id(), snapshot.config.name, project)

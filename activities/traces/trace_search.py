@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Row
 
 from activities.checkpoints import Root
-from activities.search.embedding import EmbeddingsFailed, Matrix, choose_embedder, embed_for
+from activities.search.embedding import EmbeddingsFailed, Matrix, choose_embedder, embed_texts
 from activities.search.hybrid_search import DEPTH, fts_query, fuse_rankings
 from activities.stores import traces as rows
 from activities.stores.engine import SECONDS, RelationalStore
@@ -189,25 +189,29 @@ def _embed_query(
         return None
     model = f"{client.name} {len(vector)}"
     lacking = store.read(
-        lambda c: rows.without_vector(c, model, reader.project, reader.agent, EMBEDDED_AT_A_TIME)
+        lambda c: rows.traces_without_vector(
+            c, model, reader.project, reader.agent, EMBEDDED_AT_A_TIME
+        )
     )
     for start in range(0, len(lacking), client.batch):
         if time.monotonic() > until:
             break
         batch = lacking[start : start + client.batch]
         try:
-            halves = embed_for(client, [search_text(row) for row in batch], len(vector)).astype(
+            halves = embed_texts(client, [search_text(row) for row in batch], len(vector)).astype(
                 "<f2"
             )
         except EmbeddingsFailed:
             break
         vectors = {row.id: half.tobytes() for row, half in zip(batch, halves, strict=True)}
-        store.run(lambda c, vectors=vectors: rows.keep_vectors(c, model, vectors))  # type: ignore[misc]
+        store.run(lambda c, vectors=vectors: rows.store_trace_vectors(c, model, vectors))  # type: ignore[misc]
     return model, vector
 
 
 def _update_vectors(store: RelationalStore, index: TraceIndex, model: str) -> None:
     if index.model != model:
         index.model, index.vectors = model, {}
-    for id, data in store.read(lambda c: rows.read_vectors(c, model, len(index.vectors))).items():
+    for id, data in store.read(
+        lambda c: rows.read_trace_vectors(c, model, len(index.vectors))
+    ).items():
         index.vectors[id] = np.frombuffer(data, dtype="<f2").astype(np.float32)

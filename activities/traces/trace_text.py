@@ -26,21 +26,21 @@ def render_trace(row: Row[Any], level: DetailLevel) -> str:
     if level == "summary":
         said = (
             row.what_happened,
-            _labelled_part("why", row.why),
-            _labelled_part("correct", row.what_was_correct),
+            _labelled_trace_part("why", row.why),
+            _labelled_trace_part("correct", row.what_was_correct),
         )
         line = f"{_cut_to_tokens(head, MAX_TOKENS['metadata'])}: {'; '.join(filter(None, said))}"
         return _cut_to_tokens(line, MAX_TOKENS["summary"])
     parts = (
         _fold_line(head),
-        _labelled_part("what happened", row.what_happened),
-        _labelled_part("what was correct", row.what_was_correct),
-        _labelled_part("why", row.why),
-        _labelled_part("file", row.path),
-        _labelled_part("todo", row.todo),
+        _labelled_trace_part("what happened", row.what_happened),
+        _labelled_trace_part("what was correct", row.what_was_correct),
+        _labelled_trace_part("why", row.why),
+        _labelled_trace_part("file", row.path),
+        _labelled_trace_part("todo", row.todo),
         f"decided by: {row.source} {row.guard}".rstrip(),
         f"agent {row.agent}, job {row.job}, phase {row.phase}, step {row.step}",
-        _labelled_part("task", row.task),
+        _labelled_trace_part("task", row.task),
     )
     return "\n".join(filter(None, parts))
 
@@ -53,7 +53,7 @@ def search_text(row: Row[Any]) -> str:
     )  # fmt: skip
 
 
-def _labelled_part(name: str, text: str) -> str:
+def _labelled_trace_part(name: str, text: str) -> str:
     return f"{name}: {_fold_line(text)}" if text else ""
 
 

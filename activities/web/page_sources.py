@@ -28,8 +28,8 @@ import httpx2
 
 from activities.checkpoints import Files
 from activities.documents import DocumentError, Page, Quality, read_bounded, render_pages
-from activities.documents.encoding import decode_labelled, is_utf8
-from activities.documents.inputs import put_document
+from activities.documents.encoding import decode_by_encoding_label, is_utf8
+from activities.documents.inputs import put_input_document
 from activities.documents.text import detect_kind
 from activities.text.plain import as_json
 from activities.web.addresses import PageRefused
@@ -73,7 +73,7 @@ class PageSource:
             for entry in files.children(FOLDER):
                 if PurePosixPath(entry.path).name.startswith(f"{stem}."):
                     files = files.delete(f"{FOLDER}/{PurePosixPath(entry.path).name}")
-        files = put_document(
+        files = put_input_document(
             files, self.path, self.fetched.data, render_pages(self.pages), self.quality
         )
         about = {
@@ -158,7 +158,7 @@ def _in_utf8(fetched: FetchedPage) -> bytes:
         return fetched.data
     if is_utf8(fetched.data):
         return fetched.data
-    return decode_labelled(fetched.data, fetched.charset).encode()
+    return decode_by_encoding_label(fetched.data, fetched.charset).encode()
 
 
 def _html_title(data: bytes) -> str:

@@ -13,27 +13,27 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare.task import Outcome, Task, begin, quiet
+from benchmarks.compare.task import Outcome, Task, begin_task, quiet_telemetry
 
 
-async def run(name: str, task: Task) -> Outcome:
+async def run_adapter(name: str, task: Task) -> Outcome:
     """Run the adapter and return the outcome with the files it wrote."""
     adapter: Any = importlib.import_module(f"benchmarks.compare.adapters.{name}")
     outcome: Outcome = await adapter.run(task)
-    files = outcome.made if outcome.made is not None else _found(task.files)
+    files = outcome.made if outcome.made is not None else _read_written_files(task.files)
     return Outcome(**{**asdict(outcome), "made": files})
 
 
-def _found(files: Path) -> dict[str, str]:
+def _read_written_files(files: Path) -> dict[str, str]:
     paths = sorted(path for path in files.rglob("*") if path.is_file())
     return {str(path.relative_to(files)): path.read_text() for path in paths}
 
 
 def main() -> None:
-    quiet()
+    quiet_telemetry()
     task = Task(**json.loads(sys.argv[2]))
-    begin(task)
-    outcome = asyncio.run(run(sys.argv[1], task))
+    begin_task(task)
+    outcome = asyncio.run(run_adapter(sys.argv[1], task))
     print(json.dumps(asdict(outcome)), flush=True)
 
 

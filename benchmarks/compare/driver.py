@@ -24,7 +24,7 @@ from benchmarks.compare import figures
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.task import Outcome, Task
 from benchmarks.drifting import ITEMS
-from benchmarks.runs import bare
+from benchmarks.runs import run_bare_engine
 from engine.development import FLAGS, development_server
 
 SPARE = 60.0
@@ -75,7 +75,7 @@ class Bench:
     async def _steps(self, name: str, *, lifted: bool) -> figures.Steps:
         model = f"steps-{self._plan.steps}-{name}{'-lifted' if lifted else ''}"
         outcome = await self._alone(name, model, STEPS_PROMPT, lifted=lifted)
-        return figures.steps(outcome, figures.arrivals(self.log, model))
+        return figures.figures_by_step(outcome, figures.call_arrivals(self.log, model))
 
     async def drift(self, name: str) -> dict[str, Any]:
         """Do the drifting model's runs."""
@@ -87,10 +87,10 @@ class Bench:
                 outcome = await self._alone(
                     name, model, f"Make all items. Seed {seed}.", lifted=True, items=ITEMS
                 )
-            return outcome, len(figures.arrivals(self.log, model))
+            return outcome, len(figures.call_arrivals(self.log, model))
 
         seeds = range(1, self._plan.seeds + 1)
-        return asdict(figures.drifted(await asyncio.gather(*map(one, seeds))))
+        return asdict(figures.drift_figures(await asyncio.gather(*map(one, seeds))))
 
     async def _alone(
         self, name: str, model: str, prompt: str, *, lifted: bool, items: int = 0
@@ -130,7 +130,7 @@ class Bench:
         return Outcome(**json.loads(lines[-1]))
 
 
-async def measure(plan: Plan) -> dict[str, Any]:
+async def measure_plan(plan: Plan) -> dict[str, Any]:
     """Measure everything in the plan."""
     results: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -139,12 +139,12 @@ async def measure(plan: Plan) -> dict[str, Any]:
         "asked": asdict(plan),
         "runners": {},
     }
-    before = await _bare()
+    before = await _measure_bare_engine()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        async with _endpoint(Path(folder)) as base_url:
+        async with _start_endpoint(Path(folder)) as base_url:
             bench = Bench(Path(folder), base_url, plan)
             for name in plan.names:
-                if missing := _missing(name):
+                if missing := _missing_package(name):
                     results["runners"][name] = {"missing": missing}
                     print(f"{name}: {missing} is not installed", file=sys.stderr)
                     continue
@@ -154,18 +154,18 @@ async def measure(plan: Plan) -> dict[str, Any]:
                     measured["drift"] = await bench.drift(name)
                 measured["versions"] = {each: version(each) for each in ADAPTERS[name].packages}
                 results["runners"][name] = measured
-    results["bare_ms"] = mean([before, await _bare()])
+    results["bare_ms"] = mean([before, await _measure_bare_engine()])
     return results
 
 
-async def _bare() -> float:
+async def _measure_bare_engine() -> float:
     """Return the unit in milliseconds: two Temporal activities that do nothing."""
     async with development_server(ui=False) as running:
-        await bare(running.client, 10, local=False)
-        return (await bare(running.client, 60, local=False)).mean
+        await run_bare_engine(running.client, 10, local=False)
+        return (await run_bare_engine(running.client, 60, local=False)).mean
 
 
-def _missing(name: str) -> str | None:
+def _missing_package(name: str) -> str | None:
     """Return the first of the adapter's packages that is not installed."""
     for package in ADAPTERS[name].packages:
         try:
@@ -176,7 +176,7 @@ def _missing(name: str) -> str | None:
 
 
 @asynccontextmanager
-async def _endpoint(folder: Path) -> AsyncIterator[str]:
+async def _start_endpoint(folder: Path) -> AsyncIterator[str]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.compare.endpoint", str(folder / "calls.jsonl")),
         stdout=subprocess.PIPE,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.drifting import Drifting, even
+from benchmarks.drifting import Drifting, even_drift_rates
 from benchmarks.zero_cost import ZeroCost
 from rehearsal import Reply, Request, wire
 from rehearsal.server import ModelServer
@@ -69,11 +69,12 @@ class Stepping:
         header = _PHASE.search(str(request["messages"][-1]["content"]))
         phase = int(header.group(1)) // 2 if header else 0
         return Reply(
-            reply.content, [_placed(name, arguments, phase) for name, arguments in reply.calls]
+            reply.content,
+            [_place_in_phase_folder(name, arguments, phase) for name, arguments in reply.calls],
         )
 
 
-def _placed(name: str, given: Any, phase: int) -> tuple[str, Any]:
+def _place_in_phase_folder(name: str, given: Any, phase: int) -> tuple[str, Any]:
     """Put the files of `ZeroCost`, which overwrites them, into a folder per phase."""
     if name == "write_file" and given["path"] != "plan.md":
         number = int(given["content"].partition(" ")[0])
@@ -97,28 +98,30 @@ class Behaviours:
         with self._lock:
             model = self.models.get(name)
             if model is None:
-                model = self.models[name] = _made(name)
-        return adapted(request, model)
+                model = self.models[name] = _made_call(name)
+        return adapt_answer(request, model)
 
 
-def _made(name: str) -> Model:
+def _made_call(name: str) -> Model:
     kind, _, rest = name.partition("-")
     value = rest.partition("-")[0]
     if kind == "drift":
-        return Drifting(even(float(value)))
+        return Drifting(even_drift_rates(float(value)))
     return Stepping(int(value))
 
 
-def adapted(request: Request, model: Model) -> wire.Answer:
+def adapt_answer(request: Request, model: Model) -> wire.Answer:
     """Return the model's answer, adapted to the tools it is offered.
 
     Deep Agents have their own `write_file`, whose path argument is `file_path` and whose result
     begins with `Updated file`. A hosted model reads that from the tool's description; this one
     cannot.
     """
-    if not any("file_path" in _parameters(tool) for tool in request.get("tools") or ()):
+    if not any("file_path" in _tool_parameters(tool) for tool in request.get("tools") or ()):
         return model(request)
-    answer = model({**request, "messages": [_heard(message) for message in request["messages"]]})
+    answer = model(
+        {**request, "messages": [_message_heard(message) for message in request["messages"]]}
+    )
     if isinstance(answer, Reply):
         calls = [
             (name, {**arguments, "file_path": "/" + arguments["path"].lstrip("/")})
@@ -133,14 +136,14 @@ def adapted(request: Request, model: Model) -> wire.Answer:
     return answer
 
 
-def _parameters(tool: dict[str, Any]) -> Any:
+def _tool_parameters(tool: dict[str, Any]) -> Any:
     function = tool.get("function", {})
     if function.get("name") != "write_file":
         return ()
     return function.get("parameters", {}).get("properties", {})
 
 
-def _heard(message: dict[str, Any]) -> dict[str, Any]:
+def _message_heard(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     if message.get("role") == "tool" and isinstance(content, str):
         return {**message, "content": content.replace(*_TOLD, 1)}

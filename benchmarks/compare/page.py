@@ -12,7 +12,7 @@ from benchmarks.drifting import ITEMS
 MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def write(page: Path, figures: dict[str, Any]) -> None:
+def write_page(page: Path, figures: dict[str, Any]) -> None:
     """Replace the text between the markers.
 
     Raises:
@@ -21,11 +21,13 @@ def write(page: Path, figures: dict[str, Any]) -> None:
     text = page.read_text(encoding="utf-8")
     if not MARKED.search(text):
         raise ValueError(f"{page} has no <!-- measured --> and <!-- end -->; add them")
-    updated = MARKED.sub(lambda match: match.group(1) + markdown(figures) + match.group(2), text)
+    updated = MARKED.sub(
+        lambda match: match.group(1) + page_markdown(figures) + match.group(2), text
+    )
     page.write_text(updated, encoding="utf-8")
 
 
-def markdown(figures: dict[str, Any]) -> str:
+def page_markdown(figures: dict[str, Any]) -> str:
     """Render three tables: steps, drift, and versions with notes."""
     plan = figures["asked"]
     lines = [
@@ -34,22 +36,25 @@ def markdown(figures: dict[str, Any]) -> str:
         f"activities of Temporal that do nothing): {figures['bare_ms']:.1f} ms. Server: "
         f"`{figures['server']}`.",
         "",
-        *_table(_STEPS, [_steps(name, measured, figures) for name, measured in _there(figures)]),
+        *_page_table(
+            _STEPS,
+            [_steps_row(name, measured, figures) for name, measured in _measured_adapters(figures)],
+        ),
     ]
     if plan["seeds"]:
-        rows = [_drift(name, measured) for name, measured in _there(figures)]
+        rows = [_drift_row(name, measured) for name, measured in _measured_adapters(figures)]
         lines += [
             "",
             f"A model that drifts at {plan['rate']:.0%} of its calls, {ITEMS} items, "
             f"{plan['seeds']} seeds:",
             "",
-            *_table(_DRIFT, rows),
+            *_page_table(_DRIFT, rows),
         ]
     rows = [
-        [ADAPTERS[name].title, _versions(measured), ADAPTERS[name].note]
-        for name, measured in _there(figures)
+        [ADAPTERS[name].title, _versions_row(measured), ADAPTERS[name].note]
+        for name, measured in _measured_adapters(figures)
     ]
-    lines += ["", *_table(["", "versions", "how it is used"], rows)]
+    lines += ["", *_page_table(["", "versions", "how it is used"], rows)]
     lines += [
         f"\nNot measured: {ADAPTERS[name].title}, for want of `{measured['missing']}`."
         for name, measured in figures["runners"].items()
@@ -71,7 +76,7 @@ _STEPS = [
 _DRIFT = ["", "items made, mean", "least", "made all", "model calls", "ended"]
 
 
-def _there(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _measured_adapters(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [
         (name, measured)
         for name, measured in figures["runners"].items()
@@ -79,7 +84,7 @@ def _there(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _steps(name: str, one: dict[str, Any], figures: dict[str, Any]) -> list[str]:
+def _steps_row(name: str, one: dict[str, Any], figures: dict[str, Any]) -> list[str]:
     steps, unit, expected = one["steps"], figures["bare_ms"], figures["asked"]["steps"]
     records = steps["bytes_all"] > 0
     comes = one.get("as_it_comes")
@@ -87,15 +92,17 @@ def _steps(name: str, one: dict[str, Any], figures: dict[str, Any]) -> list[str]
         ADAPTERS[name].title,
         f"{steps['first_ms']:.0f} · {steps['last_ms']:.0f}",
         f"{steps['first_ms'] / unit:.2f} · {steps['last_ms'] / unit:.2f}",
-        f"{_size(steps['bytes_first'])} · {_size(steps['bytes_last'])}" if records else "nothing",
-        _size(steps["bytes_all"]) if records else "nothing",
-        _size(steps["prompt_last"]),
-        _far(comes, expected) if comes else "no limit met",
-        _far(steps, expected),
+        f"{_page_size(steps['bytes_first'])} · {_page_size(steps['bytes_last'])}"
+        if records
+        else "nothing",
+        _page_size(steps["bytes_all"]) if records else "nothing",
+        _page_size(steps["prompt_last"]),
+        _describe_reach(comes, expected) if comes else "no limit met",
+        _describe_reach(steps, expected),
     ]
 
 
-def _far(steps: dict[str, Any], wanted: int) -> str:
+def _describe_reach(steps: dict[str, Any], wanted: int) -> str:
     """Describe where a run ended, and why."""
     calls = f"{steps['calls']:,} calls"
     if steps["ended"] == "finished":
@@ -103,12 +110,12 @@ def _far(steps: dict[str, Any], wanted: int) -> str:
         return f"the end: {wanted:,} files, {calls}{runs}, {steps['seconds']:.0f} s"
     if steps["ended"] == "time":
         return f"{calls} when the time was up"
-    return f"{calls}: {_cell(steps['error'])}"
+    return f"{calls}: {_page_cell(steps['error'])}"
 
 
-def _drift(name: str, one: dict[str, Any]) -> list[str]:
+def _drift_row(name: str, one: dict[str, Any]) -> list[str]:
     drift = one["drift"]
-    ends = ", ".join(f"{_cell(end)} {count}" for end, count in drift["ends"].items())
+    ends = ", ".join(f"{_page_cell(end)} {count}" for end, count in drift["ends"].items())
     return [
         ADAPTERS[name].title,
         f"{drift['made']:.1f} of {ITEMS}",
@@ -119,22 +126,22 @@ def _drift(name: str, one: dict[str, Any]) -> list[str]:
     ]
 
 
-def _versions(one: dict[str, Any]) -> str:
+def _versions_row(one: dict[str, Any]) -> str:
     return ", ".join(f"{name} {version}" for name, version in one["versions"].items())
 
 
-def _cell(text: str) -> str:
+def _page_cell(text: str) -> str:
     """Escape an error's text for a table cell."""
     short = " ".join(text.split()).replace("|", "/")
     return f"`{short[:120]}`" if short else "no reason given"
 
 
-def _size(size: float) -> str:
+def _page_size(size: float) -> str:
     if size < 1000:
         return f"{size:.0f} B"
     return f"{size / 1000:.1f} KB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+def _page_table(head: list[str], rows: list[list[str]]) -> list[str]:
     cells = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(row) + " |" for row in cells]

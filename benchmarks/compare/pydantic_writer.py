@@ -14,7 +14,7 @@ from pydantic_ai.usage import UsageLimits
 from benchmarks.compare.task import KEY, SYSTEM, Task
 
 
-def agent(
+def writer_agent(
     task: Task, toolset: FunctionToolset[None], durability: AbstractCapability[None]
 ) -> Agent[None, str]:
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
@@ -28,6 +28,6 @@ def agent(
     )
 
 
-def limits(task: Task) -> UsageLimits | None:
+def writer_limits(task: Task) -> UsageLimits | None:
     """Return lifted limits; None keeps the default of 50 requests per run."""
     return UsageLimits(request_limit=None) if task.lifted else None

@@ -68,7 +68,7 @@ def write_file(files: Path, path: str, content: str) -> str:
     return f"Wrote {len(content):,} characters to {path}."
 
 
-def failed(error: BaseException) -> Outcome:
+def failed_outcome(error: BaseException) -> Outcome:
     """Return the outcome of a run that the error ended, with its innermost cause."""
     while error.__cause__ is not None:
         error = error.__cause__
@@ -101,7 +101,7 @@ class Gauge:
         self.recorded.append((self._calls, pages * size))
 
 
-def tool(task: Task, gauge: Gauge | None = None) -> Callable[[str, str], str]:
+def task_tool(task: Task, gauge: Gauge | None = None) -> Callable[[str, str], str]:
     """Return `write_file` for this task's folder, with its name and docstring for the model."""
 
     def bound(path: str, content: str) -> str:
@@ -117,16 +117,16 @@ def tool(task: Task, gauge: Gauge | None = None) -> Callable[[str, str], str]:
 _current: list[Task] = []
 
 
-def begin(task: Task) -> None:
+def begin_task(task: Task) -> None:
     """Set the task of this process, for runners whose agents are created on import."""
     _current[:] = [task]
 
 
-def current() -> Task:
+def current_task() -> Task:
     return _current[0]
 
 
-def quiet() -> None:
+def quiet_telemetry() -> None:
     """Disable telemetry and tracing of all runners."""
     os.environ |= {
         "OPENAI_AGENTS_DISABLE_TRACING": "1",

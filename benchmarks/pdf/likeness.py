@@ -17,7 +17,7 @@ _LINE_END = re.compile(r"(?<=\w)[-\u00ad\u2010\ufffe\x02][ \t]*\r?\n\s*(?=\w)")
 _SIGNS = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe]")
 
 
-def words(pages: list[str]) -> list[str]:
+def page_words(pages: list[str]) -> list[str]:
     """Split into words, ignoring layout: case, ligatures, hyphens, points."""
     text = "\n".join(pages)
     text = _SIGNS.sub("", _LINE_END.sub("", text))
@@ -38,22 +38,24 @@ class Likeness:
 
 
 def likeness(reference: list[str], pages: list[str]) -> Likeness:
-    right, ours = words(reference), words(pages)
+    right, ours = page_words(reference), page_words(pages)
     known = set(right)
-    glued = sum(word not in known and len(word) > 7 and _is_glued(word, known) for word in ours)
+    glued = sum(
+        word not in known and len(word) > 7 and _is_glued_word(word, known) for word in ours
+    )
     return Likeness(
         words=len(right),
-        share=_share(Counter(right), Counter(ours)),
-        order=_share(Counter(pairwise(right)), Counter(pairwise(ours))),
+        share=_share_of_words(Counter(right), Counter(ours)),
+        order=_share_of_words(Counter(pairwise(right)), Counter(pairwise(ours))),
         run_together=1000 * glued / max(len(ours), 1),
     )
 
 
-def _share(right: Counter, ours: Counter) -> float:  # type: ignore[type-arg]
+def _share_of_words(right: Counter, ours: Counter) -> float:  # type: ignore[type-arg]
     return (right & ours).total() / max(right.total(), 1)
 
 
-def _is_glued(word: str, known: set[str]) -> bool:
+def _is_glued_word(word: str, known: set[str]) -> bool:
     """Return whether the word is a sequence of known words, each of at least two letters."""
     best: list[int | None] = [0] + [None] * len(word)
     for end in range(1, len(word) + 1):

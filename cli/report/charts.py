@@ -153,7 +153,7 @@ def _stacked_columns(
 ) -> tuple[list[Column], list[Tick], list[float]]:
     """Return the columns, the value ticks, and the middle of each column."""
     highest = max((sum(values) for values in zip(*(v for _, v in layers), strict=True)), default=0)
-    ticks = round_scale(highest)
+    ticks = round_chart_scale(highest)
     top = ticks[-1] or 1
     step = (WIDTH - LEFT - RIGHT) / max(1, len(bars))
     # Cap the width, so that a short job's bars do not form a wall.
@@ -165,10 +165,10 @@ def _stacked_columns(
             height = max(0.0, values[place]) / top * tall
             floor -= height
             if height:
-                boxes.append(_rounded_box(LEFT + place * step, floor, width, height, look))
+                boxes.append(_chart_box(LEFT + place * step, floor, width, height, look))
         columns.append(Column(bar, boxes))
     across = [
-        Tick(round(TOP + tall * (1 - value / top), 1), short_number(value)) for value in ticks
+        Tick(round(TOP + tall * (1 - value / top), 1), short_chart_number(value)) for value in ticks
     ]
     middles = [round(LEFT + place * step + width / 2, 1) for place in range(len(bars))]
     return columns, across, middles
@@ -201,7 +201,7 @@ def timeline(phases: Sequence[PhaseLine], waits: Sequence[Wait], until: datetime
         x, width = LEFT + begins * ratio, max(1.0, (ends - begins) * ratio - 1)
         row = KINDS.index(phase.kind)
         look = f"{phase.kind} undone" if phase.undone else phase.kind
-        box = _rounded_box(x, TOP + row * (LANE + GAP), width, LANE, look)
+        box = _chart_box(x, TOP + row * (LANE + GAP), width, LANE, look)
         stretches.append(PhaseBar(phase, box, x + width / 2 if width >= LABEL_WIDTH else None))
     return Timeline(
         stretches,
@@ -216,13 +216,13 @@ def timeline(phases: Sequence[PhaseLine], waits: Sequence[Wait], until: datetime
             if began >= start
         ],
         [
-            Tick(round(LEFT + seconds * ratio, 1), duration(seconds))
-            for seconds in _round_times(total)
+            Tick(round(LEFT + seconds * ratio, 1), chart_duration(seconds))
+            for seconds in _round_time_marks(total)
         ],
     )
 
 
-def round_scale(highest: float) -> list[float]:
+def round_chart_scale(highest: float) -> list[float]:
     """Return round values from 0 to at least `highest`, spaced 1, 2 or 5 times a power of ten."""
     if highest <= 0:
         return [0.0, 1.0]
@@ -232,15 +232,15 @@ def round_scale(highest: float) -> list[float]:
     return [round(step * n, 12) for n in range(math.ceil(highest / step - 1e-9) + 1)]
 
 
-def short_number(value: float) -> str:
+def short_chart_number(value: float) -> str:
     """Format as `0`, `0.005`, `800`, `12k` or `1.5M`."""
-    for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:.3g}{mark}"
+    for factor, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.3g}{mark}"
     return f"{value:.3g}"
 
 
-def duration(seconds: float | None) -> str:
+def chart_duration(seconds: float | None) -> str:
     """Format as `4.2 s`, `3 min`, `3 min 05 s`, `2 h 10 min` or `3 d 4 h`."""
     if seconds is None:
         return "–"  # noqa: RUF001 - a dash for what is not known
@@ -255,7 +255,7 @@ def duration(seconds: float | None) -> str:
     return f"{hours // 24} d {hours % 24} h" if hours % 24 else f"{hours // 24} d"
 
 
-def size(count: int) -> str:
+def chart_size(count: int) -> str:
     """Format as `13 B`, `27.0 kB` or `1.2 MB`."""
     value = float(count)
     for unit in ("B", "kB", "MB", "GB"):
@@ -265,7 +265,7 @@ def size(count: int) -> str:
     return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
 
 
-def _rounded_box(x: float, y: float, width: float, height: float, look: str) -> Box:
+def _chart_box(x: float, y: float, width: float, height: float, look: str) -> Box:
     return Box(round(x, 1), round(y, 1), round(width, 1), round(height, 1), look)
 
 
@@ -273,15 +273,15 @@ def _numbered_bars(bars: Sequence[Bar]) -> list[tuple[int, int]]:
     """Return round step numbers, and the indexes of the bars that contain them."""
     if not bars:
         return []
-    numbers = [max(bars[0].first, int(value)) for value in round_scale(bars[-1].last)]
+    numbers = [max(bars[0].first, int(value)) for value in round_chart_scale(bars[-1].last)]
     wide = bars[0].last - bars[0].first + 1
     places = [(number, (number - bars[0].first) // wide) for number in dict.fromkeys(numbers)]
     return [(number, place) for number, place in places if place < len(bars)]
 
 
-def _round_times(total: float) -> list[float]:
+def _round_time_marks(total: float) -> list[float]:
     """Return at most seven round times from 0 on, in seconds."""
     if total < 5:
-        return [seconds for seconds in round_scale(total) if seconds <= total]
+        return [seconds for seconds in round_chart_scale(total) if seconds <= total]
     step = next((step for step in _STEPS if total / step <= 6), total / 6)
     return [step * n for n in range(int(total / step) + 1)]

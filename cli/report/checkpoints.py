@@ -93,7 +93,7 @@ def read_checkpoints(store: Checkpoints, commit: str) -> CheckpointFacts:
         UserError: The commit is not in this store.
         CheckpointMissing: A part of it is not in this store.
     """
-    log = _own_log(full_log := read_steps(store, commit))
+    log = _job_commits(full_log := read_steps(store, commit))
     newest = Snapshot.load(store, commit)
     starts = set(store.tags().values())
     starts_of_phases = [
@@ -158,7 +158,7 @@ def unexplained_work(facts: CheckpointFacts, result: dict[str, Any]) -> list[str
     return [*phases, *items, *missing]
 
 
-def _own_log(log: list[LogEntry]) -> list[LogEntry]:
+def _job_commits(log: list[LogEntry]) -> list[LogEntry]:
     """Return the log from the start of a fork on; earlier steps belong to another job."""
     begins = [place for place, entry in enumerate(log) if entry.message.startswith(FORKED)]
     return log[begins[-1] :] if begins else log

@@ -89,7 +89,9 @@ def compose_report(
         deliverables=_list_deliverables(facts, result),
         unresolved=[safe_line(entry) for entry in (result.get("unresolved") or [])[:MOST_LISTED]],
         people=[_person_act(each) for each in status.get("people") or []][-MOST_LISTED:],
-        decisions=[_decision(each) for each in status.get("approvals") or []][-MOST_LISTED:],
+        decisions=[_approval_decision(each) for each in status.get("approvals") or []][
+            -MOST_LISTED:
+        ],
         remarks_of_people=[safe_line(each.line) for each in facts.state.remarks[-MOST_LISTED:]],
         notices=[
             safe_line(notice) for notice in (job_view.notices if job_view else [])[-MOST_LISTED:]
@@ -273,7 +275,7 @@ def _find_patterns(
     ]
 
 
-def _decision(approval: dict[str, Any]) -> Decision:
+def _approval_decision(approval: dict[str, Any]) -> Decision:
     decided = approval.get("decided")
     who = "nobody in time" if approval.get("expired") else approval.get("by")
     return Decision(

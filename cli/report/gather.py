@@ -28,7 +28,7 @@ from cli.report.sanitize import safe_line, safe_text
 from cli.report.tally import Tally
 from config.learned_guards import LearnedGuards
 from config.schema.agent import ConfigError
-from engine.connection import answering_link, workspaces_root
+from engine.connection import answering_ui_link, workspaces_root
 
 T = TypeVar("T")
 MOST_ENDED = 200
@@ -146,7 +146,7 @@ async def _job_report(
     client: Client, job_view: JobView, facts: CheckpointFacts, store: StoreReader
 ) -> Report:
     tally, complete = await _tally_history(client, job_view)
-    link = await answering_link(job_view.id, client.namespace)
+    link = await answering_ui_link(job_view.id, client.namespace)
     now, traces = datetime.now(UTC), store.traces(job_view.id)
     return compose_report(
         job_view.id, job_view, tally, facts, traces, now=now, complete=complete, link=link
@@ -174,7 +174,7 @@ async def _project_report(client: Client, job_view: JobView, store: StoreReader)
         title=safe_line(job_view.status.get("title")),
         status=safe_line(job_view.status_word, 40),
         units=[_unit_line(unit) for unit in units],
-        waits=[safe_line(text) for text in project_view.wait_lines(job_view.status)],
+        waits=[safe_line(text) for text in project_view.project_wait_lines(job_view.status)],
         jobs=reports,
         habits=again,
         remarks=[*remarks, *store.remarks],
@@ -194,10 +194,10 @@ def _project_jobs(status: dict[str, Any]) -> list[str]:
 
 
 def _unit_line(unit: dict[str, Any]) -> UnitLine:
-    story = project_view.unit_story({**unit, "evidence": []})
+    story = project_view.project_unit_story({**unit, "evidence": []})
     runs = [
         Output(
-            line=safe_line(project_view.proof_line(run), 1000),
+            line=safe_line(project_view.project_proof_line(run), 1000),
             end=safe_text(run.get("end"), 1000),
             cut=bool(run.get("cut")),
         )
@@ -221,7 +221,9 @@ def _read_facts(job_id: str, job_view: JobView | None) -> CheckpointFacts:
     )
     store = checkpoint_reader.open_repository(job_id, places)
     try:
-        return checkpoints.read_checkpoints(store, checkpoint_reader.commit_at(places, store, None))
+        return checkpoints.read_checkpoints(
+            store, checkpoint_reader.checkpoint_commit_at(places, store, None)
+        )
     except CheckpointMissing as error:
         raise UserError(
             f"a checkpoint of {job_id} is damaged or not in this store: {error}"

@@ -41,12 +41,12 @@ def _render_reports(
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "when": _format_time,
-        "duration": charts.duration,
-        "size": charts.size,
-        "number": _format_number,
-        "money": _format_money,
-        "share": _format_share,
+        "when": _format_page_time,
+        "duration": charts.chart_duration,
+        "size": charts.chart_size,
+        "number": _format_page_number,
+        "money": _format_page_money,
+        "share": _format_page_share,
     }
     return environment.get_template("page.html.j2").render(
         title=f"{title} · {name}",
@@ -61,19 +61,19 @@ def _render_reports(
     )
 
 
-def _format_time(moment: datetime | None) -> str:
+def _format_page_time(moment: datetime | None) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if moment else "–"  # noqa: RUF001
 
 
-def _format_number(value: float | None) -> str:
+def _format_page_number(value: float | None) -> str:
     return "–" if value is None else f"{value:,}"  # noqa: RUF001
 
 
-def _format_money(value: float) -> str:
+def _format_page_money(value: float) -> str:
     if not value:
         return "0"
     return f"{value:,.4f}" if value < 1 else f"{value:,.2f}"
 
 
-def _format_share(value: float | None) -> str:
+def _format_page_share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"  # noqa: RUF001

@@ -14,12 +14,12 @@ TEXT = 4000
 
 def safe_line(value: object, limit: int = LINE) -> str:
     """Return the value on one line, cut to `limit`, with credentials redacted."""
-    return one_line(escape_controls(redact(_to_text(value))), limit)
+    return one_line(escape_controls(redact(_value_to_text(value))), limit)
 
 
 def safe_text(value: object, limit: int = TEXT) -> str:
     """Like `safe_line`, but keeps line breaks."""
-    shown = escape_controls(redact(_to_text(value))).strip()
+    shown = escape_controls(redact(_value_to_text(value))).strip()
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
@@ -34,7 +34,7 @@ def safe_data(value: Any) -> Any:
     return safe_text(value, 1000)
 
 
-def _to_text(value: object) -> str:
+def _value_to_text(value: object) -> str:
     # The patterns for credentials need valid Unicode, so escape lone surrogates.
     text = "" if value is None else str(value)
     return text[:100_000].encode("utf-8", "backslashreplace").decode()

@@ -72,12 +72,12 @@ class Tally:
             )
         if event.activity == "model_call":
             self._reply_guard = str(event.result.get("guard") or "")
-            used.sent_calls = len(event.result.get("calls") or []) + _dropped(event)
+            used.sent_calls = len(event.result.get("calls") or []) + _dropped_calls(event)
             self._add_step(used)
             self._add_refusal(reply_refusal(event), spent)
         elif "ok" in event.result and not event.result.get("asks"):
             refusal = call_refusal(event, self._reply_guard, self._ending_guard)
-            used = _settled(event, refusal)
+            used = _settled_usage(event, refusal)
             self.questions += event.activity == "request_clarification" and bool(event.result["ok"])
             self._add_refusal(refusal, spent)
             self._ending_guard = ""
@@ -162,12 +162,12 @@ class Tally:
             self.waits.append(Wait(reason=safe_line(reason, 40), started=moment))
 
 
-def _dropped(one: ActivityResult) -> int:
+def _dropped_calls(one: ActivityResult) -> int:
     """Return the number of calls beyond the limit per reply."""
     return int(one.result.get("dropped") or 0)
 
 
-def _settled(one: ActivityResult, refusal: Refusal | None) -> Usage:
+def _settled_usage(one: ActivityResult, refusal: Refusal | None) -> Usage:
     """Return a call's usage, counted like the job itself counts it."""
     if refusal and refusal.kind != "tool error":
         return Usage(refused_calls=1)
@@ -194,10 +194,10 @@ def group_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:
 def fold_steps(steps: list[Bar], most: int) -> list[Bar]:
     """Return at most `most` bars with equal numbers of steps, except for the last."""
     size = -(-len(steps) // most) or 1
-    return [_merge_steps(steps[start : start + size]) for start in range(0, len(steps), size)]
+    return [_merge_tally_steps(steps[start : start + size]) for start in range(0, len(steps), size)]
 
 
-def _merge_steps(steps: list[Bar]) -> Bar:
+def _merge_tally_steps(steps: list[Bar]) -> Bar:
     return Bar(
         first=steps[0].first,
         last=steps[-1].last,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from protocol.state import Data
-from protocol.validation_errors import short_repr
+from protocol.validation_errors import short_error_value
 
 PropertyType = Literal["text", "number", "integer", "truth", "list"]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
@@ -45,9 +45,9 @@ class Property(Data):
     def find_problem(self, value: object) -> str:
         """Why this value is invalid, for a message; empty when it is valid."""
         if not _has_type(self.type, value):
-            return f"found {short_repr(value)}, expected {EXPECTED[self.type]}"
+            return f"found {short_error_value(value)}, expected {EXPECTED[self.type]}"
         if self.values and value not in self.values:
-            return f"found {short_repr(value)}, expected one of {', '.join(self.values)}"
+            return f"found {short_error_value(value)}, expected one of {', '.join(self.values)}"
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             low, high = self.minimum, self.maximum
             if (low is not None and value < low) or (high is not None and value > high):

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from config.patterns import Pattern, compile_cached
+from config.patterns import Pattern, compile_cached_pattern
 from protocol.notifications import OCCASIONS, Occasion
 from protocol.state import Data, PhaseKind
 
@@ -166,4 +166,4 @@ class Hook(Data):
         """The occasions of a hook of Notification."""
         if not self.matcher:
             return list(OCCASIONS)
-        return [each for each in OCCASIONS if compile_cached(self.matcher).fullmatch(each)]
+        return [each for each in OCCASIONS if compile_cached_pattern(self.matcher).fullmatch(each)]

@@ -40,7 +40,7 @@ def plain_host(host: str) -> str:
         return host.lower().removesuffix(".")
 
 
-def parse_entry(text: str) -> HostEntry:
+def parse_host_entry(text: str) -> HostEntry:
     """Read one entry of the configuration.
 
     Raises:

@@ -19,7 +19,7 @@ RESERVED = ("content-length", "content-type", "host", "idempotency-key", "transf
 """Headers that Longhaul sets itself."""
 
 
-def check_address(url: str) -> str:
+def notification_address_fault(url: str) -> str:
     """Why no notification can be sent to this address; empty when one can.
 
     The reason does not repeat the address: it may be a credential.
@@ -73,7 +73,7 @@ class Notify(Data):
     @field_validator("url")
     @classmethod
     def _can_be_sent_to(cls, url: str | None) -> str | None:
-        if url is not None and (why := check_address(url)):
+        if url is not None and (why := notification_address_fault(url)):
             # Errors of this type are reported without the value, which may be a credential.
             raise PydanticCustomError("credential", "{why}", {"why": why})
         return url

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import re2
 from pydantic import AfterValidator, ConfigDict, Field
 
-from config.patterns import compile_pattern, why_not
+from config.patterns import compile_pattern, pattern_error
 from protocol.state import Data
 
 
@@ -18,10 +18,10 @@ def compile_phrase(pattern: str, *, at_start: bool = False) -> re2._Regexp:
         re2.error: the phrase is not a valid regular expression.
     """
     # The engine's \b covers ASCII letters only.
-    return _compile_within(r"[^\pL\pN_]", pattern, at_start=at_start)
+    return _compile_phrase_within(r"[^\pL\pN_]", pattern, at_start=at_start)
 
 
-def _compile_within(edge: str, pattern: str, *, at_start: bool = False) -> re2._Regexp:
+def _compile_phrase_within(edge: str, pattern: str, *, at_start: bool = False) -> re2._Regexp:
     begin = "^" if at_start else f"(?:^|{edge})"
     compiled: re2._Regexp = compile_pattern(f"{begin}(?:{pattern})(?:$|{edge})", any_case=True)
     return compiled
@@ -30,9 +30,9 @@ def _compile_within(edge: str, pattern: str, *, at_start: bool = False) -> re2._
 def _check_phrase(pattern: str) -> str:
     try:
         # The Unicode classes cost a millisecond per phrase; a space suffices to validate it.
-        _compile_within(" ", pattern)
+        _compile_phrase_within(" ", pattern)
     except re2.error as error:
-        raise ValueError(f"not a regular expression of RE2: {why_not(error)}") from None
+        raise ValueError(f"not a regular expression of RE2: {pattern_error(error)}") from None
     return pattern
 
 
@@ -68,7 +68,7 @@ class WordingFile(_FrozenData):
     answers: tuple[Pattern, ...] = ()
 
 
-def merge_wordings(files: list[WordingFile]) -> Wording:
+def merge_reply_wordings(files: list[WordingFile]) -> Wording:
     """Merge all languages, since the language of a model's reply is unknown."""
     return Wording(
         asking=tuple(file.asking for file in files),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from config.schema.hosts import parse_entry
+from config.schema.hosts import parse_host_entry
 from protocol.state import Data
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -118,7 +118,7 @@ class ShellConfig(Data):
     @classmethod
     def _hosts_readable(cls, network: bool | list[str]) -> bool | list[str]:
         for text in network if isinstance(network, list) else ():
-            parse_entry(text)
+            parse_host_entry(text)
         return network
 
     @model_validator(mode="after")

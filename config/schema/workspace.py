@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from config.s3_address import NO_KEYS, S3Address, is_s3_address
-from protocol.git_address import NO_PASSWORD, address_fault, check_git_address
+from protocol.git_address import NO_PASSWORD, check_git_address, git_address_fault
 from protocol.state import Data
 
 
@@ -29,7 +29,7 @@ class Workspace(Data):
                 raise PydanticCustomError("credential", NO_KEYS)
             S3Address.parse(url)
             return url
-        if address_fault(url) == "password":
+        if git_address_fault(url) == "password":
             # Errors of this type are reported without the value, which may be a credential.
             raise PydanticCustomError("credential", NO_PASSWORD)
         return check_git_address(url)

@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanKind
 
 from activities.runtime.tracing import ChatReply, ModelRequest, ReplyCallback
 from engine.otel.failure_kinds import failure_kind, mark_failed
-from engine.otel.pipeline import SCOPE, meter_provider, own_tracer
+from engine.otel.pipeline import SCOPE, longhaul_tracer, meter_provider
 
 if TYPE_CHECKING:
     pass
@@ -52,7 +52,7 @@ def model_call_span(
     if request.temperature is not None:
         attributes["gen_ai.request.temperature"] = request.temperature
     began = time.perf_counter()
-    with own_tracer().start_as_current_span(
+    with longhaul_tracer().start_as_current_span(
         f"chat {request.model}",
         kind=SpanKind.CLIENT,
         attributes=attributes,

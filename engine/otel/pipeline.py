@@ -92,7 +92,7 @@ def span_export() -> SpanExport:
 
 
 @cache
-def own_tracer() -> Tracer:
+def longhaul_tracer() -> Tracer:
     return span_export().tracers.get_tracer(SCOPE)
 
 
@@ -119,7 +119,7 @@ def temporal_plugins() -> list[Plugin]:
 
 @contextmanager
 def start_span(kind: str, job: str) -> Iterator[None]:
-    with own_tracer().start_as_current_span(
+    with longhaul_tracer().start_as_current_span(
         f"start {kind}",
         kind=SpanKind.PRODUCER,
         attributes={"longhaul.job": job},

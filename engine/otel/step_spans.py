@@ -12,7 +12,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 from activities.runtime.tracing import WATCHER, ModelRequest, ReplyCallback
 from engine.otel import model_spans
 from engine.otel.failure_kinds import failure_kind, mark_failed
-from engine.otel.pipeline import own_tracer
+from engine.otel.pipeline import longhaul_tracer
 from protocol.requests import ToolReply
 
 NOT_DONE = "refused"
@@ -25,7 +25,7 @@ class StepSpans(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
         place: dict[str, str | int] = {"longhaul.job": info.workflow_id or ""}
-        with own_tracer().start_as_current_span(
+        with longhaul_tracer().start_as_current_span(
             info.activity_type,
             attributes={**place, "longhaul.attempt": info.attempt},
             record_exception=False,

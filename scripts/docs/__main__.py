@@ -14,35 +14,35 @@ from scripts.docs import commands, configuration, modules, signals
 
 ROOT = Path(__file__).parents[2]
 PARTS: dict[str, Callable[[], str]] = {
-    "agents": configuration.agents,
+    "agents": configuration.shipped_agents,
     "commands": commands.commands,
-    "guards": configuration.guards,
-    "keys": configuration.keys,
-    "modules": modules.diagram,
-    "project": signals.project,
+    "guards": configuration.guard_keys,
+    "keys": configuration.agent_keys,
+    "modules": modules.module_diagram,
+    "project": signals.project_keys,
     "signals": signals.signals,
-    "start": signals.start,
+    "start": signals.start_keys,
     "status": signals.status_example,
-    "tools": configuration.tools,
+    "tools": configuration.tools_by_group,
 }
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def pages() -> list[Path]:
+def documentation_pages() -> list[Path]:
     """Every page of the documentation, the README first."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def renewed(text: str) -> str:
+def renew_page(text: str) -> str:
     """A page's text with its generated parts made anew."""
     return _PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}{part[3]}", text)
 
 
 def main() -> None:
     """Write every page whose generated parts are out of date."""
-    for page in pages():
+    for page in documentation_pages():
         text = page.read_text(encoding="utf-8")
-        if (new := renewed(text)) != text:
+        if (new := renew_page(text)) != text:
             page.write_text(new, encoding="utf-8")
             print(page.relative_to(ROOT))
 

@@ -8,60 +8,60 @@ from typing import Any, Literal, get_args, get_origin
 from typer.main import get_command
 
 from cli.app import app
-from scripts.docs.markdown import table
+from scripts.docs.markdown import markdown_table
 
 HELP = "--help"
 
 
 def commands() -> str:
     """Every command: its usage, what it does, its arguments and options."""
-    return "".join(_command(name, command) for name, command in registered().items())
+    return "".join(_command(name, command) for name, command in registered_commands().items())
 
 
-def registered() -> dict[str, Any]:
+def registered_commands() -> dict[str, Any]:
     """The commands by name, in the order in which `--help` lists them: `list`, `config check`."""
-    return _below("", get_command(app))
+    return _commands_below("", get_command(app))
 
 
-def options(command: Any) -> set[str]:
+def command_options(command: Any) -> set[str]:
     """Every option the command takes."""
     return {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
 
 
-def _below(name: str, command: Any) -> dict[str, Any]:
+def _commands_below(name: str, command: Any) -> dict[str, Any]:
     inner: dict[str, Any] | None = getattr(command, "commands", None)
     if inner is None:
         return {name: command}
     found: dict[str, Any] = {}
     for word, each in inner.items():
-        found |= _below(f"{name} {word}".strip(), each)
+        found |= _commands_below(f"{name} {word}".strip(), each)
     return found
 
 
 def _command(name: str, command: Any) -> str:
     named = [param for param in command.params if param.param_type_name == "argument"]
-    usage = " ".join(["starter.py", name, *(_argument(param) for param in named)])
-    rows = [_row(param) for param in command.params if HELP not in param.opts]
+    usage = " ".join(["starter.py", name, *(_argument_row(param) for param in named)])
+    rows = [_option_row(param) for param in command.params if HELP not in param.opts]
     told = cleandoc(command.help or "")
-    parameters = table(["argument or option", ""], rows)
+    parameters = markdown_table(["argument or option", ""], rows)
     return "\n".join([f"## {name}", "", f"`{usage}`", "", told, "", *parameters, "", ""])
 
 
-def _argument(param: Any) -> str:
+def _argument_row(param: Any) -> str:
     shown = param.metavar or param.name.upper()
     return str(shown if param.required else f"[{shown}]")
 
 
-def _row(param: Any) -> tuple[str, str]:
+def _option_row(param: Any) -> tuple[str, str]:
     if param.param_type_name == "argument":
-        return f"`{_argument(param)}`", _told(param)
+        return f"`{_argument_row(param)}`", _option_help(param)
     shown = " / ".join([*param.opts, *param.secondary_opts])
     if not param.is_flag:
         shown += f" {param.metavar or param.name.upper()}"
-    return f"`{shown}{' …' if param.multiple else ''}`", _told(param)
+    return f"`{shown}{' …' if param.multiple else ''}`", _option_help(param)
 
 
-def _told(param: Any) -> str:
+def _option_help(param: Any) -> str:
     """The help, what may be chosen from, and what holds where nothing is given."""
     told = param.help or ""
     kind = param.type_descriptor.annotation

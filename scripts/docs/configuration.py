@@ -19,20 +19,20 @@ from config.schema.agent import AgentFile
 from config.schema.agent_sections import ModelConfig
 from config.schema.guards import FieldMatch, Guard, Match
 from protocol.course import PatternThresholds
-from scripts.docs.markdown import anchor, table
+from scripts.docs.markdown import heading_anchor, markdown_table
 
 LISTS = "see `config/defaults.yaml`"
 KEY = ("key", "takes", "default", "")
 Row = tuple[str, ...]
 
 
-def keys() -> str:
+def agent_keys() -> str:
     """Every key an agent's file may have, a section at a time."""
     defaults = yaml.safe_load((SHIPPED / "defaults.yaml").read_text(encoding="utf-8"))
-    return "\n".join(_tables("", AgentFile, defaults, {}))
+    return "\n".join(_section_tables("", AgentFile, defaults, {}))
 
 
-def guards() -> str:
+def guard_keys() -> str:
     """Every key a guard may have."""
     # Of the three, the guard itself is the entry of a list.
     parts: dict[str, type[BaseModel]] = {
@@ -43,30 +43,30 @@ def guards() -> str:
     return "\n".join(
         line
         for title, kind in parts.items()
-        for line in [f"### {title}", "", *table(KEY, _rows(kind.model_fields, {})), ""]
+        for line in [f"### {title}", "", *markdown_table(KEY, _key_rows(kind.model_fields, {})), ""]
     )
 
 
-def agents() -> str:
+def shipped_agents() -> str:
     """The agents that ship."""
     rows = []
     for name in agent_names():
         agent = load_agent(name)
         needs = "yes" if agent.needs_documents else "no"
         rows.append((f"`{name}`", agent.description, ", ".join(agent.tools), needs))
-    return "\n".join([*table(("agent", "does", "tools", "needs documents"), rows), ""])
+    return "\n".join([*markdown_table(("agent", "does", "tools", "needs documents"), rows), ""])
 
 
-def tools() -> str:
+def tools_by_group() -> str:
     """The tools by group."""
     rows = []
     for entry in sorted(REGISTRY.values(), key=lambda entry: entry.group):
         phases = "both" if len(entry.phases) == 2 else entry.phases[0]
         rows.append((entry.group, f"`{entry.signature}`", phases, entry.summary))
-    return "\n".join([*table(("group", "tool", "phases", "does"), rows), ""])
+    return "\n".join([*markdown_table(("group", "tool", "phases", "does"), rows), ""])
 
 
-def _tables(
+def _section_tables(
     name: str, section: type[BaseModel], defaults: dict[str, Any], told: dict[str, list[Row]]
 ) -> list[str]:
     """A section's own keys, then its sections; `prices.*` are sections of any name, `verifiers[]`
@@ -79,40 +79,46 @@ def _tables(
         told: The tables so far by heading, none of which is given twice.
     """
     fields = section.model_fields
-    rows = _rows({key: field for key, field in fields.items() if not _section(field)}, defaults)
+    rows = _key_rows(
+        {key: field for key, field in fields.items() if not _section_of_key(field)}, defaults
+    )
     rows = rows if name else [("`extends`", "text", "none", EXTENDS["description"]), *rows]
     heading = f"`{name}`" if name else "The agent"
-    if first := "`model`" if section is ModelConfig and name != "model" else _same(rows, told):
-        lines = [f"The keys of [{first}](#{anchor(first)}).", ""]
+    if (
+        first := "`model`"
+        if section is ModelConfig and name != "model"
+        else _same_keys_heading(rows, told)
+    ):
+        lines = [f"The keys of [{first}](#{heading_anchor(first)}).", ""]
     else:
         told[heading] = rows
-        lines = [*table(KEY, rows), ""] if rows else []
+        lines = [*markdown_table(KEY, rows), ""] if rows else []
     for key, field in fields.items():
         inner = f"{name}.{key}".lstrip(".")
-        for suffix, kind in _held(field):
+        for suffix, kind in _sections_below(field):
             below = (defaults.get(key) or {}) if not suffix else {}
             lines += [f"### `{inner}{suffix}`", ""]
             if not suffix and kind is not ModelConfig:
-                lines += _introduction(field, defaults.get(key))
-            lines += _tables(f"{inner}{suffix}", kind, below, told)
+                lines += _section_introduction(field, defaults.get(key))
+            lines += _section_tables(f"{inner}{suffix}", kind, below, told)
     return lines if name else [f"### {heading}", "", *lines]
 
 
-def _same(rows: list[Row], told: dict[str, list[Row]]) -> str:
+def _same_keys_heading(rows: list[Row], told: dict[str, list[Row]]) -> str:
     """The heading under which the same keys were told, with the same defaults."""
     return next((heading for heading, others in told.items() if rows and others == rows), "")
 
 
-def _introduction(field: FieldInfo, default: object) -> list[str]:
+def _section_introduction(field: FieldInfo, default: object) -> list[str]:
     """What a section is for, and that it may be left out."""
     lines = [field.description, ""] if field.description else []
     optional = NoneType in get_args(field.annotation) and default is None
     return [*lines, "Off unless the section is there; then:", ""] if optional else lines
 
 
-def _held(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
+def _sections_below(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
     """The sections below a key, with what their names end in."""
-    if kind := _section(field):
+    if kind := _section_of_key(field):
         yield "", kind
         return
     suffix, held = "", field.annotation
@@ -123,7 +129,7 @@ def _held(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
         yield suffix, held  # type: ignore[misc]
 
 
-def _section(field: FieldInfo) -> type[BaseModel] | None:
+def _section_of_key(field: FieldInfo) -> type[BaseModel] | None:
     """The section that a key holds, also where it may be null; pairs of figures are values."""
     if get_origin(field.annotation) in (dict, list):
         return None
@@ -135,36 +141,38 @@ def _is_model(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _rows(fields: dict[str, FieldInfo], defaults: dict[str, Any]) -> list[Row]:
+def _key_rows(fields: dict[str, FieldInfo], defaults: dict[str, Any]) -> list[Row]:
     rows: list[Row] = []
     for name, field in fields.items():
         default = defaults.get(name, field.get_default(call_default_factory=True))
-        rows.append((f"`{name}`", _takes(field), _shown(default), field.description or ""))
+        rows.append(
+            (f"`{name}`", _accepted_values(field), _shown_default(default), field.description or "")
+        )
     return rows
 
 
-def _takes(field: FieldInfo) -> str:
+def _accepted_values(field: FieldInfo) -> str:
     bounds = [
         f"{sign} {value:,}"
-        for constraint in [*field.metadata, *_annotations(field.annotation)]
+        for constraint in [*field.metadata, *_type_annotations(field.annotation)]
         for attribute, sign in (("ge", "≥"), ("gt", ">"), ("le", "≤"), ("lt", "<"))
         if (value := getattr(constraint, attribute, None)) is not None
     ]
-    return " ".join([_named(field.annotation), ", ".join(bounds)]).strip()
+    return " ".join([_type_name(field.annotation), ", ".join(bounds)]).strip()
 
 
-def _annotations(kind: Any) -> list[Any]:
+def _type_annotations(kind: Any) -> list[Any]:
     """What a type is annotated with, or the types of a union."""
     if get_origin(kind) is Annotated:
         return [one for held in get_args(kind)[1:] for one in getattr(held, "metadata", ())]
     if get_origin(kind) in (Union, UnionType):
-        return [one for part in get_args(kind) for one in _annotations(part)]
+        return [one for part in get_args(kind) for one in _type_annotations(part)]
     return []
 
 
-def _named(kind: Any) -> str:
+def _type_name(kind: Any) -> str:
     if get_origin(kind) is Annotated:
-        return _named(get_args(kind)[0])
+        return _type_name(get_args(kind)[0])
     if kind is PatternThresholds:
         return "nudge, then: whole numbers"
     if get_origin(kind) is dict or _is_model(kind):
@@ -172,18 +180,18 @@ def _named(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(f"`{word}`" for word in get_args(kind))
     if get_origin(kind) in (Union, UnionType):
-        names = ["null" if part is NoneType else _named(part) for part in get_args(kind)]
+        names = ["null" if part is NoneType else _type_name(part) for part in get_args(kind)]
         return " or ".join(names)
     if get_origin(kind) is list:
         held = get_args(kind)[0]
-        return f"list of {'mappings' if _is_model(held) else _named(held)}"
+        return f"list of {'mappings' if _is_model(held) else _type_name(held)}"
     if get_origin(kind) is tuple:
-        return f"pairs of {_named(get_args(kind)[0])}"
+        return f"pairs of {_type_name(get_args(kind)[0])}"
     words = {str: "text", int: "whole number", float: "number", bool: "true or false"}
     return words.get(kind, str(kind))
 
 
-def _shown(default: Any) -> str:
+def _shown_default(default: Any) -> str:
     if default is PydanticUndefined:
         return "required"
     if default in ([], {}):

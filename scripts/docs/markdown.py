@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a table."""
-    return [_row(heads), "|" + "---|" * len(heads), *map(_row, rows)]
+    return [_markdown_row(heads), "|" + "---|" * len(heads), *map(_markdown_row, rows)]
 
 
-def anchor(heading: str) -> str:
+def heading_anchor(heading: str) -> str:
     """What a link to a heading of the page ends in."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _row(cells: Sequence[str]) -> str:
+def _markdown_row(cells: Sequence[str]) -> str:
     # A bar ends the cell, also within code.
     shown = (f" {text} " if text else " " for text in (cell.replace("|", r"\|") for cell in cells))
     return f"|{'|'.join(shown)}|"

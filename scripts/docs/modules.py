@@ -33,29 +33,29 @@ SAID = {
 }
 
 
-def diagram() -> str:
+def module_diagram() -> str:
     """Mermaid: packages, and an arrow from each to those it imports."""
     lines = ["```mermaid", "flowchart TD"]
     lines += [f'    {name}["{SAID[name]}"]' for name in TOP]
-    lines += [f"    {importer} --> {imported}" for importer, imported in sorted(imports())]
+    lines += [f"    {importer} --> {importee}" for importer, importee in sorted(package_imports())]
     return "\n".join([*lines, "```", ""])
 
 
-def imports() -> set[tuple[str, str]]:
+def package_imports() -> set[tuple[str, str]]:
     """Pairs of packages, the first of which imports the second."""
     found = set()
     for name in TOP:
         folder = ROOT / name
         files = folder.rglob("*.py") if folder.is_dir() else [ROOT / f"{name}.py"]
         for file in files:
-            for module in imported(ast.parse(file.read_text(encoding="utf-8"))):
+            for module in imported_modules(ast.parse(file.read_text(encoding="utf-8"))):
                 package = module.partition(".")[0]
                 if package in TOP and package != name:
                     found.add((name, package))
     return found
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
+def imported_modules(tree: ast.AST) -> Iterator[str]:
     """The modules that code imports, wherever it does."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):

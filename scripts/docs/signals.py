@@ -14,7 +14,7 @@ from protocol.record import JobRecord
 from protocol.requests import Usage
 from protocol.start import JobLimits
 from protocol.state import JobState, Phase, ScopeItem, Todo
-from scripts.docs.markdown import table
+from scripts.docs.markdown import markdown_table
 from workflows.inbox import Inbox
 from workflows.status import status_answer
 
@@ -32,23 +32,23 @@ MEANING = {
 }
 
 
-def start() -> str:
+def start_keys() -> str:
     """The keys of a job's input."""
-    return _table(JobStart, MEANING)
+    return _signal_table(JobStart, MEANING)
 
 
-def project() -> str:
+def project_keys() -> str:
     """The keys of a project's input."""
-    return _table(ProjectStart, OF_PROJECTS)
+    return _signal_table(ProjectStart, OF_PROJECTS)
 
 
 def signals() -> str:
     """Every signal with its payload and effect."""
     rows = []
     for name, spec in SIGNALS.items():
-        keys = ", ".join(f"`{key}` ({needed})" for key, needed in _keys(spec.payload))
+        keys = ", ".join(f"`{key}` ({needed})" for key, needed in _payload_keys(spec.payload))
         rows.append((f"`{name}`", keys or "none", spec.effect))
-    return "\n".join([*table(("signal", "payload", "effect"), rows), ""])
+    return "\n".join([*markdown_table(("signal", "payload", "effect"), rows), ""])
 
 
 def status_example() -> str:
@@ -76,16 +76,16 @@ def status_example() -> str:
     return f"```json\n{text}\n```\n"
 
 
-def _table(kind: type[BaseModel], meaning: dict[str, str]) -> str:
-    rows = [(f"`{name}`", needed, meaning[name]) for name, needed in _keys(kind)]
-    return "\n".join([*table(("key", "", ""), rows), ""])
+def _signal_table(kind: type[BaseModel], meaning: dict[str, str]) -> str:
+    rows = [(f"`{name}`", needed, meaning[name]) for name, needed in _payload_keys(kind)]
+    return "\n".join([*markdown_table(("key", "", ""), rows), ""])
 
 
-def _keys(kind: type[BaseModel]) -> list[tuple[str, str]]:
-    return [(name, _need(field)) for name, field in kind.model_fields.items()]
+def _payload_keys(kind: type[BaseModel]) -> list[tuple[str, str]]:
+    return [(name, _field_need(field)) for name, field in kind.model_fields.items()]
 
 
-def _need(field: FieldInfo) -> str:
+def _field_need(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.get_default()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from activities.checkpoints import Root
 from benchmarks.model import common_prefix
-from benchmarks.runs import JobRun, bare, job
+from benchmarks.runs import JobRun, run_bare_engine, run_benchmark_job
 from engine.development import DevelopmentServer
 
 MOST_GROWTH = 1.5
@@ -13,14 +13,14 @@ MOST_GROWTH = 1.5
 async def test_a_step_costs_few_events_and_bytes_whatever_the_length(
     running: DevelopmentServer, root: Root
 ) -> None:
-    engine = await bare(running.client, 10, local=False)
-    short = await job(running.client, root, 20)
-    longer = await job(running.client, root, 160)
+    engine = await run_bare_engine(running.client, 10, local=False)
+    short = await run_benchmark_job(running.client, root, 20)
+    longer = await run_benchmark_job(running.client, root, 160)
     growth = _growth(longer)
     for _ in range(2):
         # Whatever else runs here counts too, but hardly three times in the same place.
         if growth >= MOST_GROWTH:
-            growth = _growth(await job(running.client, root, 160))
+            growth = _growth(await run_benchmark_job(running.client, root, 160))
     # The unit: twelve events for two activities that do nothing.
     assert engine.median_events == 12
     for ran in (short, longer):

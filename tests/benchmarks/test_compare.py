@@ -10,12 +10,12 @@ import pytest
 
 from benchmarks.compare import figures
 from benchmarks.compare.adapters import ADAPTERS
-from benchmarks.compare.alone import run
-from benchmarks.compare.driver import Plan, measure
+from benchmarks.compare.alone import run_adapter
+from benchmarks.compare.driver import Plan, measure_plan
 from benchmarks.compare.endpoint import Behaviours, Endpoint
-from benchmarks.compare.page import markdown, write
-from benchmarks.compare.task import Gauge, Outcome, Task, failed, tool
-from benchmarks.drifting import content, path
+from benchmarks.compare.page import page_markdown, write_page
+from benchmarks.compare.task import Gauge, Outcome, Task, failed_outcome, task_tool
+from benchmarks.drifting import drifting_file_content, drifting_file_path
 from rehearsal import Reply
 from tests.soak import SOAK
 
@@ -29,7 +29,7 @@ DEEP = {
 @pytest.mark.skipif(not SOAK, reason="make soak")
 async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
     plan = Plan(["plain", "longhaul", "dbos"], steps=12, seeds=0, rate=0.2, cap=60)
-    found = await measure(plan)
+    found = await measure_plan(plan)
     plain, job = found["runners"]["plain"], found["runners"]["longhaul"]
     assert found["runners"]["dbos"] == {"missing": "dbos"}
     for one in (plain, job):
@@ -42,7 +42,7 @@ async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
     assert job["steps"]["calls"] > 13
     assert plain["steps"]["bytes_all"] == 0
     assert 300 < job["steps"]["bytes_last"] < 10_000
-    page = markdown(found)
+    page = page_markdown(found)
     assert "| Longhaul |" in page
     assert "the end: 12 files, 13 calls" in page
     assert "Not measured: DBOS with SQLite, for want of `dbos`." in page
@@ -52,9 +52,9 @@ async def test_a_drifting_model_ends_a_plain_loop(tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     with Endpoint(Behaviours(), calls_log=log) as endpoint:
         task = Task(endpoint.base_url, "drift-0.2-plain-1", "Seed 1.", str(tmp_path), 60)
-        outcome = await run("plain", task)
-    calls = figures.arrivals(log, task.model)
-    drift = figures.drifted([(outcome, len(calls))])
+        outcome = await run_adapter("plain", task)
+    calls = figures.call_arrivals(log, task.model)
+    drift = figures.drift_figures([(outcome, len(calls))])
     assert outcome.ended == "finished"
     assert 0 < drift.made < 60
     assert drift.calls == len(calls) > drift.made
@@ -64,7 +64,7 @@ def test_tenths_are_of_what_was_recorded_and_of_when_calls_came() -> None:
     # The n-th of 20 steps takes n ms and records n bytes.
     calls = [(sum(range(n)) / 1000, 100 * n) for n in range(1, 22)]
     recorded = [(n, sum(range(n + 1))) for n in range(21)]
-    steps = figures.steps(Outcome("finished", recorded=recorded, store=7), calls)
+    steps = figures.figures_by_step(Outcome("finished", recorded=recorded, store=7), calls)
     assert steps.first_ms == pytest.approx(1.5)
     assert steps.last_ms == pytest.approx(19.5)
     assert (steps.bytes_first, steps.bytes_last) == (1.5, 19.5)
@@ -73,14 +73,14 @@ def test_tenths_are_of_what_was_recorded_and_of_when_calls_came() -> None:
 
 
 def test_a_run_without_a_call_has_figures_too() -> None:
-    steps = figures.steps(Outcome("stopped", "X: y"), [])
+    steps = figures.figures_by_step(Outcome("stopped", "X: y"), [])
     assert (steps.calls, steps.ms, steps.bytes_all) == (0, 0.0, 0)
 
 
 def test_items_count_only_with_what_they_should_hold() -> None:
-    made = {path(1): content(1), path(2): "done"}
+    made = {drifting_file_path(1): drifting_file_content(1), drifting_file_path(2): "done"}
     runs = [(Outcome("stopped", "Boom: no", made=made), 3), (Outcome("time", made={}), 5)]
-    drift = figures.drifted(runs)
+    drift = figures.drift_figures(runs)
     assert (drift.made, drift.least, drift.whole, drift.calls) == (0.5, 0, 0, 4)
     assert drift.ends == {"Boom": 1, "time": 1}
 
@@ -89,17 +89,22 @@ def test_the_model_speaks_the_words_of_the_tool_it_is_offered() -> None:
     model = Behaviours()
     asked = {"model": "drift-0-a", "messages": [{"role": "user", "content": "Seed 1."}]}
     assert model({**asked, "tools": [OWN]}) == Reply(
-        calls=[("write_file", {"path": path(1), "content": content(1)})]
+        calls=[("write_file", {"path": drifting_file_path(1), "content": drifting_file_content(1)})]
     )
-    done = {"role": "tool", "content": f"Updated file /{path(1)}"}
+    done = {"role": "tool", "content": f"Updated file /{drifting_file_path(1)}"}
     answer = model({**asked, "messages": [*asked["messages"], done], "tools": [DEEP]})
     assert answer == Reply(
-        calls=[("write_file", {"file_path": "/" + path(2), "content": content(2)})]
+        calls=[
+            (
+                "write_file",
+                {"file_path": "/" + drifting_file_path(2), "content": drifting_file_content(2)},
+            )
+        ]
     )
 
 
 def test_the_tool_stays_in_its_folder(tmp_path: Path) -> None:
-    write_file = tool(Task("", "", "", str(tmp_path), 1))
+    write_file = task_tool(Task("", "", "", str(tmp_path), 1))
     assert write_file("output/a.md", "one") == "Wrote 3 characters to output/a.md."
     assert "outside" in write_file("../b.md", "two")
     assert not (tmp_path / "b.md").exists()
@@ -127,7 +132,7 @@ def test_the_innermost_cause_names_what_stopped_a_run() -> None:
         except ValueError as cause:
             raise RuntimeError("the run failed") from cause
     except RuntimeError as error:
-        assert failed(error).error == "ValueError: too large"
+        assert failed_outcome(error).error == "ValueError: too large"
 
 
 def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
@@ -135,13 +140,13 @@ def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
     page.write_text("Before\n<!-- measured -->\nold\n<!-- end -->\nAfter\n")
     asked = {"steps": 1, "cap": 1.0, "seeds": 0, "rate": 0.2}
     found = {"date": "2026-01-01", "machine": "1 core", "server": "s", "bare_ms": 1.0}
-    write(page, {**found, "asked": asked, "runners": {}})
+    write_page(page, {**found, "asked": asked, "runners": {}})
     text = page.read_text()
     assert text.startswith("Before\n<!-- measured -->\nMeasured 2026-01-01")
     assert text.endswith("<!-- end -->\nAfter\n")
     page.write_text("Nothing marked\n")
     with pytest.raises(ValueError, match="has no <!-- measured -->"):
-        write(page, {**found, "asked": asked, "runners": {}})
+        write_page(page, {**found, "asked": asked, "runners": {}})
 
 
 def test_each_adapter_has_its_module() -> None:

@@ -1,12 +1,12 @@
 """What the comparison of engines counts as the same, and as run together."""
 
-from benchmarks.pdf.fetch import samples
-from benchmarks.pdf.likeness import likeness, words
+from benchmarks.pdf.fetch import listed_samples
+from benchmarks.pdf.likeness import likeness, page_words
 
 
 def test_layout_is_no_difference():
     theirs = ["The \ufb01rst require-\nment, Caf\u00e9", "\u8a18\u9332 \u202bab\u202c"]
-    assert words(theirs) == ["the", "first", "requirement", "cafe", "\u8a18", "\u9332", "ab"]
+    assert page_words(theirs) == ["the", "first", "requirement", "cafe", "\u8a18", "\u9332", "ab"]
 
 
 def test_words_are_counted_as_often_as_they_are_there():
@@ -24,6 +24,6 @@ def test_words_without_spaces_between_them_are_run_together():
 
 
 def test_the_corpus_names_each_pdf_once():
-    names = [sample.name for sample in samples()]
+    names = [sample.name for sample in listed_samples()]
     assert len(names) == len(set(names)) >= 40
-    assert {sample.package.partition(":")[0] for sample in samples()} == {"deb", "pypi"}
+    assert {sample.package.partition(":")[0] for sample in listed_samples()} == {"deb", "pypi"}

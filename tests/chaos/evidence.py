@@ -15,7 +15,7 @@ from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client, WorkflowExecution
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.requirements import requirement_store
 from activities.requirements.graph import GraphQuery, graph_folder, open_graph
 from activities.steps.store_traces import stored_traces
@@ -125,9 +125,9 @@ async def _run(client: Client, found: WorkflowExecution) -> Run:
 
 
 def _accepted(root: Root) -> dict[str, bytes]:
-    if not repository_path(root, JOB).exists():
+    if not project_repository_path(root, JOB).exists():
         return {}
-    held = ProjectRepository(repository_path(root, JOB))
+    held = ProjectRepository(project_repository_path(root, JOB))
     main = held.git.references["refs/heads/main"].peel().tree
     found: dict[str, bytes] = {}
 

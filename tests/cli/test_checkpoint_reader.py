@@ -266,8 +266,8 @@ def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
     store.tag("phase/0001", first)
     store.tag("phase/0002", newest)
     unknown = checkpoint_reader.JobPlaces(None, {})
-    assert checkpoint_reader.commit_at(unknown, store, 1) == first
-    assert checkpoint_reader.commit_at(unknown, store, None) == newest
+    assert checkpoint_reader.checkpoint_commit_at(unknown, store, 1) == first
+    assert checkpoint_reader.checkpoint_commit_at(unknown, store, None) == newest
 
 
 def test_a_project_that_failed_is_listed_as_failed() -> None:

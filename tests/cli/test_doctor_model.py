@@ -29,7 +29,7 @@ class Endpoint(Handler):
     second: ClassVar[Reply] = Reply("maple, birch")
 
     def do_POST(self) -> None:
-        incoming = wire.parse_body(self.body())
+        incoming = wire.parse_request_body(self.body())
         assert isinstance(incoming, wire.IncomingRequest)
         request = incoming.request
         if why := self.refusal(request):
@@ -42,7 +42,7 @@ class Endpoint(Handler):
         return ""
 
     def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
-        return wire.as_events(incoming, answer)
+        return wire.reply_as_events(incoming, answer)
 
     @staticmethod
     def without(events: list[bytes], *words: bytes) -> list[bytes]:
@@ -65,7 +65,10 @@ class Thinking(Endpoint):
     """Its model thinks, and what it thought is all the same to it."""
 
     def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
-        return [b"data: %b\n\n" % json.dumps(THOUGHT).encode(), *wire.as_events(incoming, answer)]
+        return [
+            b"data: %b\n\n" % json.dumps(THOUGHT).encode(),
+            *wire.reply_as_events(incoming, answer),
+        ]
 
     def has_reasoning(self, request: dict[str, Any]) -> bool:
         return any("reasoning_content" in message for message in request["messages"])
@@ -95,12 +98,12 @@ class NoEffort(Endpoint):
 
 class NoCounts(Endpoint):
     def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
-        return self.without(wire.as_events(incoming, answer), b'"usage"')
+        return self.without(wire.reply_as_events(incoming, answer), b'"usage"')
 
 
 class NoReason(Endpoint):
     def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
-        return self.without(wire.as_events(incoming, answer), b'"finish_reason":"')
+        return self.without(wire.reply_as_events(incoming, answer), b'"finish_reason":"')
 
 
 class NoEnd(NoReason):
@@ -110,7 +113,7 @@ class NoEnd(NoReason):
 
 class NoCache(Endpoint):
     def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
-        events = wire.as_events(incoming, answer)
+        events = wire.reply_as_events(incoming, answer)
         return [event.replace(b'"cached_tokens"', b'"other"') for event in events]
 
 

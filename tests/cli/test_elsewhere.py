@@ -39,12 +39,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
 
 def test_files_of_now_and_of_a_phase_are_there(here: Root, found: JobPlaces) -> None:
     store = checkpoint_reader.open_repository(JOB, found)
-    now, then = (checkpoint_reader.commit_at(found, store, phase) for phase in (None, 2))
+    now, then = (checkpoint_reader.checkpoint_commit_at(found, store, phase) for phase in (None, 2))
     assert (
-        checkpoint_reader.read_path(checkpoint_reader.files_at(store, now), "notes/a.md")
+        checkpoint_reader.read_path(checkpoint_reader.files_at_checkpoint(store, now), "notes/a.md")
         == b"tea\n"
     )
-    paths = [entry.path for entry in checkpoint_reader.files_at(store, then).walk()]
+    paths = [entry.path for entry in checkpoint_reader.files_at_checkpoint(store, then).walk()]
     assert "notes/a.md" not in paths
 
 
@@ -67,5 +67,7 @@ def test_what_is_here_is_shown_when_the_remote_is_away(
     later = JobPlaces("0" * 40, found.starts, remote=found.remote)
     store = checkpoint_reader.open_repository(JOB, later)
     assert "gives none" in capsys.readouterr().err
-    assert checkpoint_reader.files_at(store, checkpoint_reader.commit_at(later, store, 2))
+    assert checkpoint_reader.files_at_checkpoint(
+        store, checkpoint_reader.checkpoint_commit_at(later, store, 2)
+    )
     assert open_checkpoints(here, JOB).has_commit(found.starts[2])

@@ -11,7 +11,7 @@ import pytest
 from temporalio.service import RPCError
 
 from activities.checkpoints import Checkpoints, Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.steps.forget import ForgetActivity
 from engine.service import build_worker
 from tests.cli.stand_in import StandIn
@@ -73,7 +73,7 @@ def test_what_temporal_no_longer_knows_is_forgotten_all_the_same(
 ) -> None:
     root = Root.open(workspaces, create=False)
     Checkpoints.create(root, "ancient")
-    ProjectRepository.create(repository_path(root, "stone age"))
+    ProjectRepository.create(project_repository_path(root, "stone age"))
     assert starter("show", "stone age").error.startswith("Temporal has no project 'stone age', ")
     for command in ("show", "watch", "cancel"):
         told = starter(command, "ancient").error

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 
 AT = 1_700_000_000
 numbers = itertools.count(1)
@@ -16,7 +16,7 @@ numbers = itertools.count(1)
 def tearoom(engine, workspaces):
     """A project with two accepted pieces of work."""
     root, name = Root.open(workspaces, create=True), f"tearoom-{next(numbers)}"
-    held = ProjectRepository.create(repository_path(root, name))
+    held = ProjectRepository.create(project_repository_path(root, name))
     nothing = str(held.git.TreeBuilder().write())
     first = held.commit(nothing, [], "Begin: Tea", AT)
     menu = held.with_files(nothing, {"menu.md": b"tea\n"})

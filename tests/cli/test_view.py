@@ -110,7 +110,7 @@ def test_an_empty_status_is_shown_too():
     assert "no worker answers" in painted({}, silence="no worker answers")
     assert "None" not in painted({"agent": None, "model": None})
     assert (
-        view.outcome_lines({"job_id": "x", "status": "failed", "error": "why"})[0]
+        view.job_outcome_lines({"job_id": "x", "status": "failed", "error": "why"})[0]
         == "x failed: why"
     )
 

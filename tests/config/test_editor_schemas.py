@@ -9,7 +9,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from config.editor_schemas import FILES, Kind, file_schema
+from config.editor_schemas import FILES, Kind, editor_file_schema
 from config.layers import SHIPPED
 
 EXAMPLES = SHIPPED.parent / "examples" / "projects"
@@ -24,13 +24,13 @@ SHIPPING: dict[Kind, list[Path]] = {
 
 def wrong(kind: Kind, text: str) -> list[str]:
     """Where a file does not fit the schema, dotted."""
-    found = Draft202012Validator(file_schema(kind)).iter_errors(yaml.safe_load(text))
+    found = Draft202012Validator(editor_file_schema(kind)).iter_errors(yaml.safe_load(text))
     return [".".join(map(str, error.absolute_path)) or "the whole" for error in found]
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_what_ships_fits(kind: Kind) -> None:
-    Draft202012Validator.check_schema(file_schema(kind))
+    Draft202012Validator.check_schema(editor_file_schema(kind))
     assert SHIPPING[kind]
     for path in SHIPPING[kind]:
         assert wrong(kind, path.read_text(encoding="utf-8")) == [], path
@@ -79,14 +79,14 @@ def test_what_the_file_below_has_need_not_be_repeated(text: str) -> None:
 
 
 def test_no_default_is_told_that_a_file_below_may_change() -> None:
-    made = file_schema("agent")
+    made = editor_file_schema("agent")
     assert "default" not in made["$defs"]["Budget"]["properties"]["model_calls"]
     assert made["$defs"]["Hook"]["properties"]["timeout"]["default"] == 10
 
 
 @pytest.mark.parametrize("kind", ["agent", "guards", "graph"])
 def test_every_key_is_described(kind: Kind) -> None:
-    made = file_schema(kind)
+    made = editor_file_schema(kind)
     parts: list[dict[str, Any]] = [made, *made["$defs"].values()]
     for part in parts:
         for name, key in part.get("properties", {}).items():

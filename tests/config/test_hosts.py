@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.schema.hosts import parse_entry, plain_host
+from config.schema.hosts import parse_host_entry, plain_host
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ from config.schema.hosts import parse_entry, plain_host
 def test_an_entry_covers_its_names_and_ports(
     entry: str, host: str, port: int, covered: bool
 ) -> None:
-    assert parse_entry(entry).covers_place(plain_host(host), port) is covered
+    assert parse_host_entry(entry).covers_place(plain_host(host), port) is covered
 
 
 def test_only_one_exact_place_may_be_private() -> None:
     private = ("localhost:4873", "10.0.0.5", "[::1]:80")
-    assert all(parse_entry(entry).may_be_private for entry in private)
+    assert all(parse_host_entry(entry).may_be_private for entry in private)
     public = ("localhost", "*.internal", "*.internal:4873")
-    assert not any(parse_entry(entry).may_be_private for entry in public)
+    assert not any(parse_host_entry(entry).may_be_private for entry in public)

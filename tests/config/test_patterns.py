@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.patterns import candidate_patterns, compile_cached
+from config.patterns import candidate_patterns, compile_cached_pattern
 
 PATTERNS = ("a+b", "(?i)KEY", "^x", "[0-9]{4,}")
 
@@ -12,7 +12,7 @@ PATTERNS = ("a+b", "(?i)KEY", "^x", "[0-9]{4,}")
 @pytest.mark.parametrize("text", ["", "aab", "my key 12345", "x", "no\nx", "aab x key", "é 1234 é"])
 def test_together_they_find_what_each_finds_alone(text: str) -> None:
     assert candidate_patterns(PATTERNS, text) == [
-        one for one in PATTERNS if compile_cached(one).search(text)
+        one for one in PATTERNS if compile_cached_pattern(one).search(text)
     ]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from temporalio.client import Client
 
 from engine.connection import connect_client
-from engine.development import DATABASE_FLAGS, FLAGS, find_binary, free_port
+from engine.development import DATABASE_FLAGS, FLAGS, find_temporal_binary, free_port
 from engine.errors import SetupError
 from protocol.search_attributes import NAMES
 from tests.buckets import KEYS
@@ -57,7 +57,7 @@ class TemporalServer:
         file = ("--db-filename", str(self.folder / "temporal.db"), *DATABASE_FLAGS)
         database = file if self.returns else ()
         self.process = subprocess.Popen(
-            [str(find_binary()), "server", "start-dev", "--headless", "--ip", "127.0.0.1",
+            [str(find_temporal_binary()), "server", "start-dev", "--headless", "--ip", "127.0.0.1",
              "--port", str(self.port), "--log-level", "error", *database, *attributes, *FLAGS],
             stdout=subprocess.DEVNULL, stderr=(self.folder / "server.log").open("a"),
         )  # fmt: skip

@@ -14,7 +14,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import CancelledError
 
-from engine.development import find_binary
+from engine.development import find_temporal_binary
 from rehearsal import Answer, Hang, Request, Stall
 from rehearsal.request_view import parse_request
 from tests.crash.begun import Begun, Place
@@ -68,7 +68,7 @@ class Case:
     """What a person types, but for the job's id."""
 
 
-TEMPORAL = [str(find_binary()), "workflow"]
+TEMPORAL = [str(find_temporal_binary()), "workflow"]
 CASES = (
     Case(
         NeverAnswers("Ada"),

@@ -13,7 +13,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from rehearsal import Answer, Request
 from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import until
@@ -107,7 +107,7 @@ async def trial(place: Place) -> None:
     # Nobody was refused, and no reply paid for twice.
     assert result["jobs"] == 3
     assert len(set(asked)) == len(asked) == result["usage"]["model_calls"]
-    held = ProjectRepository(repository_path(root, "proof"))
+    held = ProjectRepository(project_repository_path(root, "proof"))
     assert held.changed_paths(str(held.git.revparse_single("main~1").id), result["commit"]) == [
         "tests/__init__.py",
         "tests/test_tea.py",

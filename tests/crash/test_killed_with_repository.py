@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from activities.checkpoints import Root
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 from rehearsal.server import ModelServer
 from tests.activities.repository.origins import WorkTree, bare_clone, git
 from tests.activities.wires import PASSWORD, USER, Trouble, web
@@ -67,7 +67,7 @@ async def test_what_is_killed_on_the_wire_is_fetched_anew_or_pushed_once(
     # Whoever pushed, the branch was moved once, to the commit of the result.
     log = (remote / "logs" / "refs" / "heads" / "stronger").read_text().splitlines()
     assert [line.split()[1] for line in log] == [result["branch"]["commit"]]
-    own = repository_path(root, queue)
+    own = project_repository_path(root, queue)
     assert not list(own.glob("incoming-*"))
     assert git(own, "rev-parse", "refs/longhaul/start").strip() == tree.head
     # The token is in no history and no file.

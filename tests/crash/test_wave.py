@@ -16,7 +16,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from rehearsal.server import ModelServer
 from tests.crash.begun import Begun
 from tests.crash.begun import Place as Given
@@ -98,7 +98,7 @@ class Place:
 
     def work(self) -> str:
         """The tree of what was accepted."""
-        held = ProjectRepository(repository_path(self.root, self.name))
+        held = ProjectRepository(project_repository_path(self.root, self.name))
         main = str(held.git.references["refs/heads/main"].target)
         return held.tree_id(main)
 
@@ -128,7 +128,7 @@ async def trial(given: Given) -> None:
         assert {unit["status"] for unit in units.values()} == {"completed"}
         assert sorted(units[name]["attempts"] for name in COLLIDING) == [1, 2]
     assert shaken.work() == quiet.work(), f"seed {SEED}"
-    held = ProjectRepository(repository_path(shaken.root, shaken.name))
+    held = ProjectRepository(project_repository_path(shaken.root, shaken.name))
     assert held.read_file(results[1]["commit"], "menu.md") == BOTH.encode()
     assert results[0]["jobs"] == results[1]["jobs"]
     assert len(await who_worked(client, quiet)) == 2

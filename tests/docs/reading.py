@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from scripts.docs.__main__ import ROOT, pages
+from scripts.docs.__main__ import ROOT, documentation_pages
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -13,7 +13,16 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]+)`")
 
-__all__ = ["ROOT", "anchors", "blocks", "commands", "links", "page", "pages", "tables"]
+__all__ = [
+    "ROOT",
+    "anchors",
+    "blocks",
+    "commands",
+    "documentation_pages",
+    "links",
+    "page",
+    "tables",
+]
 
 
 def page(name: str) -> str:

@@ -27,7 +27,7 @@ from activities.toolkit.registry import REGISTRY, select_tools
 from config.layers import SHIPPED
 from config.loader import load_agent
 from config.templates import render_template
-from engine.development import development_server, find_binary
+from engine.development import development_server, find_temporal_binary
 from engine.service import build_worker
 from rehearsal import RehearsalTransport, rehearse
 from tests.activities.standing import Standing
@@ -212,7 +212,7 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
 
 async def _run(client: Client, words: list[str]) -> str:
     process = await asyncio.create_subprocess_exec(
-        str(find_binary()),
+        str(find_temporal_binary()),
         *words[1:],
         env={**os.environ, "TEMPORAL_ADDRESS": client.service_client.config.target_host},
         stdout=asyncio.subprocess.PIPE,

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from scripts.docs.modules import imported
+from scripts.docs.modules import imported_modules
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from scripts.docs.modules import imported
     ],
 )
 def test_every_way_to_import_is_seen(code: str) -> None:
-    assert list(imported(ast.parse(code))) == ["activities.job.activity_context"]
+    assert list(imported_modules(ast.parse(code))) == ["activities.job.activity_context"]
 
 
 def test_other_calls_are_none() -> None:
-    assert list(imported(ast.parse("print('activities')\nimport_module(name)"))) == []
+    assert list(imported_modules(ast.parse("print('activities')\nimport_module(name)"))) == []

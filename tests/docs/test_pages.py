@@ -11,21 +11,30 @@ import yaml
 
 from config.loader import load_agent
 from protocol.course import StuckThresholds
-from scripts.docs.__main__ import renewed
-from scripts.docs.commands import options, registered
-from tests.docs.reading import ROOT, anchors, blocks, commands, links, page, pages, tables
+from scripts.docs.__main__ import renew_page
+from scripts.docs.commands import command_options, registered_commands
+from tests.docs.reading import (
+    ROOT,
+    anchors,
+    blocks,
+    commands,
+    documentation_pages,
+    links,
+    page,
+    tables,
+)
 
 CODE = ("activities", "cli", "config", "engine", "protocol", "rehearsal", "workflows")
 VARIABLE = re.compile(r"\b(?:LONGHAUL|TEMPORAL|OPENAI)_[A-Z_]+\b")
 CELLS = re.compile(r"(?<!\\)\|")
 STARTER = re.compile(r"^(?:(?:\.venv/bin/)?python )?starter(?:\.py)? (.+)")
-every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", documentation_pages(), ids=lambda page: page.name)
 
 
 @every_page
 def test_generated_parts_are_current(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert renewed(text) == text, "run `make docs`"
+    assert renew_page(text) == text, "run `make docs`"
 
 
 @every_page
@@ -56,14 +65,14 @@ def test_no_table_of_the_configuration_is_empty_or_given_twice() -> None:
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
-    readme, *others = pages()
+    readme, *others = documentation_pages()
     reached = {(readme.parent / link.partition("#")[0]).resolve() for link in links(readme)}
     assert set(others) <= reached
 
 
 @every_page
 def test_starter_commands_exist_with_their_options(page: Path) -> None:
-    known = registered()
+    known = registered_commands()
     for line in commands(page.read_text(encoding="utf-8")):
         if not (match := STARTER.match(line)):
             continue
@@ -74,7 +83,7 @@ def test_starter_commands_exist_with_their_options(page: Path) -> None:
             name = f"{name} {words[0]}"
         assert name in known, line
         given = {word.partition("=")[0] for word in words if word.startswith("--")}
-        assert given <= options(known[name]), line
+        assert given <= command_options(known[name]), line
 
 
 @every_page

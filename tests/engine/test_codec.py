@@ -20,8 +20,8 @@ from protocol.payloads import (
     UNDECODABLE,
     EncryptedPayloadError,
     InvalidPayload,
-    read_signal,
-    read_start,
+    read_job_start,
+    read_signal_payload,
 )
 
 OLD, NEW = bytes(range(32)), bytes(range(100, 132))
@@ -73,9 +73,9 @@ async def test_without_the_key_one_line_says_which(converter: DataConverter, tol
     [value] = await converter.decode([payload])
     assert list(value) == [UNDECODABLE]
     with pytest.raises(EncryptedPayloadError, match=told):
-        read_start((value,))
+        read_job_start((value,))
     with pytest.raises(InvalidPayload, match=told):
-        read_signal("pause", (value,))
+        read_signal_payload("pause", (value,))
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"x" * 12, b"x" * 100])

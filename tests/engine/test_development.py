@@ -7,7 +7,7 @@ from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import GrpcCompression
 
 from engine.connection import connect_client
-from engine.development import development_server, find_binary
+from engine.development import development_server, find_temporal_binary
 from engine.service import build_worker
 from protocol.search_attributes import NAMES
 
@@ -28,7 +28,7 @@ class Echo:
 
 
 def test_the_binary_is_found():
-    assert find_binary().is_file()
+    assert find_temporal_binary().is_file()
 
 
 async def test_search_attributes_are_registered_and_data_outlives_the_server(tmp_path):

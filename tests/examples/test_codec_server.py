@@ -14,7 +14,7 @@ from google.protobuf import json_format
 from temporalio.api.common.v1 import Payloads
 
 from engine.codec import EncryptionCodec, encrypting_converter
-from examples.codec_server import application
+from examples.codec_server import codec_application
 
 KEYS = {"2026": bytes(range(32))}
 WEB = "http://localhost:8233"
@@ -22,7 +22,9 @@ WEB = "http://localhost:8233"
 
 @pytest.fixture
 async def codec() -> AsyncIterator[httpx2.AsyncClient]:
-    config = uvicorn.Config(application(EncryptionCodec(KEYS), WEB), port=0, log_level="error")
+    config = uvicorn.Config(
+        codec_application(EncryptionCodec(KEYS), WEB), port=0, log_level="error"
+    )
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     while not server.started:  # noqa: ASYNC110 - it offers nothing to wait for

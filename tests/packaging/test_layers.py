@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from scripts.docs.modules import ROOT, imported
+from scripts.docs.modules import ROOT, imported_modules
 
 LAYERS = [
     "protocol",
@@ -46,7 +46,7 @@ def test_the_packages_form_layers() -> None:
     for top in {name.partition(".")[0] for name in level}:
         for path in (ROOT / top).rglob("*.py"):
             module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            for name in imported(ast.parse(path.read_text(encoding="utf-8"))):
+            for name in imported_modules(ast.parse(path.read_text(encoding="utf-8"))):
                 own, other = unit(module), unit(name)
                 if other not in level or own not in level or own == other:
                     continue

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.docs.reading import blocks, page, pages, tables
+from tests.docs.reading import blocks, documentation_pages, page, tables
 
 OWN = ("activities", "cli", "config", "engine", "protocol", "rehearsal", "workflows")
 
@@ -23,7 +23,7 @@ def public_names() -> dict[str, list[str]]:
 
 def imports_of_examples() -> Iterator[tuple[str, str, str]]:
     """Page, module and name of everything of ours that a documented example imports."""
-    for each in pages():
+    for each in documentation_pages():
         for code in blocks(each.read_text(encoding="utf-8"), "python"):
             for node in ast.walk(ast.parse(code)):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OWN):

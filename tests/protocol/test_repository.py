@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from protocol.git_address import address_fault, address_shown
+from protocol.git_address import git_address_fault, shown_address
 from protocol.repository import Publish, RepositoryStart
 
 
@@ -31,12 +31,12 @@ from protocol.repository import Publish, RepositoryStart
     ],
 )
 def test_addresses(address: str, fault: str) -> None:
-    assert address_fault(address) == fault
+    assert git_address_fault(address) == fault
 
 
 def test_people_are_shown_no_user() -> None:
-    assert address_shown("https://ada@h/tea.git") == "https://h/tea.git"
-    assert address_shown("git@h:tea.git") == "git@h:tea.git"
+    assert shown_address("https://ada@h/tea.git") == "https://h/tea.git"
+    assert shown_address("git@h:tea.git") == "git@h:tea.git"
 
 
 @pytest.mark.parametrize(

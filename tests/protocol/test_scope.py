@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from protocol.scope import (
-    follow_boxes,
-    given_items,
-    plan_items,
+    complete_ticked_items,
     scope_counts,
+    scope_from_plan,
+    scope_from_texts,
     scope_line,
-    too_large,
+    scope_size_fault,
 )
 from protocol.state import MAX_ITEMS, JobState, Phase, ScopeItem, Todo
 
@@ -40,13 +40,13 @@ def test_a_ledger_of_any_texts_fits_into_a_payload() -> None:
         job.drop_item(item.id, "\N{TEACUP WITHOUT HANDLE}" * 500)
     assert not job.open_items
     assert len(job.model_dump_json().encode()) < 1_500_000
-    assert too_large(given_items(["tea"] * MAX_ITEMS)) is None
-    assert "items" in str(too_large(given_items(["tea"] * (MAX_ITEMS + 1))))
-    assert "bytes" in str(too_large(given_items(["茶" * 400] * 1000)))
+    assert scope_size_fault(scope_from_texts(["tea"] * MAX_ITEMS)) is None
+    assert "items" in str(scope_size_fault(scope_from_texts(["tea"] * (MAX_ITEMS + 1))))
+    assert "bytes" in str(scope_size_fault(scope_from_texts(["茶" * 400] * 1000)))
 
 
 def test_a_todo_completes_what_it_names_once_no_open_todo_covers_it() -> None:
-    job = state(todo(1, "S1", "S2"), todo(2, "S2"), items=given_items(["tea", "water"]))
+    job = state(todo(1, "S1", "S2"), todo(2, "S2"), items=scope_from_texts(["tea", "water"]))
     job.complete_todo(1)
     assert statuses(job.scope) == {"S1": "completed", "S2": "open"}
     job.complete_todo(2)
@@ -54,7 +54,7 @@ def test_a_todo_completes_what_it_names_once_no_open_todo_covers_it() -> None:
 
 
 def test_a_todo_that_names_none_covers_the_next_open_item_that_no_other_names() -> None:
-    job = state(todo(1), todo(2, "S1"), todo(3), items=given_items(["tea", "water", "cups"]))
+    job = state(todo(1), todo(2, "S1"), todo(3), items=scope_from_texts(["tea", "water", "cups"]))
     assert job.covered_by(job.phase.todos[0]) == ["S2"]
     job.complete_todo(1)
     assert statuses(job.scope) == {"S1": "open", "S2": "completed", "S3": "open"}
@@ -65,43 +65,43 @@ def test_a_todo_that_names_none_covers_the_next_open_item_that_no_other_names() 
 
 @pytest.mark.parametrize("purpose", ["bootstrap", "transition", "rewind", "final"])
 def test_predefined_todos_cover_nothing(purpose: str) -> None:
-    job = state(todo(1), items=given_items(["tea"]), purpose=purpose)
+    job = state(todo(1), items=scope_from_texts(["tea"]), purpose=purpose)
     job.complete_todo(1)
     assert statuses(job.scope) == {"S1": "open"}
 
 
 def test_items_from_the_plan_are_not_covered_by_todos_that_do_not_name_them() -> None:
-    job = state(todo(1), todo(2, "P2"), items=plan_items([(False, "brew"), (False, "pour")]))
+    job = state(todo(1), todo(2, "P2"), items=scope_from_plan([(False, "brew"), (False, "pour")]))
     job.complete_todo(1)
     job.complete_todo(2)
     assert statuses(job.scope) == {"P1": "open", "P2": "completed"}
 
 
 def test_a_ticked_box_completes_its_item_and_one_that_vanished_leaves_it_open() -> None:
-    items = plan_items([(False, "Boil the water"), (False, "Brew"), (True, "Buy tea")])
+    items = scope_from_plan([(False, "Boil the water"), (False, "Brew"), (True, "Buy tea")])
     assert statuses(items) == {"P1": "open", "P2": "open", "P3": "completed"}
-    follow_boxes(items, [(True, "Boil  the water"), (True, "Something else")])
+    complete_ticked_items(items, [(True, "Boil  the water"), (True, "Something else")])
     assert statuses(items) == {"P1": "completed", "P2": "open", "P3": "completed"}
 
 
 def test_an_unticked_box_does_not_open_its_item_again() -> None:
-    items = plan_items([(True, "Brew")])
-    follow_boxes(items, [(False, "Brew")])
+    items = scope_from_plan([(True, "Brew")])
+    complete_ticked_items(items, [(False, "Brew")])
     assert statuses(items) == {"P1": "completed"}
 
 
 def test_boxes_with_the_same_text_count_one_each() -> None:
-    items = plan_items([(False, "Check"), (False, "Check")])
-    follow_boxes(items, [(True, "Check")])
+    items = scope_from_plan([(False, "Check"), (False, "Check")])
+    complete_ticked_items(items, [(True, "Check")])
     assert statuses(items) == {"P1": "completed", "P2": "open"}
-    follow_boxes(items, [(True, "Check")])
+    complete_ticked_items(items, [(True, "Check")])
     assert statuses(items) == {"P1": "completed", "P2": "open"}
-    follow_boxes(items, [(True, "Check"), (True, "Check")])
+    complete_ticked_items(items, [(True, "Check"), (True, "Check")])
     assert statuses(items) == {"P1": "completed", "P2": "completed"}
 
 
 def test_a_ticked_box_that_begins_with_its_id_completes_an_added_item() -> None:
-    job = state(todo(1), items=[*given_items(["Brew"]), *plan_items([(False, "Boil")])])
+    job = state(todo(1), items=[*scope_from_texts(["Brew"]), *scope_from_plan([(False, "Boil")])])
     for text in ("cups", "spoons", "milk"):
         job.add_item(text)
     boxes = [
@@ -110,20 +110,20 @@ def test_a_ticked_box_that_begins_with_its_id_completes_an_added_item() -> None:
         (False, "A3 milk"),
         (True, "A33"),
     ]
-    follow_boxes(job.scope, boxes)
+    complete_ticked_items(job.scope, boxes)
     assert statuses(job.scope) == {
         "S1": "open", "P1": "open", "A1": "completed", "A2": "completed", "A3": "open"
     }  # fmt: skip
 
 
 def test_boxes_do_not_complete_items_that_were_given() -> None:
-    items = given_items(["Brew"])
-    follow_boxes(items, [(True, "Brew")])
+    items = scope_from_texts(["Brew"])
+    complete_ticked_items(items, [(True, "Brew")])
     assert statuses(items) == {"S1": "open"}
 
 
 def test_added_and_dropped_items_are_kept_apart_from_the_original_ones() -> None:
-    job = state(todo(1, "A1"), items=given_items(["tea", "water"]))
+    job = state(todo(1, "A1"), items=scope_from_texts(["tea", "water"]))
     assert job.add_item("cups").id == "A1"
     job.drop_item("S2", "There is no water.")
     job.complete_todo(1)
@@ -136,7 +136,7 @@ def test_added_and_dropped_items_are_kept_apart_from_the_original_ones() -> None
 
 
 def test_only_an_open_item_can_be_dropped() -> None:
-    job = state(todo(1, "S1"), items=given_items(["tea", "water"]))
+    job = state(todo(1, "S1"), items=scope_from_texts(["tea", "water"]))
     job.complete_todo(1)
     for wrong in ("S1", "S9"):
         with pytest.raises(ValueError, match=f"no open item {wrong}. The open items are: S2"):
@@ -144,7 +144,7 @@ def test_only_an_open_item_can_be_dropped() -> None:
 
 
 def test_what_an_activity_reports_makes_the_ledgers_equal() -> None:
-    ours = state(todo(1), items=given_items(["tea", "water"]))
+    ours = state(todo(1), items=scope_from_texts(["tea", "water"]))
     theirs = ours.model_copy(deep=True)
     theirs.drop_item("S1", "cold")
     theirs.add_item("cups")

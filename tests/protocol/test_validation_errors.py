@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.validation_errors import error_key, lowered_message
+from protocol.validation_errors import error_key, lowered_error_message
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from protocol.validation_errors import error_key, lowered_message
     ],
 )
 def test_only_the_beginning_of_a_message_is_changed(message: str, told: str) -> None:
-    assert lowered_message(message) == told
+    assert lowered_error_message(message) == told
 
 
 def test_a_wrong_key_is_named_by_itself() -> None:

@@ -44,7 +44,7 @@ class Provider:
         self.asked.append((path.rpartition("/v1/")[2], request["model"]))
         if path.endswith("/responses"):
             return self._responses(request)
-        incoming = wire.parse_body(body)
+        incoming = wire.parse_request_body(body)
         assert isinstance(incoming, wire.IncomingRequest)
         if request["model"] not in self.chat:
             return _failed(wire.Failure(400, ELSEWHERE.format(request["model"])))
@@ -52,7 +52,7 @@ class Provider:
         answer = wire.ask_model(self.responses.model, _unmarked(incoming.request))
         if not isinstance(answer, wire.Reply):
             return _failed(answer)
-        content = b"".join(wire.as_events(incoming, answer))
+        content = b"".join(wire.reply_as_events(incoming, answer))
         if self.cache:
             content = content.replace(
                 b"data: [DONE]", b"data: " + self._usage(request) + b"\n\ndata: [DONE]"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from activities.phases.orientation import first_messages
+from activities.phases.orientation import orientation_messages
 from rehearsal import extraction, strategic
-from rehearsal.formulation import choose_procedure
+from rehearsal.formulation import choose_formulation_procedure
 from rehearsal.plans import Plan, PlanPhase
 from rehearsal.replay import Call, Steps
 from rehearsal.request_view import parse_request
@@ -43,16 +43,16 @@ def test_what_was_decided_stays_when_the_phase_is_done_again(
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
     for path, text in {extraction.LIST: LISTED, **DECIDED}.items():
         job.write(path, text)
-    batches = extraction.batch_todos([("documents/tea.md", 4, 6)])
+    batches = extraction.extraction_batch_todos([("documents/tea.md", 4, 6)])
     job.write("plan.md", Plan("# Plan", [PlanPhase("Formulate", "Each is cited.", batches)]).text)
     snapshot = job.open()
     snapshot.state.issue = issue
-    messages = first_messages(snapshot, "")
+    messages = orientation_messages(snapshot, "")
     view = parse_request(
         {"messages": [*messages, {"role": "user", "content": "Go on."}], "tools": []}
     )
-    [(_, handed)] = until(job, strategic.hand_over(view), "todo_write")
-    steps = choose_procedure(handed["todos"][0]["content"])
+    [(_, handed)] = until(job, strategic.hand_over_phase(view), "todo_write")
+    steps = choose_formulation_procedure(handed["todos"][0]["content"])
     assert steps is not None
     batch = until(job, steps, "add_requirement")
     assert [name for name, _ in batch] == ["add_requirement"] * cited
@@ -71,7 +71,7 @@ def test_the_list_is_divided_by_its_headings(tmp_path: Path) -> None:
         f"## documents/none.md\n\nNone.\n\n### Below confidence 0.5\n\n{weak}\n\n"
         "## documents/b.md\n\n- C-001 · p.1 · must · 0.9 · C.\n",
     )
-    steps = extraction.read_sections()
+    steps = extraction.read_candidate_sections()
     batch = next(steps)
     with pytest.raises(StopIteration) as end:
         steps.send([job.call(name, **arguments) for name, arguments in batch])

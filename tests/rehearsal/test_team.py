@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from activities.toolkit.registry import REGISTRY
-from rehearsal.team import choose_procedure, make_plan
+from rehearsal.team import choose_team_procedure, plan_team_job
 from workflows.groups import WORK
 
 
 def test_a_file_is_written_and_the_todo_completed_in_one_reply() -> None:
-    steps = choose_procedure("Write `repo/tests/__init__.py`")
+    steps = choose_team_procedure("Write `repo/tests/__init__.py`")
     assert steps is not None
     made = next(steps)
     assert [name for name, _ in made] == ["write_file", "todo_complete"]
@@ -23,7 +23,7 @@ def test_each_item_of_a_group_is_a_step() -> None:
     task = WORK.format(id="g1", folder="repo", title="Of two:", task="Mind:\n- it", items=items)
     # What came before it, and the project's instructions, have lists as well.
     told = f"{task}\n\n## What came before\n\n- g0: done\n\n# Tea\n\n- What another group has\n"
-    planned = make_plan(told)
+    planned = plan_team_job(told)
     assert planned is not None
     [phase] = planned.phases
     assert phase.steps == [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from protocol.course import Course, StuckThresholds
 from protocol.requests import Call, ToolReply
 from workflows.course import CallOutcome, after_call, after_reply
-from workflows.stuck import Nudge, Verdict, judge_course, mark_advised
+from workflows.stuck import Nudge, Verdict, judge_stuckness, mark_stuck_advice_sent
 
 Event = CallOutcome | None
 """A tool call, or (None) a reply without one."""
@@ -67,7 +67,7 @@ class Watch:
 
     def _move(self, course: Course) -> Iterator[Verdict]:
         before, self.course = self.course, course
-        said = judge_course(before, course, self.figures, 3)
+        said = judge_stuckness(before, course, self.figures, 3)
         if said and isinstance(said[0], Nudge):
-            self.course = mark_advised(course, said)
+            self.course = mark_stuck_advice_sent(course, said)
         yield from said

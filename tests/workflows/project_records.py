@@ -11,7 +11,7 @@ from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.proof import CheckCommand, Proof
 from protocol.requests import Usage
-from protocol.scope import given_items
+from protocol.scope import scope_from_texts
 from workflows import pipeline
 from workflows.forms import FORMS
 from workflows.moves import (
@@ -19,7 +19,7 @@ from workflows.moves import (
     Move,
     count_begun_job,
     keep_unresolved,
-    note_attempt,
+    note_unit_attempt,
     work_problems,
 )
 
@@ -36,7 +36,7 @@ def started(form: str, **details: Any) -> ProjectRecord:
         repository="/r/tea.git",
         head="c0",
         stages=pipeline.pipeline_stages(start),
-        scope=given_items(start.items),
+        scope=scope_from_texts(start.items),
         limits=start.limits,
     )
 
@@ -128,7 +128,7 @@ class Play:
             form.mark_merged(
                 self.project, run, list(conflicts), "c-both" if conflicts else "c-main"
             )
-        note_attempt(self.project, run, ended, work, work_problems(ended, work))
+        note_unit_attempt(self.project, run, ended, work, work_problems(ended, work))
         if work and not work_problems(ended, work) and not conflicts:
             keep_unresolved(self.project, run, ended, work)
 

@@ -9,12 +9,12 @@ from workflows import guards
 
 def test_only_what_refused_can_be_bypassed() -> None:
     job = record()
-    told = guards.grant_bypass(job, {"guard": "secrets"})
+    told = guards.grant_guard_bypass(job, {"guard": "secrets"})
     assert told == "guard secrets has refused nothing; those that have are: none"
     lines = guards.apply_guard_outcome(job, GuardOutcome(guard="secrets"), "write_file", "a\nkey")
     assert lines == ["step 0: guard secrets refused write_file: a key"]
     assert job.guard_refusals == {"secrets": 1}
-    assert guards.grant_bypass(job, {"guard": "secrets", "reason": "an example"}) is None
+    assert guards.grant_guard_bypass(job, {"guard": "secrets", "reason": "an example"}) is None
     assert job.bypasses == {"secrets": "an example"}
     assert "secrets" in (job.correction or "")
 

@@ -13,8 +13,8 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from benchmarks import drift, drifting
-from benchmarks.drift import Ended, alone, as_job, serving
-from benchmarks.drifting import ITEMS, Drifting, even
+from benchmarks.drift import Ended, drift_alone, drift_as_job, serve_drifting_model
+from benchmarks.drifting import ITEMS, Drifting, even_drift_rates
 from tests.brief import BRIEFEST
 from tests.soak import soak
 
@@ -42,8 +42,8 @@ async def undrifted(
     items: None, temporal: Client, tmp_path_factory: pytest.TempPathFactory
 ) -> Ended:
     root, steady = Root.open(tmp_path_factory.mktemp("steady") / "root", create=True), Drifting({})
-    async with serving(temporal, root, steady, "steady"):
-        end = await as_job(temporal, root, "steady", steady, 0, set=FEW)
+    async with serve_drifting_model(temporal, root, steady, "steady"):
+        end = await drift_as_job(temporal, root, "steady", steady, 0, set=FEW)
     assert (end.status, end.made) == ("completed", MADE)
     return end
 
@@ -52,10 +52,10 @@ async def undrifted(
 async def test_every_item_is_made_or_the_job_waits(
     temporal: Client, root: Root, undrifted: Ended, rate: float
 ) -> None:
-    model = Drifting(even(rate))
+    model = Drifting(even_drift_rates(rate))
     queue = f"drifting-{rate}"
-    async with serving(temporal, root, model, queue):
-        runs = (as_job(temporal, root, queue, model, seed, set=FEW) for seed in SEEDS)
+    async with serve_drifting_model(temporal, root, model, queue):
+        runs = (drift_as_job(temporal, root, queue, model, seed, set=FEW) for seed in SEEDS)
         ends = await asyncio.gather(*runs)
     for end in ends:
         if end.status == "completed":
@@ -72,7 +72,7 @@ async def test_every_item_is_made_or_the_job_waits(
 def test_left_alone_the_same_model_stops_early(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (drifting, drift):
         monkeypatch.setattr(module, "ITEMS", ITEMS)
-    steady, drifts = Drifting({}), Drifting(even(0.2))
-    assert alone(steady, 1).made == ITEMS
-    made = [alone(drifts, seed).made for seed in range(1, 51)]
+    steady, drifts = Drifting({}), Drifting(even_drift_rates(0.2))
+    assert drift_alone(steady, 1).made == ITEMS
+    made = [drift_alone(drifts, seed).made for seed in range(1, 51)]
     assert sum(made) / len(made) < ITEMS / 2

@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.job.conversation import Conversation
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from tests.workflows.serving import serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, answer, project, write
@@ -89,7 +89,7 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         assert result["unresolved"] == ["brew (blocked): It is cold."]
         assert (await handle.query("status"))["jobs"] != []
 
-        held = ProjectRepository(repository_path(root, "tearoom"))
+        held = ProjectRepository(project_repository_path(root, "tearoom"))
         # What the runner writes is beside the product, on a branch of its own.
         state = str(held.git.references["refs/heads/state"].target)
         listed = json.loads(held.read_file(state, "feature-list.json") or b"")

@@ -10,7 +10,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.forgotten import ForgottenJob, find_forgotten, write_record
+from activities.checkpoints.forgotten import ForgottenJob, find_forgotten, write_forgotten_record
 from activities.checkpoints.owner import OWNER_FILE, OwnerMark
 from activities.forgetting.paths import LOCKS, exists_on_root, job_paths
 from activities.requirements.requirement import Citation, Requirement
@@ -172,7 +172,7 @@ async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
             running = await others.start(job(set={"keep_days": second}))
             await others.until(running, status="waiting")
             # Forgotten to its half, by one that was killed.
-            write_record(root, ForgottenJob(job="half", timestamp=1))
+            write_forgotten_record(root, ForgottenJob(job="half", timestamp=1))
             half = root.workspace("half")
             half.mkdir()
             closed, result = await fired(jobs, "Forget", lambda done: older.id in done["jobs"])
@@ -211,7 +211,7 @@ async def test_one_that_cannot_be_forgotten_now_keeps_no_other_from_it(jobs: Job
             os.utime(path, (1_700_000_000, 1_700_000_000))
     # As one whose lock somebody holds who is frozen: an OSError.
     (jobs.root.repository("locked") / LOCKS[0]).mkdir()
-    write_record(jobs.root, ForgottenJob(job="locked", timestamp=1))
+    write_forgotten_record(jobs.root, ForgottenJob(job="locked", timestamp=1))
     other = await jobs.client.start_workflow("Other", id="taken", task_queue="nobody")
     try:
         told = await forget(jobs)

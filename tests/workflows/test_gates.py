@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from activities.job.plan_file import parse_todos
+from activities.job.plan_file import parse_todo_file
 from protocol.endings import GateFacts
 from protocol.start import JobLimits
 from protocol.state import JobState, Purpose
@@ -19,7 +19,7 @@ from workflows.gates import (
     completion_gate,
     phase_gate,
 )
-from workflows.tool_rules import phase_rule, unknown_tool
+from workflows.tool_rules import phase_rule, unknown_tool_answer
 
 LIMITS = JobLimits()
 GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
@@ -28,7 +28,7 @@ GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
 def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
     """Facts of a workspace that passes, but for what is given; `todos` as YAML would hold it."""
     text = todos if isinstance(todos, bytes) else json.dumps({"todos": todos}).encode()
-    found = parse_todos(text)
+    found = parse_todo_file(text)
     base: dict[str, Any] = {
         "todos_file": found.status,
         "todos_error": found.error,
@@ -384,15 +384,15 @@ def test_a_tool_of_the_other_kind_of_phase_is_named_with_its_phase() -> None:
 def test_a_tool_of_another_agent_is_answered_with_ours(
     tool: str, offered: list[str], said: str
 ) -> None:
-    assert said in unknown_tool(tool, offered)
+    assert said in unknown_tool_answer(tool, offered)
 
 
 def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
-    assert unknown_tool("rm", ["read_file", "wait"]) == (
+    assert unknown_tool_answer("rm", ["read_file", "wait"]) == (
         "There is no tool 'rm'. The tools are: read_file, wait."
     )
 
 
 def test_of_many_tools_an_unknown_one_is_answered_with_the_first() -> None:
-    told = unknown_tool("rm", [f"tool_{n}" for n in range(1, 101)])
+    told = unknown_tool_answer("rm", [f"tool_{n}" for n in range(1, 101)])
     assert told.endswith("tool_29, tool_30 and 70 more, each with a page in tools/.")

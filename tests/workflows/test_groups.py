@@ -11,7 +11,7 @@ import pytest
 from temporalio.client import Client, WorkflowContinuedAsNewError, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from cli.project_input import project_input
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView
@@ -105,7 +105,7 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         manager = temporal.get_workflow_handle(f"{handle.id}.scope-manager-1")
         status = await manager.query("status")
         assert (status["refusals"], status["rewinds"]) == (1, 1)
-        held = ProjectRepository(repository_path(root, handle.id))
+        held = ProjectRepository(project_repository_path(root, handle.id))
         assert held.read_file(result["commit"], "menu.md") == b"green\nblack\n"
         assert held.read_file(result["commit"], "cups.md") == b"cups\n"
         # Goes on as new with the scope once, or a large one would not fit into one payload.
@@ -215,6 +215,6 @@ async def test_the_groups_of_the_examples_are_made_by_the_rehearsal_model(
         result = await jobs.result(handle)
     assert result["status"] == "completed", result
     assert [unit["status"] for unit in result["units"]] == ["completed"] * len(given["items"])
-    product = ProjectRepository(repository_path(root, handle.id))
+    product = ProjectRepository(project_repository_path(root, handle.id))
     for page in ("what_has_to_be_kept", "how_long_it_is_kept"):
         assert product.read_file(result["commit"], f"{page}.md")

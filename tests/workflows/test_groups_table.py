@@ -12,7 +12,7 @@ from protocol.routing import routing_problems
 from tests.workflows.project_records import Play, routing, started
 from workflows.groups import routing_frame
 from workflows.inbox import Inbox
-from workflows.moves import EndProject, ParkProject, WaitForJobs, block_unit
+from workflows.moves import EndProject, ParkProject, WaitForJobs, block_project_unit
 from workflows.project_status import project_result, status_answer
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]
@@ -189,7 +189,7 @@ def test_a_result_of_any_size_is_cut_to_what_the_server_takes() -> None:
         Group(id=f"g{n}", title="茶" * 300, items=[f"S{n}"]) for n in range(1, 2001)
     ]
     for blocked in play.project.groups:
-        block_unit(blocked, ["茶" * 300] * 5)
+        block_project_unit(blocked, ["茶" * 300] * 5)
     for item in play.project.scope:
         item.status, item.reason = "dropped", "茶" * 40
     made = play.project.result = project_result(play.project, "failed", "茶" * 2000)

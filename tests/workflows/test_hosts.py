@@ -15,7 +15,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.checkpoints.remote import ref_prefix
+from activities.checkpoints.remote import remote_ref_prefix
 from engine.connection import connect_client
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request
@@ -78,7 +78,7 @@ def commits(remote: Path, job: str) -> dict[str, str]:
     """The commits in the remote by the refs of a job."""
     listed = subprocess.run(
         ["git", "--git-dir", str(remote), "for-each-ref", "--format=%(refname) %(objectname)",
-         ref_prefix(job)],
+         remote_ref_prefix(job)],
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     return dict(line.split() for line in listed.splitlines())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocol.scope import given_items
+from protocol.scope import scope_from_texts
 from protocol.traces import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.records import record
 from workflows import traces
@@ -91,7 +91,7 @@ def test_a_record_that_fits_into_no_payload_does_once_its_letters_are_opened() -
     for _ in range(100):
         heavy.put("answer", ({"text": text * 20},))
     job = record(inbox=heavy.signals)
-    job.state.scope = given_items(["茶" * 160] * 2000)
+    job.state.scope = scope_from_texts(["茶" * 160] * 2000)
     assert job.fits
     for _ in range(MOST_KEPT):
         traces.note_trace(

@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from activities.checkpoints import Root, diff_files
 from activities.job.snapshot import Snapshot
 from activities.steps.close_job import NOT_IN_FILE
-from benchmarks.histories import chain, steps
+from benchmarks.histories import history_steps, workflow_histories
 from cli.jobs import list_jobs, view_job
 from protocol.endings import JobResult
 from rehearsal import rehearse
@@ -150,8 +150,8 @@ async def test_strategic_phases_are_oriented_by_summary_plan_instructions_and_ar
 
 
 async def test_history_carries_references_only(ended: Ended) -> None:
-    runs = await chain(ended.jobs.client, ended.handle.id)
-    taken = steps(runs, "model_call")
+    runs = await workflow_histories(ended.jobs.client, ended.handle.id)
+    taken = history_steps(runs, "model_call")
     # 2 KB with one tool call; the step in the middle has two, and a call is half a KB more.
     assert taken.median_bytes <= 2_048 + 512
     assert taken.median_events <= 8 + 1

@@ -138,9 +138,9 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
 def test_what_a_judge_may_use_is_reserved_before_it_is_asked() -> None:
     job = record(limits=JobLimits(job=Budget(tokens=20_000), context_tokens={"strategic": 90_000}))
     job.judgement = Judgement(commit="c0")
-    assert budget.next_call(job) == budget.judge_call(job)
-    found = budget.exceeded_limit(job, budget.judge_call(job))
+    assert budget.next_call_reservation(job) == budget.judge_call_reservation(job)
+    found = budget.exceeded_limit(job, budget.judge_call_reservation(job))
     assert found is not None
     assert found.key == "tokens"
     job.judgement = Judgement(commit="c0", decided=True)
-    assert budget.next_call(job) != budget.judge_call(job)
+    assert budget.next_call_reservation(job) != budget.judge_call_reservation(job)

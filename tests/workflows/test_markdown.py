@@ -7,16 +7,16 @@ from workflows import markdown
 
 
 def test_a_text_stays_in_its_cell() -> None:
-    assert markdown.table_cell("one |\n two") == "one \\| two"
+    assert markdown.markdown_table_cell("one |\n two") == "one \\| two"
 
 
 def test_cost_shows_when_there_is_some() -> None:
     used = Usage(tool_calls=3, prompt_tokens=1000, completion_tokens=200)
-    assert markdown.usage_line(used) == "tool calls 3 · tokens 1,200"
+    assert markdown.markdown_usage_line(used) == "tool calls 3 · tokens 1,200"
     used.cost = 0.5
-    assert markdown.usage_line(used) == "tool calls 3 · tokens 1,200 · cost 0.5000"
+    assert markdown.markdown_usage_line(used) == "tool calls 3 · tokens 1,200 · cost 0.5000"
 
 
 def test_a_heading_stands_only_over_something() -> None:
-    assert markdown.list_lines("Notices", []) == []
-    assert markdown.list_lines("Notices", ["a"]) == ["", "### Notices", "", "- a"]
+    assert markdown.markdown_list_lines("Notices", []) == []
+    assert markdown.markdown_list_lines("Notices", ["a"]) == ["", "### Notices", "", "- a"]

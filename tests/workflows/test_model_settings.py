@@ -144,15 +144,15 @@ class NeverDone(Handler):
     """Its streams just end."""
 
     def do_POST(self) -> None:
-        incoming = wire.parse_body(self.body())
+        incoming = wire.parse_request_body(self.body())
         assert isinstance(incoming, wire.IncomingRequest)
         answer = FEW(incoming.request)
         assert isinstance(answer, Reply)
         if not incoming.streams:
-            self.give(wire.as_json(incoming, answer), "application/json")
+            self.give(wire.reply_as_json(incoming, answer), "application/json")
             return
         ends = (b'"finish_reason":"', b"[DONE]", b'"usage"')
-        events = wire.as_events(incoming, answer)
+        events = wire.reply_as_events(incoming, answer)
         kept = [event for event in events if not any(end in event for end in ends)]
         self.give(b"".join(kept), "text/event-stream")
 
@@ -231,10 +231,10 @@ def test_settings_hold_where_the_same_was_in_force() -> None:
 
 def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
     limits = JobLimits.model_validate({"job": {"cost": 5}})
-    refused = budget.with_model(limits, "second", JobLimits())
+    refused = budget.limits_with_model(limits, "second", JobLimits())
     assert isinstance(refused, str)
     assert "the price of the model second is not known" in refused
-    assert budget.with_model(JobLimits(), "second", JobLimits(model_seconds=7)) == JobLimits(
+    assert budget.limits_with_model(JobLimits(), "second", JobLimits(model_seconds=7)) == JobLimits(
         model_seconds=7
     )
 
@@ -264,7 +264,7 @@ def test_a_limit_on_cost_needs_the_price_of_the_new_model() -> None:
     ],
 )
 def test_the_remedy_names_the_setting_that_helps(said: str, helps: str) -> None:
-    waiting = remedies.with_settings(
+    waiting = remedies.wait_with_remedy(
         WaitState(reason="endpoint", message=said, remedy="Check the endpoint."), record()
     )
     assert helps in waiting.remedy

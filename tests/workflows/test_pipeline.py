@@ -10,7 +10,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.steps.store_traces import stored_traces
 from rehearsal import Failure
 from tests.activities.guards.hooks.scripts import hook
@@ -35,7 +35,7 @@ STAGES = [
 
 
 def repository(root: Root, project_id: str) -> ProjectRepository:
-    return ProjectRepository(repository_path(root, project_id))
+    return ProjectRepository(project_repository_path(root, project_id))
 
 
 async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path: Path) -> None:

@@ -135,11 +135,11 @@ def test_where_a_job_has_used_up_its_share_the_projects_limit_is_to_be_raised() 
     run.last_report.waiting = "budget"
     # What the job says itself: it knows of its share alone.
     run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} tokens=2000`."
-    shown = project_status.current_wait(play.project)
+    shown = project_status.current_project_wait(play.project)
     assert shown is not None
     assert "`starter.py limit tea tokens=2000`" in shown.remedy
     # A limit of its own is its own matter.
     run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} phase.tokens=2000`."
-    shown = project_status.current_wait(play.project)
+    shown = project_status.current_project_wait(play.project)
     assert shown is not None
     assert shown.remedy == run.last_report.remedy

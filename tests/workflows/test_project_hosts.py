@@ -13,7 +13,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request
 from tests.buckets import empty_remote
@@ -58,7 +58,7 @@ def pipeline(remote: str, **details: Any) -> dict[str, Any]:
 
 
 def tree(root: Root, project_id: str, commit: str) -> str:
-    return ProjectRepository(repository_path(root, project_id)).tree_id(commit)
+    return ProjectRepository(project_repository_path(root, project_id)).tree_id(commit)
 
 
 async def test_a_project_whose_host_is_lost_ends_as_undisturbed(
@@ -79,7 +79,7 @@ async def test_a_project_whose_host_is_lost_ends_as_undisturbed(
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
     assert tree(other, handle.id, result["commit"]) == tree(third, stayed.id, undisturbed["commit"])
-    held = ProjectRepository(repository_path(other, handle.id))
+    held = ProjectRepository(project_repository_path(other, handle.id))
     assert held.read_file(result["commit"], "menu.md") == b"tea\n"
     assert held.read_file(str(held.git.references["refs/heads/state"].target), "project.md")
 

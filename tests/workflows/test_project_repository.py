@@ -10,7 +10,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from tests.activities.repository.origins import WorkTree, bare_clone, git
 from tests.workflows.serving import serving
 from tests.workflows.team import Team, answer, project, write
@@ -71,7 +71,7 @@ async def test_its_jobs_work_upon_the_commit_and_the_branch_keeps_what_they_neve
     for opening in model.asked:
         assert "<agents-md>\n## AGENTS.md\n\nPour gently.\n</agents-md>" in opening
     assert any("Submodules are not fetched" in notice for notice in notices)
-    repository = ProjectRepository(repository_path(root, handle.id))
+    repository = ProjectRepository(project_repository_path(root, handle.id))
     state = str(repository.git.references["refs/heads/state"].target)
     assert b"Subject: [PATCH 1/2] Wrote what was missing" in (
         repository.read_file(state, "changes.patch") or b""
@@ -155,7 +155,7 @@ async def test_a_feature_that_is_sent_back_is_mended_upon_the_repository(
     assert result["status"] == "completed", result
     [unit] = result["units"]
     assert (unit["tested"], unit["attempts"]) == (True, 2)
-    repository = ProjectRepository(repository_path(root, handle.id))
+    repository = ProjectRepository(project_repository_path(root, handle.id))
     changed = repository.changed_paths(tree.head, result["commit"])
     assert changed == ["strength.txt", "tests/__init__.py", "tests/test_tea.py"]
     assert repository.read_file(result["commit"], "strength.txt") == b"2"

@@ -12,7 +12,7 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Call
 from tests.workflows.team import Team, project, write
@@ -240,7 +240,7 @@ async def test_a_cancel_whose_closing_fails_is_over_once_temporal_cancels(
     async with serving(temporal, root, drafting(ASK)) as jobs:
         handle = await jobs.start(one_stage(), kind="Project")
         await jobs.until(handle, waiting_for="clarification")
-        shutil.move(repository_path(root, handle.id), tmp_path / "kept.git")
+        shutil.move(project_repository_path(root, handle.id), tmp_path / "kept.git")
         await handle.signal("cancel", {})
         await jobs.until(handle, waiting=lambda now: "tried again" in now["remedy"])
         await handle.cancel()

@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from cli import project_view
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
 from tests.workflows.serving import serving
@@ -65,12 +65,12 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     [disproved] = unit["history"][0]["disproved"]
     assert "exit code 1" in disproved
     assert "disproved" not in unit["history"][1]
-    story = project_view.unit_story(unit)
+    story = project_view.project_unit_story(unit)
     assert story[1].startswith("  - it said that it was done, and proof refused: ")
     [run] = unit["evidence"]
     assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)
     assert run["asked_by"] == "brew-tester-1"
-    held = ProjectRepository(repository_path(root, "proved"))
+    held = ProjectRepository(project_repository_path(root, "proved"))
     # The tester's own test is merged, and nothing else of its copy.
     assert held.read_file(result["commit"], "tests/test_more.py") == MORE.encode()
     assert held.read_file(result["commit"], "tea.py") == GOOD["tea.py"].encode()

@@ -73,28 +73,31 @@ def test_a_long_question_is_short_in_the_message_and_whole_beside_it() -> None:
 
 def test_an_answer_fits_its_question_alone() -> None:
     job = asking()
-    wrong = questions.take_answer(job, letter("answer", id="76543210", text="x"), NOW)
+    wrong = questions.take_question_answer(job, letter("answer", id="76543210", text="x"), NOW)
     assert wrong == ("signal answer: no question '76543210' is open; the open one is '01234567'")
-    assert questions.take_answer(job, letter("approve", id="01234567"), NOW)
+    assert questions.take_question_answer(job, letter("approve", id="01234567"), NOW)
     assert job.waiting
-    assert questions.take_answer(job, letter("answer", text="Green."), NOW) is None
+    assert questions.take_question_answer(job, letter("answer", text="Green."), NOW) is None
     assert job.waiting is None
     assert job.clarification.pending
     assert job.clarification.pending.answer == "A person answers: Green."
-    assert questions.take_answer(job, letter("answer", text="Black."), NOW) == (
+    assert questions.take_question_answer(job, letter("answer", text="Black."), NOW) == (
         "signal answer: no question is open"
     )
 
 
 def test_an_approval_is_for_one_call_of_one_reply() -> None:
     job = approving()
-    assert questions.take_answer(job, letter("deny", id="7", reason="no"), NOW)
-    assert questions.take_answer(job, letter("approve", id="01234567", reason="Mind."), NOW) is None
+    assert questions.take_question_answer(job, letter("deny", id="7", reason="no"), NOW)
+    assert (
+        questions.take_question_answer(job, letter("approve", id="01234567", reason="Mind."), NOW)
+        is None
+    )
     asked = questions.approval_at_hand(job)
     assert asked
     assert asked.approved is True
     assert job.correction == "A person approved move_file: Mind."
-    assert questions.take_answer(job, letter("deny", reason="no"), NOW)
+    assert questions.take_question_answer(job, letter("deny", reason="no"), NOW)
     job.next_call = 2
     assert questions.approval_at_hand(job) is None
     job.next_call, job.step = 1, 5
@@ -103,9 +106,9 @@ def test_an_approval_is_for_one_call_of_one_reply() -> None:
 
 def test_a_denial_tells_the_model_why() -> None:
     job = approving()
-    assert questions.take_answer(job, letter("deny", reason="x" * 20_000), NOW) is None
+    assert questions.take_question_answer(job, letter("deny", reason="x" * 20_000), NOW) is None
     assert job.approval
-    told = questions.denial_text(job.approval)
+    told = questions.approval_denial_text(job.approval)
     assert "did not approve this call of move_file. Reason: x" in told
     assert len(told) < 2000
 
@@ -114,18 +117,18 @@ def test_an_answer_to_a_paused_job_leaves_it_paused() -> None:
     job = asking()
     assert job.waiting
     job.waiting = job.waiting.model_copy(update={"reason": "paused"})
-    assert questions.take_answer(job, letter("answer", text="Green."), NOW) is None
+    assert questions.take_question_answer(job, letter("answer", text="Green."), NOW) is None
     assert job.waiting
 
 
 def test_time_runs_only_while_the_job_waits_for_an_answer() -> None:
     job = asking()
-    assert questions.time_left(job, NOW + 60) == 24 * 3600 - 60
-    assert questions.time_left(job, NOW + 10**6) == 1.0
-    assert "the agent's default holds" in questions.apply_default_answer(job, NOW)
+    assert questions.question_time_left(job, NOW + 60) == 24 * 3600 - 60
+    assert questions.question_time_left(job, NOW + 10**6) == 1.0
+    assert "the agent's default holds" in questions.apply_default_question_answer(job, NOW)
     assert job.waiting is None
-    assert questions.time_left(job, NOW) is None
-    assert questions.time_left(approving(), NOW) is None
+    assert questions.question_time_left(job, NOW) is None
+    assert questions.question_time_left(approving(), NOW) is None
 
 
 def test_what_is_dropped_is_told() -> None:
@@ -148,7 +151,7 @@ def test_what_is_open_is_carried_over_whole() -> None:
 def test_a_decision_says_who_decided_what_and_when() -> None:
     job = approving()
     said = letter("deny", reason="Keep it.", by="ada@kettle")
-    assert questions.take_answer(job, said, NOW) is None
+    assert questions.take_question_answer(job, said, NOW) is None
     [kept] = job.approvals
     assert (kept.by, kept.tool, kept.approved, kept.decided) == (
         *("ada@kettle", "move_file", False),
@@ -164,15 +167,15 @@ def test_a_call_that_nobody_approves_in_time_is_denied() -> None:
     job = approving(hours=2)
     assert job.waiting
     assert "Without an answer it is denied at 2027-01-15 10:00 UTC" in job.waiting.message
-    assert questions.time_left(job, NOW + 60) == 7140
-    notice = questions.apply_default_answer(job, NOW + 7200)
+    assert questions.question_time_left(job, NOW + 60) == 7140
+    notice = questions.apply_default_question_answer(job, NOW + 7200)
     assert notice.startswith("nobody approved move_file (01234567) in time, it was denied at")
     assert job.waiting is None
     asked = questions.approval_at_hand(job)
     assert asked
     assert asked.approved is False
-    assert "Nobody approved this call of move_file in time" in questions.denial_text(asked)
-    assert questions.take_answer(job, letter("approve"), NOW) == (
+    assert "Nobody approved this call of move_file in time" in questions.approval_denial_text(asked)
+    assert questions.take_question_answer(job, letter("approve"), NOW) == (
         "signal approve: no request for approval is open"
     )
 
@@ -182,6 +185,6 @@ def test_decisions_are_kept_with_bounds() -> None:
     for _ in range(30):
         long = ShowCallReply(commit="c", arguments={f"name{n}": "x" * 5000 for n in range(30)})
         questions.request_approval(job, "move_file", long, "Really?", "approve", NOW)
-        assert questions.take_answer(job, letter("approve"), NOW) is None
+        assert questions.take_question_answer(job, letter("approve"), NOW) is None
     assert len(job.approvals) == questions.MOST_DECISIONS
     assert sum(len(each.model_dump_json()) for each in job.approvals) < 80_000

@@ -43,7 +43,7 @@ class Thinking(httpx2.AsyncBaseTransport):
     refused: int = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        incoming = wire.parse_body(await request.aread())
+        incoming = wire.parse_request_body(await request.aread())
         assert isinstance(incoming, wire.IncomingRequest)
         self.requests.append(incoming.request)
         if problem := self._problem(incoming.request["messages"]):
@@ -55,7 +55,7 @@ class Thinking(httpx2.AsyncBaseTransport):
         key = _key(answer.content, [given for _, given in answer.calls])
         self.given.setdefault(key, []).append(whole)
         first = [_event({"delta": piece}) for piece in pieces]
-        content = b"".join([*first, *wire.as_events(incoming, answer)])
+        content = b"".join([*first, *wire.reply_as_events(incoming, answer)])
         return httpx2.Response(200, headers=EVENTS, content=content)
 
     def _thoughts(self, number: int) -> tuple[list[Fields], Fields]:

@@ -10,7 +10,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from protocol.requests import ModelReply, ReplyVerdict, Usage
-from protocol.scope import given_items
+from protocol.scope import scope_from_texts
 from protocol.state import JobState, Phase, Todo
 from rehearsal import Failure, Reply
 from rehearsal.wire import Answer, Request
@@ -18,14 +18,14 @@ from tests.workflows.deviating import Deviating
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job
-from workflows.replies import must_call, reply_correction
+from workflows.replies import must_reply_with_call, reply_correction
 
 TODO = Todo(id=3, content="Write   the guide.\nIn English.")
 
 
 def at(*todos: Todo, items: Sequence[str] = ()) -> JobState:
     phase = Phase(number=2, kind="tactical", purpose="work", name="Guide", todos=list(todos))
-    return JobState(phase=phase, scope=given_items(items))
+    return JobState(phase=phase, scope=scope_from_texts(items))
 
 
 def reply(verdict: ReplyVerdict = "", finish: str = "stop", **details: object) -> ModelReply:
@@ -101,13 +101,13 @@ def test_who_says_that_all_is_done_is_told_what_is_not(verdict: ReplyVerdict) ->
 
 
 def test_a_call_is_demanded_after_two_replies_unless_the_endpoint_cannot() -> None:
-    assert [must_call(record(text_only_replies=n)) for n in (0, 1, 2, 3)] == [
+    assert [must_reply_with_call(record(text_only_replies=n)) for n in (0, 1, 2, 3)] == [
         False,
         False,
         True,
         True,
     ]
-    assert not must_call(record(text_only_replies=5, can_require_call=False))
+    assert not must_reply_with_call(record(text_only_replies=5, can_require_call=False))
 
 
 async def test_asking_twice_is_corrected_and_then_a_call_is_demanded(

@@ -8,7 +8,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 from rehearsal import Reply, Request
 from tests.activities.repository.origins import WorkTree
 from tests.workflows.serving import serving
@@ -110,7 +110,7 @@ async def test_a_fork_has_the_repository_though_the_first_job_is_gone(
         second = await jobs.start(fork)
         result = await jobs.result(second)
         await jobs.result(await jobs.start({"job": first.id}, kind="Forget"))
-        assert not repository_path(root, first.id).exists()
+        assert not project_repository_path(root, first.id).exists()
         assert not root.repository(first.id).exists()
         snapshot = jobs.snapshot(second, result["checkpoint"])
         assert snapshot.files.read("repo/tea.py").startswith(b"def brew")

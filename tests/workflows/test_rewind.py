@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.steps.store_traces import stored_traces
 from rehearsal import Hang, call
 from tests.soak import soak
@@ -192,7 +192,7 @@ async def test_a_cancelled_project_is_reset_and_its_jobs_begin_anew_under_their_
         again = await reset(jobs, handle, handle.first_execution_run_id or "", 0)
         result = await jobs.result(again)
         assert (result["status"], result["jobs"]) == ("completed", 1), result
-        held = ProjectRepository(repository_path(root, handle.id))
+        held = ProjectRepository(project_repository_path(root, handle.id))
         assert held.read_file(result["commit"], "menu.md") == b"tea\n"
 
 

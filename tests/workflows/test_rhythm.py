@@ -10,7 +10,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from benchmarks import calls
-from benchmarks.capable import FILES, MOST_CALLS, Capable, content, path
+from benchmarks.capable import FILES, MOST_CALLS, Capable, capable_file_content, capable_file_path
 from rehearsal import Failure, Reply, Request
 from rehearsal.script import Script
 from tests.workflows.serving import serving
@@ -62,7 +62,7 @@ async def test_sixty_files_take_a_few_replies(temporal: Client, root: Root) -> N
     assert result["unresolved"] == []
     assert model.calls <= calls.LIMIT
     for number in range(1, FILES + 1):
-        assert files.read(path(number)).decode() == content(number)
+        assert files.read(capable_file_path(number)).decode() == capable_file_content(number)
 
 
 async def test_with_one_call_a_reply_nothing_gets_worse(temporal: Client, root: Root) -> None:
@@ -77,7 +77,7 @@ async def test_three_corrections_through_a_fork(temporal: Client, root: Root) ->
     async with serving(temporal, root, Capable(MOST_CALLS), queue="corrected") as jobs:
         first = await jobs.start(INSTRUCTIONS)
         result = await jobs.result(first)
-    wrong = [path(number) for number in (3, 30, 60)]
+    wrong = [capable_file_path(number) for number in (3, 30, 60)]
     edits = [("edit_file", {"path": each, "old": "square", "new": "value"}) for each in wrong]
     model = Script(
         Reply(calls=[("read_file", {"path": each}) for each in wrong]),
@@ -390,4 +390,4 @@ def append(number: int) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("most", [MOST_CALLS, 1])
 def test_the_model_knows_the_least_that_the_work_takes(most: int) -> None:
-    assert calls.alone(most).calls == -(-FILES // most) + 1
+    assert calls.count_calls_alone(most).calls == -(-FILES // most) + 1

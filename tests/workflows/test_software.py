@@ -13,7 +13,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 from rehearsal import rehearse
 from tests.soak import soak
 from tests.workflows.serving import serving
@@ -68,7 +68,9 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
     assert [json.loads(line)["exit_code"] for line in log.splitlines()] == [0, 0]
     # The second attempt of what failed was made, too: of its own tests there are two runs.
     assert [json.loads(line)["exit_code"] for line in more.splitlines()] == [1, 1]
-    whoever_clones_it_finds_what_was_accepted(repository_path(root, "measures"), tmp_path / "clone")
+    whoever_clones_it_finds_what_was_accepted(
+        project_repository_path(root, "measures"), tmp_path / "clone"
+    )
 
 
 def whoever_clones_it_finds_what_was_accepted(repository: Path, clone: Path) -> None:

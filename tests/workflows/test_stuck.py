@@ -15,10 +15,10 @@ from workflows.stuck import (
     Nudge,
     Verdict,
     Wait,
-    advice_text,
     narrow_course,
     narrowed_refusal,
     overdue_rewind,
+    stuck_advice_text,
 )
 
 FIGURES = StuckThresholds()
@@ -99,7 +99,7 @@ def test_a_pattern_is_noticed_at_its_figures(pattern: str) -> None:
     (nudge,) = play(allowed.nudge)
     assert isinstance(nudge, Nudge)
     assert str(allowed.nudge) in nudge.issue
-    assert advice_text([nudge]) == f"{nudge.issue} {nudge.advice}"
+    assert stuck_advice_text([nudge]) == f"{nudge.issue} {nudge.advice}"
     assert all(isinstance(told, Nudge) for told in play(allowed.then - 1))
     *nudges, last = play(allowed.then)
     assert len(nudges) == (allowed.then - 1) // allowed.nudge
@@ -157,8 +157,11 @@ def test_the_model_is_told_of_all_that_one_call_completes() -> None:
     figures = StuckThresholds.model_validate({"nothing_new": {"nudge": 2, "then": 40}})
     watch = Watch(figures)
     same, stale = watch.play([did("list_files", "a", "r")] * 3)
-    assert advice_text([same, stale]) == f"{same.issue} {stale.issue} {same.advice} {stale.advice}"
-    assert advice_text([same, same]).count(same.advice) == 1
+    assert (
+        stuck_advice_text([same, stale])
+        == f"{same.issue} {stale.issue} {same.advice} {stale.advice}"
+    )
+    assert stuck_advice_text([same, same]).count(same.advice) == 1
     assert watch.course.unread_nudges == ["same_result", "nothing_new"]
 
 

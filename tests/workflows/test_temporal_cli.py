@@ -14,7 +14,7 @@ from temporalio.api.workflowservice.v1 import QueryWorkflowRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 
 from activities.checkpoints import Root
-from engine.development import find_binary
+from engine.development import find_temporal_binary
 from rehearsal import call
 from rehearsal.request_view import RequestView
 from tests.workflows.deviating import Deviating
@@ -26,7 +26,7 @@ from tests.workflows.tea import tea
 async def command(jobs: Jobs, *words: str) -> str:
     """Run the `temporal` command against the test's server."""
     process = await asyncio.create_subprocess_exec(
-        str(find_binary()),
+        str(find_temporal_binary()),
         "workflow",
         *words,
         "--address",

@@ -32,21 +32,21 @@ def test_texts_are_cut() -> None:
 
 def test_notes_wait_until_there_are_many_or_the_job_rests() -> None:
     job = record()
-    assert not traces.flush_is_due(job)
+    assert not traces.is_trace_flush_due(job)
     noted(job, traces.FLUSHED_AT - 1)
-    assert not traces.flush_is_due(job)
+    assert not traces.is_trace_flush_due(job)
     job.waiting = activity_failures.PAUSED
-    assert traces.flush_is_due(job)
+    assert traces.is_trace_flush_due(job)
     job.waiting = None
     noted(job, 1)
-    assert traces.flush_is_due(job)
+    assert traces.is_trace_flush_due(job)
 
 
 def test_notes_of_a_phase_that_ended_are_due() -> None:
     job = record()
     noted(job, 1)
     job.state.phase.number += 1
-    assert traces.flush_is_due(job)
+    assert traces.is_trace_flush_due(job)
 
 
 def test_notes_that_were_not_taken_go_again_with_fresh_ones() -> None:
@@ -54,24 +54,24 @@ def test_notes_that_were_not_taken_go_again_with_fresh_ones() -> None:
     noted(job, traces.FLUSHED_AT)
     job.deferred_traces = traces.FLUSHED_AT
     job.state.phase.number += 1
-    assert not traces.flush_is_due(job)
+    assert not traces.is_trace_flush_due(job)
     noted(job, traces.FLUSHED_AT)
-    assert traces.flush_is_due(job)
+    assert traces.is_trace_flush_due(job)
 
 
 def test_a_job_that_carries_as_many_as_it_may_tries_again_at_every_step() -> None:
     job = record()
     noted(job, MOST_KEPT)
     job.deferred_traces = MOST_KEPT
-    assert traces.flush_is_due(job)
+    assert traces.is_trace_flush_due(job)
     job.waiting = activity_failures.STORE
-    assert not traces.flush_is_due(job)
+    assert not traces.is_trace_flush_due(job)
 
 
 def test_a_project_carries_as_many_as_a_job() -> None:
     job, project = record(), started("groups")
     noted(job, MOST_KEPT)
     project.traces = job.traces[1:]
-    assert not traces.is_full(project)
+    assert not traces.is_trace_record_full(project)
     project.traces = job.traces
-    assert traces.is_full(project)
+    assert traces.is_trace_record_full(project)

@@ -17,7 +17,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.documents import contains_quote, extract_pages
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.requirements.graph import GraphQuery, open_graph
 from activities.requirements.requirement_store import job_requirements
 from activities.stores.engine import RelationalStore
@@ -192,7 +192,7 @@ async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
     assert {row.decided_by for row in rows.values()} == {f"{handle.id}.validate-validator-1"}
     accepted = sorted([ref] for ref, row in rows.items() if row.status == "accepted")
     assert asked(root, "MATCH (r:Requirement) RETURN r.id ORDER BY r.id") == accepted
-    product = ProjectRepository(repository_path(root, handle.id))
+    product = ProjectRepository(project_repository_path(root, handle.id))
     held = product.read_file(result["commit"], "decisions.json")
     assert held is not None
     # Each stage has a report of its own, and the second does not replace the first.

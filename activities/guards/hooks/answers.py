@@ -61,31 +61,31 @@ def read_answer(ran: HookRun) -> HookAnswer:
     if ran.trouble:
         raise HookFailed(ran.trouble)
     if ran.code == 2:
-        return HookAnswer("deny", _bound_text(ran.err) or "no reason was given")
+        return HookAnswer("deny", _bound_hook_text(ran.err) or "no reason was given")
     if ran.code != 0:
-        raise HookFailed(_describe_exit(ran))
-    return _read_output(ran.out)
+        raise HookFailed(_describe_hook_exit(ran))
+    return _read_hook_output(ran.out)
 
 
-def _read_output(text: str) -> HookAnswer:
+def _read_hook_output(text: str) -> HookAnswer:
     """Read the objects in the output; other text is for people.
 
     A shell profile may print a banner before an answer, and a log may surround it. An object in the
     middle of a line may be a quotation: it can deny, but permits nothing.
     """
     answers, rest = [], ""
-    for between, content, is_quoted in _find_objects(text.lstrip("\ufeff")):
+    for between, content, is_quoted in _find_answer_objects(text.lstrip("\ufeff")):
         rest += between
         if content is not None:
-            answer = _read_object(content)
-            answers.append(_restrict_quoted(answer) if is_quoted else answer)
+            answer = _read_answer_object(content)
+            answers.append(_restrict_quoted_answer(answer) if is_quoted else answer)
     if UNREADABLE.search(rest):
         lines = " / ".join(line.strip() for line in text.strip().splitlines()[:FIRST_LINES])
         raise HookFailed(f"no answer can be read in what it printed: {lines[:MAX_SHOWN]}")
     return _merge_answers(answers)
 
 
-def _find_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
+def _find_answer_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
     """Yield the text before each object, the object, and whether it is within a line; then the
     rest.
     """
@@ -104,15 +104,15 @@ def _find_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]
     yield text[start:], None, False
 
 
-def _restrict_quoted(answer: HookAnswer) -> HookAnswer:
+def _restrict_quoted_answer(answer: HookAnswer) -> HookAnswer:
     return answer if answer.decision in ("deny", "ask") else HookAnswer("nothing")
 
 
-def _read_object(said: dict[str, Any]) -> HookAnswer:
+def _read_answer_object(said: dict[str, Any]) -> HookAnswer:
     inner = said.get("hookSpecificOutput")
     if inner is not None and not isinstance(inner, dict):
         raise HookFailed(f"hookSpecificOutput is {inner!r:.60}, not an object")
-    return _merge_answers([_read_layer(said), _read_layer(inner or {})])
+    return _merge_answers([_read_answer_layer(said), _read_answer_layer(inner or {})])
 
 
 def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
@@ -128,7 +128,7 @@ def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
     )
 
 
-def _read_layer(said: dict[str, Any]) -> HookAnswer:
+def _read_answer_layer(said: dict[str, Any]) -> HookAnswer:
     """Read one of the two places where the protocol allows its keys."""
     decision = said.get("decision")
     if isinstance(decision, dict):
@@ -156,14 +156,14 @@ def _read_layer(said: dict[str, Any]) -> HookAnswer:
     context = said.get("additionalContext")
     return HookAnswer(
         word,
-        _bound_text(reason),
+        _bound_hook_text(reason),
         updated or {},
-        _bound_text(context) if isinstance(context, str) else "",
+        _bound_hook_text(context) if isinstance(context, str) else "",
     )
 
 
-def _describe_exit(ran: HookRun) -> str:
-    said = f": {_bound_text(ran.err)[:300]}" if ran.err.strip() else ""
+def _describe_hook_exit(ran: HookRun) -> str:
+    said = f": {_bound_hook_text(ran.err)[:300]}" if ran.err.strip() else ""
     if ran.code is not None and ran.code < 0:
         return f"it was ended by signal {-ran.code}{said}"
     if ran.code in (126, 127):
@@ -171,5 +171,5 @@ def _describe_exit(ran: HookRun) -> str:
     return f"it ended with exit code {ran.code}, and only 0 and 2 are answers{said}"
 
 
-def _bound_text(text: str) -> str:
+def _bound_hook_text(text: str) -> str:
     return text.strip()[:MAX_REASON]

@@ -55,7 +55,7 @@ def run_hook(
         return HookRun(trouble=f"it could not be started ({error})")
     assert process.stdin and process.stdout and process.stderr
     out, err = (OutputReader(pipe, MAX_OUTPUT) for pipe in (process.stdout, process.stderr))
-    writer = threading.Thread(target=_write_input, args=(process.stdin, event), daemon=True)
+    writer = threading.Thread(target=_write_hook_input, args=(process.stdin, event), daemon=True)
     writer.start()
     trouble = ""
     try:
@@ -81,7 +81,7 @@ def run_hook(
     return HookRun(process.returncode, out.text, err.text)
 
 
-def _write_input(stream: IO[bytes], data: bytes) -> None:
+def _write_hook_input(stream: IO[bytes], data: bytes) -> None:
     # A hook need not read its input.
     with suppress(OSError, ValueError), stream:
         stream.write(data)

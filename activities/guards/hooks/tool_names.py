@@ -65,7 +65,7 @@ def hook_response(tool: str, there: dict[str, Any], result: str) -> dict[str, An
     return {"text": result, "filePath": path} if path else {"text": result}
 
 
-def own_arguments(
+def arguments_from_hook(
     tool: str, updated_input: dict[str, Any], arguments: dict[str, Any], workspace: str
 ) -> dict[str, Any]:
     """Return our arguments after `updatedInput`, which may use the protocol's names or ours.

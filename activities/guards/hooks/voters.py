@@ -13,17 +13,17 @@ from activities.commands.private_folder import PrivateFolder, private_folder
 from activities.guards.hooks.answers import HookAnswer, HookFailed, read_answer
 from activities.guards.hooks.processes import run_hook
 from activities.guards.hooks.tool_names import (
+    arguments_from_hook,
     hook_arguments,
     hook_response,
     hook_tool_name,
-    own_arguments,
 )
 from activities.guards.voting import ALLOW, Vote, Voter
 from activities.job.activity_context import scheduled_ms
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
-from activities.toolkit.ownership import without_owned
-from config.patterns import compile_cached
+from activities.toolkit.ownership import restore_owned_paths
+from config.patterns import compile_cached_pattern
 from config.schema.agent import AgentConfig
 from config.schema.guards import Hook, HookEvent
 from protocol.text import first_few
@@ -40,7 +40,7 @@ def matching_hooks(config: AgentConfig, event: HookEvent, tool: str = "") -> lis
         for hook in config.hooks.get(event, [])
         if not hook.matcher
         or not tool
-        or any(compile_cached(hook.matcher).fullmatch(name) for name in names)
+        or any(compile_cached_pattern(hook.matcher).fullmatch(name) for name in names)
     ]
 
 
@@ -79,7 +79,7 @@ class Hooks:
                     answer = self._ask_hook(
                         hook, "PostToolUse", tool, arguments, fields, folder=private.path
                     )
-                    files_after = _read_back(private)
+                    files_after = _read_hook_folder(private)
             except HookFailed as failed:
                 if hook.fail == "closed":
                     text = redact(f"The hook failed, its check is not made: {failed}")
@@ -88,9 +88,9 @@ class Hooks:
                     self._pass_over(hook, failed)
                 continue
             said = answer.reason if answer.decision == "deny" else ""
-            files_after, _ = without_owned(self.snapshot.state.phase.kind, files, files_after)
+            files_after, _ = restore_owned_paths(self.snapshot.state.phase.kind, files, files_after)
             changed = [change.path for change in diff_files(files, files_after)]
-            parts = [said, answer.context, _change_note(changed)]
+            parts = [said, answer.context, _hook_change_note(changed)]
             if text := "\n".join(part for part in parts if part):
                 additions.append((hook.title, redact(text)))
             files = files_after
@@ -128,7 +128,9 @@ class Hooks:
         return self._workspace_folder
 
     def _read_vote(self, answer: HookAnswer, tool: str, arguments: dict[str, Any]) -> Vote:
-        rewritten = own_arguments(tool, answer.updated, arguments, str(self._workspace_folder))
+        rewritten = arguments_from_hook(
+            tool, answer.updated, arguments, str(self._workspace_folder)
+        )
         changed = rewritten if rewritten != arguments else {}
         if answer.decision in ("deny", "ask"):
             reason = answer.reason or "no reason was given"
@@ -176,12 +178,12 @@ class Hooks:
         return read_answer(ran)
 
 
-def _read_back(private: PrivateFolder) -> Files:
+def _read_hook_folder(private: PrivateFolder) -> Files:
     try:
         return private.read_back()
     except FilesError as error:
         raise HookFailed(str(error)) from None
 
 
-def _change_note(paths: list[str]) -> str:
+def _hook_change_note(paths: list[str]) -> str:
     return f"It changed {first_few(paths, MAX_NAMED)}: read again before you edit." if paths else ""

@@ -104,14 +104,14 @@ def _lacks_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) 
     )
 
 
-def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
+def _answer_graph_request(request: dict[str, Any]) -> dict[str, Any]:
     path, seconds, writes = request["path"], request["seconds"], request["write"]
     for _ in range(2):
         if Path(path).exists():
             with _OpenDatabase(path, seconds, read_only=not writes) as database:
                 tables = database.list_tables()
                 if not _lacks_tables(tables, request["wanted"]):
-                    return _run_queries(database, request) | {"tables": tables}
+                    return _run_graph_queries(database, request) | {"tables": tables}
         with _OpenDatabase(path, seconds, read_only=False) as database:
             # One transaction is atomic and much faster than single statements.
             database.run("BEGIN TRANSACTION")
@@ -121,14 +121,14 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     return {"away": "its tables do not take what the schema declares"}
 
 
-def _run_queries(database: _OpenDatabase, request: dict[str, Any]) -> dict[str, Any]:
+def _run_graph_queries(database: _OpenDatabase, request: dict[str, Any]) -> dict[str, Any]:
     results = []
     try:
         if request["write"]:
             database.run("BEGIN TRANSACTION")
         for cypher, parameters in request["queries"]:
             result = database.run(cypher, parameters)
-            results.append(_read_rows(result, request["rows"], request["bytes"]))
+            results.append(_read_graph_rows(result, request["rows"], request["bytes"]))
             result.close()
         if request["write"]:
             database.run("COMMIT")
@@ -140,11 +140,11 @@ def _run_queries(database: _OpenDatabase, request: dict[str, Any]) -> dict[str, 
     return {"rows": results}
 
 
-def _read_rows(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
+def _read_graph_rows(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
     rows: list[list[object]] = []
     size, more = 0, False
     while result.has_next():
-        row = [_plain_value(value) for value in result.get_next()]
+        row = [_plain_graph_value(value) for value in result.get_next()]
         size += len(json.dumps(row))
         if len(rows) == most or size > most_bytes:
             more = True
@@ -153,20 +153,20 @@ def _read_rows(result: Any, most: int, most_bytes: int) -> dict[str, Any]:
     return {"columns": result.get_column_names(), "rows": rows, "more": more}
 
 
-def _plain_value(value: object) -> object:
+def _plain_graph_value(value: object) -> object:
     """Return the value as JSON types, without the engine's internal ids."""
     if isinstance(value, dict):
         properties = {k: v for k, v in value.items() if k not in ("_ID", "_SRC", "_DST", "_LABEL")}
         if "_LABEL" in value:
             values = {
-                key: _plain_value(properties[key])
+                key: _plain_graph_value(properties[key])
                 for key in sorted(properties)
                 if properties[key] is not None
             }
             return {"_label": value["_LABEL"], **values}
-        return {str(key): _plain_value(inner) for key, inner in properties.items()}
+        return {str(key): _plain_graph_value(inner) for key, inner in properties.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain_value(item) for item in value]
+        return [_plain_graph_value(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (str, int, float)):
@@ -187,7 +187,7 @@ def _main() -> None:
         with file_lock(Path(request["lock"]), seconds=request["wait_seconds"]):
             # If the parent is gone or frozen, this process must still release the lock.
             signal.alarm(math.ceil(request["seconds"]) + _GRACE_SECONDS)
-            answer = _answer_request(request)
+            answer = _answer_graph_request(request)
     except TimeoutError:
         answer = {"away": f"others have been using it for {request['wait_seconds']:g} s"}
     except MemoryError:

@@ -23,7 +23,7 @@ _REFUSED = frozenset(
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 
 
-def refusal_reason(query: str, parameters: dict[str, object]) -> str:
+def query_refusal_reason(query: str, parameters: dict[str, object]) -> str:
     """Return why the query is refused; empty if it may run."""
     if len(query) > MAX_QUERY_CHARACTERS:
         return f"The query has {len(query):,} characters; the most is {MAX_QUERY_CHARACTERS:,}."
@@ -57,7 +57,7 @@ def refusal_reason(query: str, parameters: dict[str, object]) -> str:
     return ""
 
 
-def has_order(query: str) -> bool:
+def query_has_order(query: str) -> bool:
     """Return whether the query orders its rows."""
     return bool(re.search(r"\bORDER\s+BY\b", _QUOTED.sub(" ", query), re.IGNORECASE))
 

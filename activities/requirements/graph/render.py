@@ -33,7 +33,7 @@ def render_rows(result: GraphRows, *, keep_order: bool) -> str:
     return "\n".join([head, *shown_lines])
 
 
-def row_names(row: list[object]) -> list[str]:
+def graph_row_names(row: list[object]) -> list[str]:
     """Return the names in a row of keys, names and lists of names; at least one empty name."""
     return [
         str(name)
@@ -45,7 +45,7 @@ def row_names(row: list[object]) -> list[str]:
 
 def render_node(kind: str, row: list[object]) -> str:
     """Render a node as its key with its other names."""
-    first, *others = row_names(row)
+    first, *others = graph_row_names(row)
     aliases = f" ({'; '.join(name[:120] for name in others[:4])})" if others else ""
     return f"{kind} {first}{aliases}"
 

@@ -114,7 +114,7 @@ def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
     return candidates
 
 
-def force_of(text: str) -> Force | None:
+def binding_force(text: str) -> Force | None:
     """Return how strongly the words bind; None if no word binds or permits."""
     phrases = shipped_phrases()
     demand = _find_demand(text, phrases.find(text), phrases)

@@ -14,7 +14,7 @@ import re2
 from pydantic import ConfigDict, Field
 
 from config.layers import configuration_layers
-from config.yaml_files import read_model
+from config.yaml_files import read_yaml_model
 from protocol.state import Data
 
 LanguageCode = Literal["en", "de"]
@@ -128,7 +128,7 @@ class PhraseMatcher:
 def shipped_phrases() -> PhraseMatcher:
     """Load the shipped phrases or those that replace them. Raises ConfigError if malformed."""
     path = configuration_layers().find_file("requirements/indicators.yaml")
-    return PhraseMatcher(read_model(path, Indicators))
+    return PhraseMatcher(read_yaml_model(path, Indicators))
 
 
 def _list_phrases(data: Indicators) -> list[_Phrase]:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from activities.documents.line_ends import fold
-from activities.documents.pages import Page, section_at
+from activities.documents.line_ends import fold_line_ends
+from activities.documents.pages import Page, section_on_page
 
 _ITEM = re.compile(
     r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
@@ -113,7 +113,7 @@ def split_sentences(
         for block in _split_blocks(body):
             if block.lines and page.sections:
                 place = max(place, page.text.find(block.lines[0], place))
-                section = section_at(page, place) or section
+                section = section_on_page(page, place) or section
             elif not titles:
                 section = block.section or section
             if _title_words(" ".join(block.lines)) in titles:
@@ -125,7 +125,7 @@ def split_sentences(
             and page_sentences
             and _continues_sentence(result[last], page_sentences[0], words)
         ):
-            full_text = fold(f"{result[last].full_text}\n{page_sentences[0].text}")
+            full_text = fold_line_ends(f"{result[last].full_text}\n{page_sentences[0].text}")
             rest = result[last].rest or page_sentences[0].text
             result[last] = replace(result[last], full_text=full_text, rest=rest)
             del page_sentences[0]
@@ -376,7 +376,7 @@ def _split_block(
         *((end.start("mark") if end["mark"] else end.end(), end.end()) for end in ends),
         (len(text), len(text)),
     ]:
-        folded = fold(text[start:stop])
+        folded = fold_line_ends(text[start:stop])
         start = following
         if folded:
             yield Sentence(page, folded, folded, block.is_item, first, block.is_heading, section)

@@ -12,9 +12,9 @@ from activities.documents import (
     DocumentError,
     Page,
     find_page,
-    is_short,
-    matching_passage,
-    nearest_passage,
+    find_quoted_passage,
+    is_short_quote,
+    nearest_quoted_passage,
     pages_with_quote,
 )
 from activities.requirements.requirement import MAX_SECTION, MAX_TEXT, Citation
@@ -95,7 +95,7 @@ def cite_web(
         looked_at.append(path)
         pages: list[Page] = document_pages(context, path)
         for page in pages:
-            if passage := matching_passage(page.text, quote):
+            if passage := find_quoted_passage(page.text, quote):
                 fields = _passage_fields(path, pages, page, passage)
                 fields |= {"url": url, "accessed": accessed.isoformat()}
                 return render_citation(record_citation(context, fields))
@@ -117,7 +117,7 @@ def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str |
         page = find_page(pages, quoted.page)
     except DocumentError as error:
         raise ToolError(f"{quoted.path}: {error}") from None
-    passage = matching_passage(page.text, quoted.quote)
+    passage = find_quoted_passage(page.text, quoted.quote)
     if passage is None:
         where = f"on page {quoted.page} of {quoted.path}"
         raise ToolError(f"That quote is not {where}. {_location_hint(pages, quoted)}")
@@ -159,10 +159,12 @@ def _location_hint(pages: list[Page], quoted: QuotedPassage) -> str:
     """Return where the quote is instead, or the passage nearest to it."""
     if others := pages_with_quote(pages, quoted.quote):
         return f"It stands on page {', '.join(map(str, others[:10]))}."
-    if is_short(quoted.quote):
+    if is_short_quote(quoted.quote):
         return f"It stands on no page: {_quote_advice(quoted.quote)}."
     named_page = [page for page in pages if page.number == quoted.page]
-    if near := nearest_passage(named_page, quoted.quote) or nearest_passage(pages, quoted.quote):
+    if near := nearest_quoted_passage(named_page, quoted.quote) or nearest_quoted_passage(
+        pages, quoted.quote
+    ):
         number, passage = near
         return (
             f"It stands on no page. Nearest, on page {number}: “{passage}”. Quote what stands "
@@ -172,6 +174,6 @@ def _location_hint(pages: list[Page], quoted: QuotedPassage) -> str:
 
 
 def _quote_advice(quote: str) -> str:
-    if is_short(quote):
+    if is_short_quote(quote):
         return "words that short must be a whole line or table cell; quote more of the sentence"
     return "quote the exact words"

@@ -18,13 +18,13 @@ from activities.requirements.graph import (
 )
 from activities.requirements.graph.cypher import get_node
 from activities.requirements.graph.name_likeness import name_likeness, normalise_name
-from activities.requirements.graph.read_only import has_order, refusal_reason
+from activities.requirements.graph.read_only import query_has_order, query_refusal_reason
 from activities.requirements.graph.render import (
     describe_properties,
+    graph_row_names,
     render_node,
     render_properties,
     render_rows,
-    row_names,
     schema_hint,
 )
 from activities.requirements.graph.schema_check import find_violations
@@ -59,14 +59,14 @@ def execute_cypher_query(
     write. Rows without ORDER BY are sorted. At most 10 seconds and 200 rows: use LIMIT.
     """
     values: dict[str, object] = dict(parameters or {})
-    if why := refusal_reason(query, values):
+    if why := query_refusal_reason(query, values):
         raise ToolError(why)
     with _graph_session(context, _QUERY) as graph:
         try:
             result = graph.read(GraphQuery(query, values))[0]
         except GraphQueryError as error:
             raise ToolError(f"{error} {schema_hint(context.config.graph_schema)}") from None
-    return render_rows(result, keep_order=has_order(query))
+    return render_rows(result, keep_order=query_has_order(query))
 
 
 @tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)
@@ -120,14 +120,17 @@ def resolve_entity(
     same_rows = exact.rows or [
         row
         for row in everything.rows
-        if text.casefold() in (name.casefold() for name in row_names(row))
+        if text.casefold() in (name.casefold() for name in graph_row_names(row))
     ]
     if same_rows:
         return "\n".join(f"exact: {render_node(kind, row)}" for row in same_rows[:CLOSEST])
     normalised_text = normalise_name(text)
     scored = sorted(
         (
-            -max(name_likeness(normalised_text, normalise_name(name)) for name in row_names(row)),
+            -max(
+                name_likeness(normalised_text, normalise_name(name))
+                for name in graph_row_names(row)
+            ),
             str(row[0]),
             row,
         )

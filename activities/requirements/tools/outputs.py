@@ -15,11 +15,11 @@ from activities.documents import Page, name_unread_pages
 from activities.job.activity_context import attempt_started_ms
 from activities.requirements import candidate_list, claims, workspace_files
 from activities.requirements.coverage import Coverage, measure_coverage
-from activities.requirements.export import as_pages
+from activities.requirements.export import requirements_as_pages
 from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
 from activities.requirements.graph.neighbours import Relations, requirement_relations
 from activities.requirements.requirement import Requirement
-from activities.requirements.set_aside_rules import SetAsideRule, read_rules
+from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
 from activities.requirements.text.candidates import Candidate
 from activities.requirements.tools.validation import integrates_graph
 from activities.stores.errors import StoreUnavailableError
@@ -28,7 +28,7 @@ from activities.text.plain import as_json
 from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
-from activities.tools.documents import inputs_in, reading_in
+from activities.tools.documents import input_paths, read_document_in
 
 REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
@@ -64,14 +64,16 @@ def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -
     for name in sorted(listed, key=lambda name: (len(name), name)):
         heartbeat()
         try:
-            requirements.append(workspace_files.read_requirement(files, listed[name][0], name, job))
+            requirements.append(
+                workspace_files.read_requirement_file(files, listed[name][0], name, job)
+            )
         except workspace_files.InvalidWorkspaceFile as problem:
             broken.append(f"{problem}.")
     documents: dict[str, list[Page]] = {}
     badly_read: dict[str, str] = {}
-    for path in inputs_in(files):
+    for path in input_paths(files):
         try:
-            reading = reading_in(files, path, heartbeat)
+            reading = read_document_in(files, path, heartbeat)
         except ToolError as error:
             badly_read[path] = str(error)
             continue
@@ -79,7 +81,7 @@ def survey_requirements(files: Files, job: str, heartbeat: Callable[[], None]) -
         why = " ".join(reading.quality.warnings) if reading.quality.is_unreliable else ""
         if why := why or name_unread_pages(reading.pages).strip():
             badly_read[path] = why
-    rules = read_rules(files)
+    rules = read_set_aside_rules(files)
     out_of_scope = {rule.document for rule in rules if rule.takes_whole_document}
     return RequirementSurvey(
         requirements,
@@ -106,7 +108,7 @@ def collect_requirements(context: ToolContext) -> str:
         raise ToolError(f"{problem}.") from None
     for path, text in {
         REQUIREMENTS: as_json([each.content for each in now.requirements]),
-        PAGES: as_pages(now.requirements, _set_aside(now)),
+        PAGES: requirements_as_pages(now.requirements, _set_aside(now)),
         UNCOVERED: _uncovered_page(now.coverage),
     }.items():
         context.files = context.files.write(path, text.encode())

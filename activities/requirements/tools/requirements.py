@@ -17,12 +17,12 @@ from activities.requirements.requirement import (
 from activities.requirements.set_aside_rules import (
     PATH,
     SetAsideRule,
-    page_range,
+    parse_page_range,
     put_rules,
-    read_rules,
+    read_set_aside_rules,
 )
 from activities.requirements.store_sync import fill_or_defer
-from activities.requirements.text.candidates import Force, force_of
+from activities.requirements.text.candidates import Force, binding_force
 from activities.requirements.text.statements import statements_of
 from activities.requirements.tools.citations import (
     QuotedPassage,
@@ -124,7 +124,7 @@ def add_requirement(
         context.files.children("requirements") if _path_exists(context, "requirements") else []
     )
     number = 1 + max((_folder_number(entry.path) for entry in present), default=0)
-    said = force_of(cited[0].quote)
+    said = binding_force(cited[0].quote)
     requirement = Requirement(
         id=f"REQ-{number:03d}",
         text=text,
@@ -136,7 +136,7 @@ def add_requirement(
         confidence=confidence,
         candidate=candidate,
     )
-    path = workspace_files.final_path(requirement.id)
+    path = workspace_files.final_requirement_path(requirement.id)
     context.files = context.files.write(path, requirement.final_json.encode())
     remarks = fill_or_defer(StoreWriter.for_call(context))
     if force and said and force != said:
@@ -168,7 +168,9 @@ def add_citation(
         raise ToolError(f"There is no requirement {requirement} in this workspace.")
     path, _ = known[requirement]
     try:
-        record = workspace_files.read_requirement(context.files, path, requirement, context.job)
+        record = workspace_files.read_requirement_file(
+            context.files, path, requirement, context.job
+        )
     except workspace_files.InvalidWorkspaceFile as problem:
         raise ToolError(f"{problem}. Mend it first.") from None
     cited = _record_citations(context, quotes, citations)
@@ -228,8 +230,8 @@ def set_sentences_aside(
         below=below,
     )
     try:
-        page_range(pages)
-        rules = read_rules(context.files)
+        parse_page_range(pages)
+        rules = read_set_aside_rules(context.files)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
     threshold = context.config.settings.confidence_threshold

@@ -36,7 +36,7 @@ def take_requirement(context: ToolContext) -> str:
         hours = context.config.settings.take_hours
         now = attempt_started_ms()
         requirement = writer.store.run(
-            lambda connection: claims.take_draft(
+            lambda connection: claims.claim_draft(
                 connection, writer.call, now, hours, context.earlier_jobs
             )
         )

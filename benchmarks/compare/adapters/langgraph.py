@@ -9,7 +9,7 @@ from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from benchmarks.compare.task import KEY, SYSTEM, Gauge, Outcome, Task, failed, tool
+from benchmarks.compare.task import KEY, SYSTEM, Gauge, Outcome, Task, failed_outcome, task_tool
 
 
 async def run(task: Task) -> Outcome:
@@ -20,7 +20,7 @@ async def run(task: Task) -> Outcome:
     )
     async with AsyncSqliteSaver.from_conn_string(str(database)) as saver:
         agent = create_agent(
-            model, tools=[tool(task, gauge)], system_prompt=SYSTEM, checkpointer=saver
+            model, tools=[task_tool(task, gauge)], system_prompt=SYSTEM, checkpointer=saver
         )
         outcome = Outcome("finished")
         try:
@@ -32,7 +32,7 @@ async def run(task: Task) -> Outcome:
         except TimeoutError:
             outcome = Outcome("time")
         except Exception as error:
-            outcome = failed(error)
+            outcome = failed_outcome(error)
         gauge.look()
     # Checkpoints are written behind the run, so intermediate sizes mean nothing.
     return Outcome(outcome.ended, outcome.error, [(0, 0), gauge.recorded[-1]])

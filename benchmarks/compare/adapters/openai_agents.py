@@ -13,8 +13,8 @@ with workflow.unsafe.imports_passed_through():
     from temporalio.openai_agents import ModelActivityParameters, OpenAIAgentsPlugin
     from temporalio.openai_agents.workflow import activity_as_tool
 
-    from benchmarks.compare.task import KEY, SYSTEM, TOOL, Outcome, Task, current, tool
-    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connected, ended
+    from benchmarks.compare.task import KEY, SYSTEM, TOOL, Outcome, Task, current_task, task_tool
+    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connect_temporal, workflow_outcome
 
 PATIENCE = timedelta(seconds=60)
 MANY = 1_000_000
@@ -23,7 +23,7 @@ MANY = 1_000_000
 
 @activity.defn(name="write_file")
 async def write_file(path: str, content: str) -> str:
-    return tool(current())(path, content)
+    return task_tool(current_task())(path, content)
 
 
 write_file.__doc__ = TOOL
@@ -54,7 +54,7 @@ async def run(task: Task) -> Outcome:
         model_provider=OpenAIProvider(openai_client=client, use_responses=False),
     )
     async with (
-        connected([plugin]) as temporal,
+        connect_temporal([plugin]) as temporal,
         Worker(temporal, task_queue=QUEUE, workflows=[OpenAIAgent], activities=[write_file]),
     ):
         handle = await temporal.start_workflow(
@@ -63,4 +63,4 @@ async def run(task: Task) -> Outcome:
             id=WORKFLOW,
             task_queue=QUEUE,
         )
-        return await ended(temporal, handle, task, "invoke_model_activity")
+        return await workflow_outcome(temporal, handle, task, "invoke_model_activity")

@@ -14,17 +14,17 @@ with workflow.unsafe.imports_passed_through():
     from pydantic_ai.toolsets import FunctionToolset
     from pydantic_ai.usage import RunUsage
 
-    from benchmarks.compare.pydantic_writer import agent, limits
-    from benchmarks.compare.task import Outcome, Task, current, tool
-    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connected, ended
+    from benchmarks.compare.pydantic_writer import writer_agent, writer_limits
+    from benchmarks.compare.task import Outcome, Task, current_task, task_tool
+    from benchmarks.compare.temporal import QUEUE, WORKFLOW, connect_temporal, workflow_outcome
 
 
 def _onward(context: RunContext[None]) -> None:
     workflow.continue_as_new(args=[None, context.messages, context.usage])
 
 
-toolset = FunctionToolset[None](tools=[tool(current())], id="files")
-writer = agent(current(), toolset, TemporalDurability(continue_as_new=_onward))
+toolset = FunctionToolset[None](tools=[task_tool(current_task())], id="files")
+writer = writer_agent(current_task(), toolset, TemporalDurability(continue_as_new=_onward))
 
 
 @workflow.defn(name="PydanticAgent")
@@ -36,14 +36,17 @@ class PydanticAgent:
         self, prompt: str | None, messages: list[ModelMessage], usage: RunUsage | None
     ) -> str:
         result = await writer.run(
-            prompt, message_history=messages, usage=usage, usage_limits=limits(current())
+            prompt,
+            message_history=messages,
+            usage=usage,
+            usage_limits=writer_limits(current_task()),
         )
         return str(result.output)
 
 
 async def run(task: Task) -> Outcome:
     async with (
-        connected([PydanticAIPlugin()]) as temporal,
+        connect_temporal([PydanticAIPlugin()]) as temporal,
         Worker(temporal, task_queue=QUEUE, workflows=[PydanticAgent]),
     ):
         handle = await temporal.start_workflow(
@@ -52,4 +55,4 @@ async def run(task: Task) -> Outcome:
             id=WORKFLOW,
             task_queue=QUEUE,
         )
-        return await ended(temporal, handle, task, "__model_request")
+        return await workflow_outcome(temporal, handle, task, "__model_request")

@@ -19,7 +19,13 @@ from activities.checkpoints.owner import OwnerMark, read_owner
 from activities.checkpoints.packs import pack_journal
 from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.records import COMMIT, JournalRecord
-from activities.checkpoints.remote import MAX_PACKS, fetch_refs, push_refs, ref_prefix, remote_owner
+from activities.checkpoints.remote import (
+    MAX_PACKS,
+    fetch_refs,
+    push_refs,
+    remote_owner,
+    remote_ref_prefix,
+)
 from tests.activities.wires import WIRES
 from tests.full_disk import files_of_at_most
 
@@ -83,7 +89,7 @@ def test_what_waits_in_the_journal_is_pushed_and_is_whole_elsewhere(
     second = here.step(first, "c.md")
     assert not list((here.checkpoints.path / "objects" / "pack").glob("*"))
     here.push(second)
-    assert refs(remote) == {f"{ref_prefix('job')}runs/run/{here.root.id}": second}
+    assert refs(remote) == {f"{remote_ref_prefix('job')}runs/run/{here.root.id}": second}
     with pytest.raises(CheckpointMissing):
         there.checkpoints.tree_id(second)
     there.fetch()
@@ -180,8 +186,8 @@ def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(
     other = there.step(None, "b.md")
     there.push(other, tags_completed=other)
     held = refs(remote)
-    assert held[f"{ref_prefix('job')}tags/completed"] == commit
-    assert held[f"{ref_prefix('job')}runs/run/{there.root.id}"] == other
+    assert held[f"{remote_ref_prefix('job')}tags/completed"] == commit
+    assert held[f"{remote_ref_prefix('job')}runs/run/{there.root.id}"] == other
 
 
 def test_a_repository_that_lost_files_is_made_whole_again(here: Host) -> None:

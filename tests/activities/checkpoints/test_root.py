@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.checkpoints import Checkpoints, Files, Root, RootError, folder_name
+from activities.checkpoints import Checkpoints, Files, Root, RootError, job_folder_name
 
 
 def test_the_id_stays(tmp_path: Path) -> None:
@@ -89,11 +89,11 @@ def test_one_that_can_only_be_read_is_good_enough_to_look_at(root: Root) -> None
 @settings(deadline=None)
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_folder_names_are_safe_and_distinct(one: str, other: str) -> None:
-    name = folder_name(one)
+    name = job_folder_name(one)
     assert 0 < len(name.encode()) <= 200
     assert not set(name) & set("/\\\0:+ ")
     assert not name.startswith(".")
-    assert (folder_name(other) == name) == (one == other)
+    assert (job_folder_name(other) == name) == (one == other)
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_folder_names_are_safe_and_distinct(one: str, other: str) -> None:
     ],
 )
 def test_folder_names_are_readable(job: str, name: str) -> None:
-    assert folder_name(job) == name
+    assert job_folder_name(job) == name

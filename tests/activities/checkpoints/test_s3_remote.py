@@ -12,7 +12,7 @@ import pytest
 
 from activities.checkpoints import RemoteUnavailable
 from activities.checkpoints.owner import OwnerMark, read_owner
-from activities.checkpoints.remote import job_area, remote_owner
+from activities.checkpoints.remote import remote_job_area, remote_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
 from config.s3_address import S3Address
 from tests.activities.checkpoints.test_remote import Host
@@ -52,7 +52,7 @@ def another_process(url: str) -> S3Remote:
 
 
 def stored_packs(url: str) -> list[str]:
-    return another_process(url)._bucket.stale_keys(f"{job_area('job')}/packs", -60)
+    return another_process(url)._bucket.stale_keys(f"{remote_job_area('job')}/packs", -60)
 
 
 def test_what_waits_in_the_journal_is_pushed_and_is_whole_elsewhere(
@@ -76,7 +76,7 @@ def test_two_hosts_take_turns_and_send_only_what_is_new(here: Host, there: Host)
         one.push(commit)
         other.fetch()
         assert other.checkpoints.is_intact(commit)
-    packs = another_process(here.url)._read_listing(job_area("job")).listing.packs
+    packs = another_process(here.url)._read_listing(remote_job_area("job")).listing.packs
     assert len(packs) == 7
     assert max(pack.size for pack in packs[1:]) < 2000, packs
 
@@ -98,7 +98,7 @@ def test_many_packs_become_few_and_all_is_there(here: Host, there: Host) -> None
 
 
 def test_a_host_that_knows_an_old_list_adds_to_the_new_one(here: Host, url: str) -> None:
-    area, store = job_area("job"), here.checkpoints
+    area, store = remote_job_area("job"), here.checkpoints
     stale = another_process(url)
     first = here.step(None, "a.md")
     stale.push_refs(area, store.path, here.outgoing.stage(), {"runs/run/stale": first}, {})
@@ -126,7 +126,7 @@ def test_hosts_that_push_together_lose_nothing(tmp_path: Path, url: str) -> None
             commit = host.step(commit, f"{host.root.id}-{number}.md")
             moved = {f"runs/run/{host.root.id}": commit}
             objects = host.outgoing.stage()
-            remote.push_refs(job_area("job"), host.checkpoints.path, objects, moved, {})
+            remote.push_refs(remote_job_area("job"), host.checkpoints.path, objects, moved, {})
             commits.append((host, commit))
 
     threads = [threading.Thread(target=push_many, args=(host,)) for host in hosts]
@@ -155,7 +155,7 @@ def test_a_ref_that_only_was_to_be_made_is_left_where_it_points(here: Host, ther
     commit, other = here.step(None, "a.md"), there.step(None, "b.md")
     here.push(commit, tags_completed=commit)
     there.push(other, tags_completed=other)
-    refs = another_process(here.url)._read_listing(job_area("job")).listing.refs
+    refs = another_process(here.url)._read_listing(remote_job_area("job")).listing.refs
     assert refs["tags/completed"] == commit
     assert refs[f"runs/run/{there.root.id}"] == other
 
@@ -187,7 +187,7 @@ def test_a_pack_that_a_killed_push_left_harms_nothing(here: Host, there: Host, u
     remote = another_process(url)
     # A kill between the pack and the list.
     assert remote._upload_pack(
-        job_area("job"), here.checkpoints.path, here.outgoing.stage(), [commit], []
+        remote_job_area("job"), here.checkpoints.path, here.outgoing.stage(), [commit], []
     )
     assert remote_owner(url, "job") is None
     here.push(commit)

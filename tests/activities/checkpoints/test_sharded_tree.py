@@ -34,10 +34,12 @@ def test_the_id_depends_on_the_content_alone(
     folder = filled(store, list(numbers))
     blob = TreeEntry(FILE, store.write_blob(b"x"))
     for add, number in steps:
-        folder = sharded_tree.put_entry(store, folder, b"f%d" % number, blob if add else None)
+        folder = sharded_tree.put_tree_entry(store, folder, b"f%d" % number, blob if add else None)
         (numbers.add if add else numbers.discard)(number)
     assert folder == filled(store, sorted(numbers))
-    assert set(sharded_tree.list_entries(store, folder)) == {b"f%d" % number for number in numbers}
+    assert set(sharded_tree.list_tree_entries(store, folder)) == {
+        b"f%d" % number for number in numbers
+    }
 
 
 @settings(max_examples=10, deadline=None)
@@ -49,11 +51,11 @@ def test_the_order_of_steps_across_the_limit_does_not_matter(
     blob = TreeEntry(FILE, store.write_blob(b"x"))
     folder = few
     for number in come:
-        folder = sharded_tree.put_entry(store, folder, b"f%d" % number, blob)
+        folder = sharded_tree.put_tree_entry(store, folder, b"f%d" % number, blob)
     assert folder == filled(store, list(range(275)))
     numbers = set(range(275))
     for number in go:
-        folder = sharded_tree.put_entry(store, folder, b"f%d" % number, None)
+        folder = sharded_tree.put_tree_entry(store, folder, b"f%d" % number, None)
         numbers.discard(number)
         if len(numbers) in {256, 257}:
             assert folder == filled(store, list(numbers))
@@ -78,7 +80,9 @@ def test_flat_up_to_the_limit_and_sharded_above(store: ObjectStore) -> None:
 def test_differences_between_any_two_forms(
     store: ObjectStore, left: set[int], right: set[int]
 ) -> None:
-    found = sharded_tree.diff_entries(store, filled(store, list(left)), filled(store, list(right)))
+    found = sharded_tree.diff_tree_entries(
+        store, filled(store, list(left)), filled(store, list(right))
+    )
     assert sorted(name for name, _, _ in found) == sorted(b"f%d" % n for n in left ^ right)
 
 

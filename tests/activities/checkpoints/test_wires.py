@@ -16,7 +16,7 @@ from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.remote import fetch_refs, push_refs, remote_owner
 from activities.job.fetch import fetch_snapshot
 from activities.runtime.failures import typed_failures
-from activities.starting.ownership import check_remote
+from activities.starting.ownership import check_remote_ownership
 from config.loader import load_agent
 from protocol.start import PrepareRequest
 from tests.activities.standing import JOB, environment
@@ -98,7 +98,7 @@ def test_a_password_that_git_is_given_is_neither_told_nor_kept(
         url += ".not"
     told = told_by_each(root, url)
     config = load_agent("generalist", {"workspace.remote": url})
-    told |= set(environment().run(check_remote, config, PrepareRequest(chain="chain")))
+    told |= set(environment().run(check_remote_ownership, config, PrepareRequest(chain="chain")))
     assert any("Authentication failed" in line or "not found" in line for line in told)
     held = b"".join(path.read_bytes() for path in root.path.rglob("*") if path.is_file())
     assert password not in "".join(told)

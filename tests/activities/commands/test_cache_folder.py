@@ -72,7 +72,9 @@ def test_commands_side_by_side_share_a_cache(root: Root, tmp_path: Path) -> None
         workspace.mkdir()
         with cache_folder(root, JOB, SHELL, "commands") as cache:
             command = f"echo {number} > /cache/pip/{number}"
-            return sandbox.run_shell_command(command, workspace, SHELL, 60, cache=cache).exit_code
+            return sandbox.run_sandboxed_command(
+                command, workspace, SHELL, 60, cache=cache
+            ).exit_code
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(add_file, range(8))) == [0] * 8
@@ -99,7 +101,7 @@ def test_a_command_that_fills_the_cache_is_ended(root: Root, tmp_path: Path) -> 
     shell = SHELL.model_copy(update={"disk_bytes": 50_000_000})
     fill = "for n in 1 2 3 4 5 6 7 8; do head -c 20000000 /dev/zero > /cache/pip/$n; done; sleep 30"
     with cache_folder(root, JOB, shell, "commands") as cache:
-        ended = sandbox.run_shell_command(fill, tmp_path, shell, 60, cache=cache)
+        ended = sandbox.run_sandboxed_command(fill, tmp_path, shell, 60, cache=cache)
     assert ended.trouble == "it wrote more than 50,000,000 bytes"
 
 

@@ -40,7 +40,7 @@ def site() -> Iterator[str]:
 
 def run(folder: Path, command: str, *hosts: str, seconds: float = 60) -> sandbox.CommandResult:
     shell = ShellConfig.model_validate({"network": list(hosts)})
-    return sandbox.run_shell_command(command, folder, shell, seconds)
+    return sandbox.run_sandboxed_command(command, folder, shell, seconds)
 
 
 def python(script: str) -> str:

@@ -37,7 +37,9 @@ def until(path: Path) -> None:
 
 
 def run(folder: Path, command: str, seconds: float = 20, **config: object) -> sandbox.CommandResult:
-    return sandbox.run_shell_command(command, folder, ShellConfig.model_validate(config), seconds)
+    return sandbox.run_sandboxed_command(
+        command, folder, ShellConfig.model_validate(config), seconds
+    )
 
 
 def test_a_command_works_in_its_folder_and_tells_how_it_ended(folder: Path) -> None:
@@ -82,7 +84,7 @@ def test_a_variables_value_is_on_no_command_line(
     shell = ShellConfig(environment={"LOGIN": "INDEX_LOGIN"})
     command = "touch begun; while [ ! -e done ]; do sleep 0.05; done"
     with ThreadPoolExecutor() as pool:
-        ended = pool.submit(sandbox.run_shell_command, command, folder, shell, 60)
+        ended = pool.submit(sandbox.run_sandboxed_command, command, folder, shell, 60)
         until(folder / "begun")
         lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
         (folder / "done").touch()
@@ -161,7 +163,7 @@ def test_there_is_no_network_and_no_socket_of_the_host(folder: Path) -> None:
 
 
 def test_one_that_sleeps_for_ever_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = sandbox._watch_limits
+    watch = sandbox._watch_sandbox_limits
 
     def watch_at_work(
         process: subprocess.Popen[bytes],

@@ -2,14 +2,14 @@
 
 import pytest
 
-from activities.documents.bidi import is_right_to_left, reading_order
+from activities.documents.bidi import is_right_to_left, order_bidi_letters
 
 
 def read(shown: str) -> str:
     """What is read where letters of one width stand like this, from the left; spaces are gaps."""
     places = [place for place, letter in enumerate(shown) if letter != " "]
     letters = [shown[place] for place in places]
-    return reading_order(letters, lambda n: places[n], lambda n: places[n] + 1, 0.5)
+    return order_bidi_letters(letters, lambda n: places[n], lambda n: places[n] + 1, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_points_stay_with_their_letter():
     letters = ["\u05d1", "\u05b8", "\u05d0", "\u05b7"]
     # Each point below its letter, given after it.
     places = [0.0, 0.3, 1.0, 1.2]
-    shown = reading_order(
+    shown = order_bidi_letters(
         letters, lambda n: places[n], lambda n: places[n] + 0.5 + 0.5 * (n % 2 == 0), 0.5
     )
     assert shown == "\u05d0\u05b7\u05d1\u05b8"
@@ -42,7 +42,7 @@ def test_points_stay_with_their_letter():
 
 def test_letters_of_a_ligature_keep_their_order():
     places = [1.0, 1.0, 0.0]
-    text = reading_order(
+    text = order_bidi_letters(
         ["\u0644", "\u0627", "\u062a"], lambda n: places[n], lambda n: places[n] + 1, 0.5
     )
     assert text == "\u0644\u0627\u062a"

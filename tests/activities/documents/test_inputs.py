@@ -11,7 +11,7 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.documents import Quality
-from activities.documents.inputs import read_documents
+from activities.documents.inputs import read_input_documents
 from activities.job.result_cache import ResultCache
 from config.schema.agent import ConfigError
 from tests.http_server import Handler, served
@@ -49,7 +49,7 @@ def nothing(root: Root) -> Files:
 
 def refused(root: Root, source: str) -> str:
     with pytest.raises(ConfigError) as problem:
-        read_documents(root, [source], LIMIT)
+        read_input_documents(root, [source], LIMIT)
     told = str(problem.value)
     assert told.startswith("document ")
     assert "\n" not in told
@@ -59,7 +59,7 @@ def refused(root: Root, source: str) -> str:
 def test_a_document_comes_with_its_text(root: Root, tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("Green tea.")
-    (document,) = read_documents(root, [str(path)], LIMIT)
+    (document,) = read_input_documents(root, [str(path)], LIMIT)
     assert (document.name, document.data) == ("a.md", b"Green tea.")
     assert document.text == "[page 1]\nGreen tea.\n"
     assert document.notices() == []
@@ -76,7 +76,7 @@ def test_what_is_to_be_said_of_a_document_is_said_to_people_and_kept_beside_it(
     kept = ResultCache(tmp_path / "project")
     kept.folder.parent.mkdir()
     for _ in range(2):  # the second time as it was kept
-        (document,) = read_documents(root, [str(path)], LIMIT, cache=kept)
+        (document,) = read_input_documents(root, [str(path)], LIMIT, cache=kept)
         said = "It declares no encoding; it was taken for koi8-u, a guess."
         assert document.notices() == [f"document a.txt: {said}"]
         files = document.put_into(nothing(root))
@@ -108,7 +108,7 @@ def test_staged_documents_stay_in_the_staging_folder(root: Root, tmp_path: Path)
     (root.staged / "x").mkdir(parents=True)
     (root.staged / "x" / "a.txt").write_text("tea")
     (tmp_path / "secret.txt").write_text("s")
-    assert read_documents(root, ["staged:x/a.txt"], LIMIT)[0].data == b"tea"
+    assert read_input_documents(root, ["staged:x/a.txt"], LIMIT)[0].data == b"tea"
     for source in ("staged:../../../secret.txt", "staged:/etc/passwd", "staged:", "staged:x/../y"):
         assert "not a staged document" in refused(root, source)
 
@@ -126,7 +126,7 @@ def test_names_are_kept_apart_also_from_the_texts(root: Root, tmp_path: Path) ->
     (tmp_path / "1" / "a.md.txt").write_text("named as the text of a.md")
     sources = [str(tmp_path / name) for name in ("1/a.md", "2/a.md", "1/a.md.txt")]
     for order in (sources, sources[::-1]):
-        names = [document.name for document in read_documents(root, order, LIMIT)]
+        names = [document.name for document in read_input_documents(root, order, LIMIT)]
         assert len({*names, *(f"{name}.txt" for name in names)}) == 6
 
 
@@ -138,7 +138,7 @@ def test_documents_from_the_web(root: Root, web: str) -> None:
         "/a%5Cb%00c.txt": "a-b-c.txt",
         f"/{'n' * 300}.txt?v=1": f"{'n' * 96}.txt",
     }.items():
-        (document,) = read_documents(root, [f"{web}{path}"], LIMIT)
+        (document,) = read_input_documents(root, [f"{web}{path}"], LIMIT)
         assert (document.name, document.data) == (name, b"Green tea.\n")
 
 
@@ -157,8 +157,8 @@ def test_a_project_extracts_each_content_once(tmp_path: Path) -> None:
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("Keep invoices for ten years.\n")
     sources = [str(tmp_path / "a.md"), str(tmp_path / "b.md")]
-    first, second = read_documents(root, sources, 1000, cache=kept)
+    first, second = read_input_documents(root, sources, 1000, cache=kept)
     [held] = kept.folder.iterdir()
     assert json.loads(held.read_text())["text"] == first.text == second.text
     held.write_text('{"text": "what was kept", "quality": {}}')
-    assert read_documents(root, sources[:1], 1000, cache=kept)[0].text == "what was kept"
+    assert read_input_documents(root, sources[:1], 1000, cache=kept)[0].text == "what was kept"

@@ -10,7 +10,7 @@ from activities.documents import (
     find_page,
     parse_pages,
     render_pages,
-    section_at,
+    section_on_page,
 )
 
 awkward = st.one_of(
@@ -61,11 +61,11 @@ def test_a_mark_says_what_is_printed_on_the_page_and_which_sections_are_on_it():
 def test_the_section_of_a_place_is_the_last_whose_heading_stands_before_it():
     text = "goes on\n2  Terms\nSome.\n# 2.1 More\nmore"
     page = Page(4, text, sections=["1 Scope", "2 Terms", "2.1 More"])
-    assert section_at(page, 0) == "1 Scope"
-    assert section_at(page, text.index("Some")) == "2 Terms"
-    assert section_at(page, len(text) - 1) == "2.1 More"
-    assert section_at(Page(1, text), 3) == ""
-    assert section_at(Page(1, "before\n1 Scope\nAll.", sections=["1 Scope"]), 0) == ""
+    assert section_on_page(page, 0) == "1 Scope"
+    assert section_on_page(page, text.index("Some")) == "2 Terms"
+    assert section_on_page(page, len(text) - 1) == "2.1 More"
+    assert section_on_page(Page(1, text), 3) == ""
+    assert section_on_page(Page(1, "before\n1 Scope\nAll.", sections=["1 Scope"]), 0) == ""
 
 
 def test_sections_that_a_mark_has_no_room_for_are_claimed_by_none():
@@ -73,5 +73,5 @@ def test_sections_that_a_mark_has_no_room_for_are_claimed_by_none():
     text = "\n".join(f"{title}\nRule." for title in titles)
     [page] = parse_pages(render_pages([Page(1, text, sections=titles)]))
     assert page.sections == [*titles[:12], "…"]
-    assert section_at(page, text.index("11 Part")) == "11 Part"
-    assert section_at(page, len(text) - 1) == ""
+    assert section_on_page(page, text.index("11 Part")) == "11 Part"
+    assert section_on_page(page, len(text) - 1) == ""

@@ -27,7 +27,7 @@ from activities.documents import (
     extract_bounded,
     extract_pages,
     read_bounded,
-    section_at,
+    section_on_page,
 )
 from activities.documents.pdf_lines import Box, Line, separate_paragraphs, with_raised_numbers
 from activities.documents.text import read_document
@@ -98,9 +98,9 @@ def test_outline_gives_sections_with_the_numbers_of_the_page(real: Real):
         ["7 Foo", "8 Bar", "9 Baz"],
     ]
     start = pages[1].text.index("2 Bar")
-    assert section_at(pages[1], start - 1) == "1 Foo"
-    assert section_at(pages[1], start + 10) == "2 Bar"
-    assert section_at(pages[2], 0) == "4 Foo"
+    assert section_on_page(pages[1], start - 1) == "1 Foo"
+    assert section_on_page(pages[1], start + 10) == "2 Bar"
+    assert section_on_page(pages[2], 0) == "4 Foo"
 
 
 def test_printed_page_labels_are_kept():
@@ -328,8 +328,8 @@ def test_the_policy_manual_has_the_words_that_pdftotext_finds(policy: Path):
     found = [page for page in reading.pages if title in page.sections]
     # It goes on over a page end.
     assert [(page.number, page.label) for page in found] == [(19, "9"), (20, "10")]
-    assert section_at(found[0], found[0].text.index(title) + 50) == title
-    assert section_at(found[1], 0) == title
+    assert section_on_page(found[0], found[0].text.index(title) + 50) == title
+    assert section_on_page(found[1], 0) == title
 
 
 def test_the_policy_manual_demands_the_same_as_pdf_and_as_html(policy: Path):

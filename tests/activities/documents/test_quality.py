@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.documents import Page, Quality, extract_pages
-from activities.documents.pages import unread_text
+from activities.documents.pages import unread_page_text
 from activities.documents.quality import assess_quality
 from activities.documents.reading_result import ReadingResult
 from activities.documents.text import read_document
@@ -41,7 +41,7 @@ def test_a_good_text_is_not_spoken_of():
         (SENTENCE.replace("a", "\ufffd"), "Characters have no meaning: page 2."),
         (SENTENCE.replace("e", "\ue123"), "Characters have no meaning: page 2."),
         (SENTENCE.replace("a", "д"), "Letters of several scripts are mixed in words: page 2."),
-        (unread_text("a scan"), "Could not be read: page 2."),
+        (unread_page_text("a scan"), "Could not be read: page 2."),
     ],
 )
 def test_what_is_broken_is_named_with_its_page(broken, said):
@@ -65,10 +65,10 @@ def test_a_list_in_a_text_file_is_not_doubted():
 
 
 def test_a_cover_that_is_a_picture_spoils_no_book():
-    found = quality(unread_text("a picture"), *[SENTENCE] * 5)
+    found = quality(unread_page_text("a picture"), *[SENTENCE] * 5)
     assert found.warnings == ["Could not be read: page 1."]
     assert not found.is_unreliable
-    assert quality(SENTENCE, unread_text("a picture"), SENTENCE).is_unreliable
+    assert quality(SENTENCE, unread_page_text("a picture"), SENTENCE).is_unreliable
 
 
 def test_a_scan_with_broken_recognition_is_named(real: Real):

@@ -10,8 +10,8 @@ from activities.documents import (
     FoldedPage,
     Page,
     contains_quote,
-    matching_passage,
-    nearest_passage,
+    find_quoted_passage,
+    nearest_quoted_passage,
     pages_with_quote,
 )
 
@@ -120,9 +120,9 @@ def test_hostile_page_is_no_slower_than_its_size_allows():
     ],
 )  # fmt: skip
 def test_what_is_recorded_is_the_passage_of_the_page(page, quote, passage):
-    assert matching_passage(page, quote) == passage
+    assert find_quoted_passage(page, quote) == passage
     # A reader finds it again, and so does this.
-    assert matching_passage(page, passage) == passage
+    assert find_quoted_passage(page, passage) == passage
 
 
 def test_the_nearest_passage_is_shown_with_its_page():
@@ -130,11 +130,11 @@ def test_the_nearest_passage_is_shown_with_its_page():
         Page(1, "The log must be kept for five years. Nobody may alter it."),
         Page(2, "Invoices must be archived for\nten years, in a form that cannot be altered."),
     ]
-    near = nearest_passage(pages, "Invoices must be archived for twelve years, in a form")
+    near = nearest_quoted_passage(pages, "Invoices must be archived for twelve years, in a form")
     assert near == (2, "Invoices must be archived for ten years, in a form")
-    assert nearest_passage(pages, "Payments need two signatures of the board.") is None
-    assert nearest_passage(pages, "...") is None
-    assert nearest_passage([], "Invoices must be archived") is None
+    assert nearest_quoted_passage(pages, "Payments need two signatures of the board.") is None
+    assert nearest_quoted_passage(pages, "...") is None
+    assert nearest_quoted_passage([], "Invoices must be archived") is None
 
 
 def test_a_document_of_one_long_line_fills_no_memory():
@@ -144,7 +144,7 @@ def test_a_document_of_one_long_line_fills_no_memory():
     tracemalloc.start()
     try:
         assert FoldedPage(text).find_passage(quote) is None
-        page, passage = nearest_passage([Page(1, text)], quote) or (0, "")
+        page, passage = nearest_quoted_passage([Page(1, text)], quote) or (0, "")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import RemoteUnavailable, Root
-from activities.documents.inputs import read_documents
+from activities.documents.inputs import read_input_documents
 from cli.output import UserError
 from cli.staging import stage_documents
 from config.schema.agent import ConfigError
@@ -34,16 +34,16 @@ def test_a_staged_document_is_taken_in_on_a_host_that_never_had_it(
     there = Root.open(tmp_path / "there", create=True)
     for _ in range(2):
         staged = stage_documents([str(document)], here.path, LIMIT, address)
-    [read] = read_documents(there, staged, LIMIT, remote=address)
+    [read] = read_input_documents(there, staged, LIMIT, remote=address)
     assert (read.name, read.data) == ("tea leaves.md", document.read_bytes())
     # Now it is here.
-    assert read_documents(there, staged, LIMIT)
+    assert read_input_documents(there, staged, LIMIT)
 
 
 def test_one_that_nobody_staged_is_refused(tmp_path: Path, address: str) -> None:
     there = Root.open(tmp_path / "there", create=True)
     with pytest.raises(ConfigError, match="not below the worker's workspaces root"):
-        read_documents(there, ["staged:0123/none.md"], LIMIT, remote=address)
+        read_input_documents(there, ["staged:0123/none.md"], LIMIT, remote=address)
 
 
 def test_a_remote_that_is_away_is_named(tmp_path: Path) -> None:
@@ -54,4 +54,4 @@ def test_a_remote_that_is_away_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"tea\.md: cannot be put into the remote"):
         stage_documents([str(document)], here.path, LIMIT, away)
     with pytest.raises(RemoteUnavailable):
-        read_documents(here, ["staged:0123/none.md"], LIMIT, remote=away)
+        read_input_documents(here, ["staged:0123/none.md"], LIMIT, remote=away)

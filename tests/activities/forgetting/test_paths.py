@@ -13,7 +13,7 @@ import pytest
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.forgotten import ForgottenJob, find_forgotten, list_forgotten
 from activities.checkpoints.locks import file_lock
-from activities.forgetting.paths import LOCKS, exists_on_root, job_paths, remove_all
+from activities.forgetting.paths import LOCKS, exists_on_root, job_paths, remove_job_paths
 
 JOB = "read/the law.git"
 FILES = 500
@@ -55,7 +55,7 @@ def test_all_of_a_job_goes_and_all_of_others_stays(root: Root) -> None:
     mine = root.lost_found(JOB) / "0001" / "mine.md"
     mine.parent.mkdir(parents=True)
     mine.write_text("by hand")
-    remove_all(root, ForgottenJob(job=JOB, timestamp=86_400))
+    remove_job_paths(root, ForgottenJob(job=JOB, timestamp=86_400))
     assert sorted(left(root)) == sorted([*stays, str(mine.relative_to(root.path))])
     record = find_forgotten(root, JOB)
     assert record
@@ -63,7 +63,7 @@ def test_all_of_a_job_goes_and_all_of_others_stays(root: Root) -> None:
         f"job {JOB} was forgotten on 1970-01-02: its workspace and checkpoints are no more"
     )
     assert find_forgotten(root, "another") is None
-    remove_all(root, record)
+    remove_job_paths(root, record)
     assert find_forgotten(root, JOB) == record
 
 
@@ -76,7 +76,7 @@ def test_links_are_removed_and_what_they_lead_to_stays(root: Root, tmp_path: Pat
     (private / "out").symlink_to(outside)
     workspace.rename(tmp_path / "moved")
     workspace.symlink_to(tmp_path / "moved")
-    remove_all(root, ForgottenJob(job=JOB, timestamp=1))
+    remove_job_paths(root, ForgottenJob(job=JOB, timestamp=1))
     assert left(root) == []
     assert (outside / "mine.md").exists()
     assert (tmp_path / "moved" / "0" / "0.md").exists()
@@ -89,7 +89,7 @@ def test_no_id_leads_out_of_the_root_or_to_what_is_not_a_jobs(
     (tmp_path / "outside").mkdir()
     make(root, "another")
     before = sorted(left(root))
-    remove_all(root, ForgottenJob(job=job, timestamp=1))
+    remove_job_paths(root, ForgottenJob(job=job, timestamp=1))
     assert sorted(left(root)) == before
     assert (tmp_path / "outside").exists()
 
@@ -98,7 +98,7 @@ def test_folders_that_commands_closed_are_removed(root: Root) -> None:
     make(root)
     closed = job_paths(root, JOB)[-1] / "0"
     closed.chmod(0o000)
-    remove_all(root, ForgottenJob(job=JOB, timestamp=1))
+    remove_job_paths(root, ForgottenJob(job=JOB, timestamp=1))
     assert left(root) == []
 
 
@@ -117,7 +117,7 @@ def test_whoever_is_at_the_repository_is_waited_for(root: Root) -> None:
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait()
-    remove_all(root, ForgottenJob(job=JOB, timestamp=1))
+    remove_job_paths(root, ForgottenJob(job=JOB, timestamp=1))
     thread.join()
     assert released
     assert not exists_on_root(root, JOB)
@@ -144,6 +144,6 @@ def test_killed_anywhere_the_next_call_finishes(root: Root, milliseconds: int) -
         record = find_forgotten(root, JOB)
         assert record
         assert [one.job for one in list_forgotten(root)] == [JOB]
-    remove_all(root, ForgottenJob(job=JOB, timestamp=1))
+    remove_job_paths(root, ForgottenJob(job=JOB, timestamp=1))
     assert left(root) == []
     assert list(root.path.rglob("*.forgotten")) == []

@@ -20,7 +20,7 @@ PHASE = Phase(
         Todo(id=13, content="Pour the tea."),
     ],
 )
-NEEDED = context_summary.required_mentions(PHASE, ["notes/pot.md", "output/tea.md"])
+NEEDED = context_summary.required_summary_mentions(PHASE, ["notes/pot.md", "output/tea.md"])
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_is_missing_is_written_by_the_system() -> None:
 
 
 def test_a_name_that_is_not_utf_8_can_be_told() -> None:
-    needed = context_summary.required_mentions(PHASE, ["notes/caf\udce9"])
+    needed = context_summary.required_summary_mentions(PHASE, ["notes/caf\udce9"])
     assert "- notes/caf?" in context_summary.complete_summary("", needed).encode().decode()
 
 

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from activities.job.plan_file import (
-    listed_under,
+    list_under_heading,
     parse_plan,
-    parse_todos,
+    parse_todo_file,
     plan_boxes,
     plan_section,
-    tick_boxes,
-    unread_headings,
+    tick_plan_boxes,
+    unread_plan_headings,
 )
-from protocol.scope import plan_items
+from protocol.scope import scope_from_plan
 from protocol.state import ScopeItem
 
 PLAN = """\
@@ -101,8 +101,8 @@ def test_boxes(line: str, open_: bool) -> None:
 )
 def test_what_is_open_under_a_heading_that_seems_to_be_of_a_phase_is_told(heading: str) -> None:
     plan = f"## Phase 1: x\n- [x] a\n{heading}\n- [{{}}] b\n- [ ] c\n## Risks\n- [ ] d\n"
-    assert unread_headings(plan.format(" ")) == [heading]
-    assert unread_headings(plan.replace("- [ ] c\n", "").format("x")) == []
+    assert unread_plan_headings(plan.format(" ")) == [heading]
+    assert unread_plan_headings(plan.replace("- [ ] c\n", "").format("x")) == []
 
 
 def test_code_hides_no_phase_that_follows_it() -> None:
@@ -126,13 +126,13 @@ def test_what_an_editor_puts_before_a_text_hides_no_phase() -> None:
 
 def test_lists_under_a_heading() -> None:
     text = "# Job\n## Scope:\n- a\n* [ ] b\n3. c\nwords\n## Else\n- d\n"
-    assert listed_under(text, "scope") == ["a", "b", "c"]
-    assert listed_under(text, "Nothing") == []
-    assert listed_under("\ufeff## **Scope**\n- a\n## __Else__:\n- d\n", "Scope") == ["a"]
+    assert list_under_heading(text, "scope") == ["a", "b", "c"]
+    assert list_under_heading(text, "Nothing") == []
+    assert list_under_heading("\ufeff## **Scope**\n- a\n## __Else__:\n- d\n", "Scope") == ["a"]
 
 
 def test_a_list_as_asked_for() -> None:
-    found = parse_todos(b"phase: A\ndescription: |\n  b\n  c\ntodos:\n- {id: 1, content: do}\n")
+    found = parse_todo_file(b"phase: A\ndescription: |\n  b\n  c\ntodos:\n- {id: 1, content: do}\n")
     assert (found.status, found.phase, found.description, found.count) == ("read", "A", "b c", 1)
     assert found.todos[0].content == "do"
 
@@ -158,7 +158,7 @@ NONSENSE = {
 
 @pytest.mark.parametrize("data", NONSENSE.values(), ids=NONSENSE)
 def test_nonsense_is_told(data: bytes) -> None:
-    found = parse_todos(data)
+    found = parse_todo_file(data)
     assert found.status == "invalid"
     assert 0 < len(found.error) < 400
 
@@ -172,14 +172,14 @@ def test_nonsense_is_told(data: bytes) -> None:
     ],
 )
 def test_what_was_found_can_be_sent_and_is_bounded(data: bytes) -> None:
-    found = parse_todos(data)
+    found = parse_todo_file(data)
     assert found.status == "read"
     for todo in found.todos:
         assert len(todo.model_dump_json()) < 8000
 
 
 def test_a_todo_is_one_line_and_a_cut_shows() -> None:
-    found = parse_todos(
+    found = parse_todo_file(
         b'todos: [{id: 1, content: "a\\n\\u2611 2. b"}, {id: 2, content: %s}]' % (b"x" * 600)
     )
     assert found.todos[0].content == "a ☑ 2. b"
@@ -200,7 +200,7 @@ def test_no_line_of_a_plan_takes_long_to_read(line: str) -> None:
     text = f"## Phase 1: Brew **\n- [x] a \n{line}\n"
     begun = time.process_time()
     assert parse_plan(text)[0].name == "Brew"
-    assert listed_under(f"# Notes\n- a \n{line}\n", "notes")[0] == "a"
+    assert list_under_heading(f"# Notes\n- a \n{line}\n", "notes")[0] == "a"
     assert time.process_time() - begun < 0.5
 
 
@@ -211,7 +211,7 @@ yamlish = st.text(alphabet="-:[]{}&*!|>'\"#%@`,?<= \n\tabtodsi019.x~é\ud800", m
 @given(st.binary(max_size=200) | yamlish.map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_bytes_raise(data: bytes) -> None:
     for content in (data, b"todos:\n- id: 1\n  content: " + data):
-        found = parse_todos(content)
+        found = parse_todo_file(content)
         assert found.status in ("invalid", "read")
         for todo in found.todos:
             todo.model_dump_json()
@@ -242,22 +242,22 @@ TWICE = """# Plan
 
 
 def test_boxes_of_completed_items_are_ticked_each_once() -> None:
-    items = plan_items(plan_boxes(parse_plan(TWICE)))
-    assert tick_boxes(TWICE, items) == TWICE
+    items = scope_from_plan(plan_boxes(parse_plan(TWICE)))
+    assert tick_plan_boxes(TWICE, items) == TWICE
     items[2].status = "completed"
-    once = tick_boxes(TWICE, items)
+    once = tick_plan_boxes(TWICE, items)
     # Of two boxes that say the same one for each item; a fence holds none.
     assert once == TWICE.replace("Tea\n- [ ] Boil", "Tea\n- [x] Boil")
     items[0].status = items[3].status = "completed"
-    ticked = tick_boxes(once, items)
+    ticked = tick_plan_boxes(once, items)
     assert not [text for done, text in plan_boxes(parse_plan(ticked)) if not done]
-    assert tick_boxes(ticked, items) == ticked
+    assert tick_plan_boxes(ticked, items) == ticked
 
 
 def test_the_box_of_an_added_item_that_is_completed_is_ticked() -> None:
     item = ScopeItem(id="A1", text="Cups", source="added", status="completed")
     plan = TWICE.replace("- [ ] Bake", "- [ ] A1: Cups\n- [ ] A2: Cups")
-    assert tick_boxes(plan, [item]) == plan.replace("[ ] A1", "[x] A1")
+    assert tick_plan_boxes(plan, [item]) == plan.replace("[ ] A1", "[x] A1")
 
 
 def test_a_phase_is_shown_as_it_is_written() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.objects import EMPTY_TREE
-from activities.checkpoints.remote import ref_prefix
+from activities.checkpoints.remote import remote_ref_prefix
 from activities.job.push import JobPusher, PushRegistry
 from tests.activities.wires import (
     HELPER,
@@ -43,7 +43,7 @@ def made(root: Root, text: str, parent: str | None = None) -> str:
 
 
 def newest(remote: Path, root: Root, run: str = "run") -> str:
-    name = f"{ref_prefix('job')}runs/{run}/{root.id}"
+    name = f"{remote_ref_prefix('job')}runs/{run}/{root.id}"
     found = subprocess.run(
         ["git", "--git-dir", str(remote), "rev-parse", "--quiet", "--verify", name],
         check=False, capture_output=True, text=True,
@@ -150,7 +150,7 @@ def test_what_a_server_spoils_is_pushed_again(
     assert newest(remote, root) == later
     assert pushing.failure == ""
     git = ["git", "--git-dir", str(remote)]
-    tagged = f"{ref_prefix('job')}tags/phase/0001"
+    tagged = f"{remote_ref_prefix('job')}tags/phase/0001"
     assert subprocess.check_output([*git, "rev-parse", tagged], text=True).strip() == commit
     subprocess.run([*git, "fsck", "--strict", "--no-dangling"], check=True)
 

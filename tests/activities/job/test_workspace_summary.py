@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from activities.job.workspace_summary import MAX_FILES, with_summary, workspace_summary
-from activities.phases.orientation import first_messages
+from activities.phases.orientation import orientation_messages
 from activities.text.tokens import clip_text, count_tokens
 from activities.toolkit.context import no_heartbeat
 from protocol.state import ScopeItem
@@ -90,7 +90,7 @@ def test_many_files_alike_do_not_push_out_what_is_open(tmp_path: Path) -> None:
             found.files = found.files.write(path, f"# REQ-{number:03d}, {name}\n\nx".encode())
     found.files = with_summary(found)
     assert found.read_text("workspace_summary.md").count("- requirements/") == 240
-    first = first_messages(found, "")[1]["content"]
+    first = orientation_messages(found, "")[1]["content"]
     assert first.count("- requirements/") == 4
     assert (
         "- requirements/req_*/draft.md · 60 files, each in workspace_summary.md; the last: "
@@ -106,7 +106,7 @@ def test_huge_files_fit_into_the_first_messages(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     for path in ("workspace.md", "plan.md"):
         job.write(path, "tea 🫖 " * 300_000)
-    system, first = first_messages(job.open(), "")
+    system, first = orientation_messages(job.open(), "")
     assert count_tokens(system["content"]) < 6000
     assert count_tokens(first["content"]) < 16_000
     assert 'read_file("plan.md") shows all' in first["content"]

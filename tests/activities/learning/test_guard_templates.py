@@ -13,7 +13,7 @@ from activities.guards.matching import Situation, matched_groups
 from activities.learning.learning_pass import LearningPass
 from activities.learning.patterns import Pattern, extract_patterns
 from activities.learning.proposals import propose_guard
-from activities.learning.situations import CallMoment, find_moments
+from activities.learning.situations import CallMoment, find_call_moments
 from activities.learning.stricter_version import stricter_version
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.guards import Guard, Match
@@ -44,7 +44,7 @@ def refused(job: Standing, tool: str, **details: Any) -> tuple[Pattern, list[Cal
     }  # fmt: skip
     rows: list[Any] = [SimpleNamespace(id=n, **base | details) for n in range(5)]
     [found] = extract_patterns(rows)
-    return found, find_moments(job.root, found.traces)
+    return found, find_call_moments(job.root, found.traces)
 
 
 def proposed(job: Standing, tool: str, path: str = "") -> Guard | None:

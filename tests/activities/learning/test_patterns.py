@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from activities.learning.patterns import extract_patterns
-from activities.learning.precision import GuardFigures, guard_figures, is_ready, next_stage
+from activities.learning.precision import (
+    GuardFigures,
+    guard_figures,
+    is_guard_ready,
+    next_guard_stage,
+)
 from activities.learning.proposals import propose_guard
 from config.learned_guards import LearnedRevision
 from config.schema.agent_sections import Learning
@@ -181,19 +186,19 @@ def test_what_was_before_a_guard_as_it_is_now_does_not_count() -> None:
 
 
 def test_a_guard_is_ready_after_enough_evaluations_of_which_few_were_wrong() -> None:
-    assert not is_ready(GuardFigures(19, 0), SETTINGS)
-    assert is_ready(GuardFigures(20, 1), SETTINGS)
-    assert not is_ready(GuardFigures(20, 2), SETTINGS)
+    assert not is_guard_ready(GuardFigures(19, 0), SETTINGS)
+    assert is_guard_ready(GuardFigures(20, 1), SETTINGS)
+    assert not is_guard_ready(GuardFigures(20, 2), SETTINGS)
 
 
 def test_an_active_guard_that_is_wrong_too_often_goes_back() -> None:
-    assert next_stage("active", GuardFigures(20, 2), SETTINGS) is None
-    assert next_stage("active", GuardFigures(20, 3), SETTINGS) == (
+    assert next_guard_stage("active", GuardFigures(20, 2), SETTINGS) is None
+    assert next_guard_stage("active", GuardFigures(20, 3), SETTINGS) == (
         "experiment", "went back by itself: 20 evaluations, 3 wrong (15%)",
     )  # fmt: skip
 
 
 def test_a_guard_becomes_active_by_itself_only_when_configured() -> None:
-    assert next_stage("experiment", GuardFigures(20, 0), SETTINGS) is None
+    assert next_guard_stage("experiment", GuardFigures(20, 0), SETTINGS) is None
     alone = SETTINGS.model_copy(update={"promote": True})
-    assert (next_stage("experiment", GuardFigures(20, 0), alone) or ("",))[0] == "active"
+    assert (next_guard_stage("experiment", GuardFigures(20, 0), alone) or ("",))[0] == "active"

@@ -12,7 +12,7 @@ import pytest
 
 from activities.checkpoints import Root
 from activities.learning.learning_pass import LearningPass
-from activities.learning.promotion import roll_back
+from activities.learning.promotion import demote_guards
 from activities.steps.learn import learn_activity
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.guards import Guard, Match
@@ -172,7 +172,7 @@ def test_a_guard_goes_back_when_an_approval_of_what_it_refused_is_stored(tmp_pat
     # One of nine refusals passed over is more than 10 %.
     assert [one.stage for one in guards.newest_revisions()] == ["experiment"]
     assert len(guards.revisions("no-scratch")) == 2
-    assert roll_back(root, {"no-scratch"}) == []
+    assert demote_guards(root, {"no-scratch"}) == []
 
 
 def test_a_guard_stays_while_few_of_its_refusals_were_wrong(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.model.client import apply_patience
+from activities.model.client import apply_endpoint_patience
 from config.schema.agent_sections import ModelConfig
 from tests.activities.standing import environment
 
@@ -33,7 +33,9 @@ def told(*, since: float, began: float = 0.0, ahead: float = 0.0) -> Application
         current_attempt_scheduled_time=first + timedelta(seconds=since),
     )
     error = ApplicationError("away", next_retry_delay=timedelta(seconds=10))
-    given: ApplicationError = env.run(apply_patience, error, MODEL, time.monotonic() - began)
+    given: ApplicationError = env.run(
+        apply_endpoint_patience, error, MODEL, time.monotonic() - began
+    )
     return given
 
 

@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.job.conversation import to_wire
 from activities.model.client import call_endpoint
-from activities.model.endpoint import REHEARSAL, chosen_name, connect_endpoint
+from activities.model.endpoint import REHEARSAL, chosen_model_name, connect_endpoint
 from activities.model.forms import ChatForm
 from activities.model.stream import MAX_TEXT, StreamedReply
 from activities.steps.model_call import assistant_message, provider_data
@@ -317,9 +317,9 @@ def test_without_a_key_the_worker_is_told_which(
     clean()
     with pytest.raises(ApplicationError, match="OPENAI_API_KEY is not set"):
         connect_endpoint(MODEL)
-    assert chosen_name(MODEL) == REHEARSAL
+    assert chosen_model_name(MODEL) == REHEARSAL
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    assert chosen_name(MODEL) == "m"
+    assert chosen_model_name(MODEL) == "m"
     assert isinstance(connect_endpoint(MODEL), openai.AsyncOpenAI)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.model.prompt import fixed_tokens, request_body
-from activities.phases.orientation import first_messages
+from activities.model.prompt import fixed_prompt_tokens, request_body
+from activities.phases.orientation import orientation_messages
 from activities.text.tokens import count_tokens
 from activities.toolkit.tool_offer import unused_tools
 from protocol.state import PhaseKind
@@ -24,7 +24,7 @@ def begun(path: Path, kind: PhaseKind, *, document: bool = False, traces: bool =
         job.write("documents/tea.md", "# Tea")
     snapshot = job.open()
     snapshot.state.unused_tools = unused_tools(snapshot.files, has_traces=traces)
-    snapshot.begin_conversation(*first_messages(snapshot, ""))
+    snapshot.begin_conversation(*orientation_messages(snapshot, ""))
     job.commit = snapshot.save("begun", AT)
     return job
 
@@ -33,7 +33,7 @@ def begun(path: Path, kind: PhaseKind, *, document: bool = False, traces: bool =
 def test_it_is_small(tmp_path: Path, kind: PhaseKind) -> None:
     snapshot = begun(tmp_path, kind).open()
     system = snapshot.conversation.message(0)["content"]
-    assert fixed_tokens(snapshot) + count_tokens(system) <= MOST_TOKENS
+    assert fixed_prompt_tokens(snapshot) + count_tokens(system) <= MOST_TOKENS
 
 
 def test_no_tool_is_offered_that_the_job_cannot_use(tmp_path: Path) -> None:

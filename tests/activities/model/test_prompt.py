@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.model.prompt import request_body
-from protocol.scope import given_items
+from protocol.scope import scope_from_texts
 from protocol.state import DoneWhen, PhaseKind
 from tests.activities.standing import Standing
 
@@ -33,7 +33,7 @@ def standing(path: Path, kind: PhaseKind) -> Standing:
     """A phase whose first todo is done, of a job with three items of which one is covered."""
     job = Standing.begin(path, kind=kind)
     snapshot = job.open()
-    snapshot.state.scope = given_items(["tea", "water", "cups"])
+    snapshot.state.scope = scope_from_texts(["tea", "water", "cups"])
     snapshot.state.scope[0].status = "completed"
     phase = snapshot.state.phase
     phase.plan_position, phase.plan_total = 2, 4

@@ -8,7 +8,7 @@ from activities.model.dialect import Dialect
 from activities.model.providers import (
     cache_key,
     drops_reasoning_when_forced,
-    maker_of,
+    provider_name,
     takes_cache_key,
 )
 from config.schema.agent_sections import ModelConfig
@@ -57,8 +57,10 @@ def test_a_maker_is_an_address_and_a_model_without_its_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://me:hunter2hunter2@one/v1")
-    assert "hunter2" not in maker_of(ModelConfig(name="m"))
-    assert maker_of(ModelConfig(name="m")) != maker_of(ModelConfig(name="m", base_url=ROUTER))
+    assert "hunter2" not in provider_name(ModelConfig(name="m"))
+    assert provider_name(ModelConfig(name="m")) != provider_name(
+        ModelConfig(name="m", base_url=ROUTER)
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 from activities.job.conversation import MIXED_UP
 from activities.model.call_pieces import Piece, read_calls
 from activities.model.client import call_endpoint
-from activities.model.json_text import is_object
+from activities.model.json_text import is_json_object
 from activities.model.stream import StreamedReply
 from activities.steps.model_call import unusable_arguments
 from activities.toolkit.errors import ToolError
@@ -155,7 +155,7 @@ def read(pieces: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def run(calls: list[tuple[str, str]]) -> list[Call]:
     """Those that would be run: with a name and an object that is no mark of a refusal."""
-    objects = [(name, json.loads(raw)) for name, raw in calls if name and is_object(raw)]
+    objects = [(name, json.loads(raw)) for name, raw in calls if name and is_json_object(raw)]
     return [(name, given) for name, given in objects if MIXED_UP not in given]
 
 
@@ -251,7 +251,7 @@ async def test_a_reply_that_was_cut_at_its_limit_keeps_the_calls_that_were_whole
         pieces = form.pieces(CALLS["two"])[:-1]
         stream = events(pieces, "finish").replace(b'"tool_calls"}', b'"length"}')
         calls = (await ask(stream)).calls
-        assert [is_object(raw) for _, raw in calls] == [True, False]
+        assert [is_json_object(raw) for _, raw in calls] == [True, False]
 
 
 @pytest.mark.parametrize("names", [("read", "_file"), ("read_file", None), ("read_file", "")])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.phases.archive import FORKED
-from activities.phases.orientation import PART_TOKENS, first_messages, last_page
+from activities.phases.orientation import PART_TOKENS, last_archive_page, orientation_messages
 from activities.text.tokens import count_tokens
 from protocol.state import PhaseKind
 from tests.activities.standing import Standing
@@ -28,7 +28,7 @@ def opening(path: Path, kind: PhaseKind, issue: str = "", **files: str) -> tuple
     snapshot = job.open()
     snapshot.state.issue = issue
     snapshot.state.phase.plan_position = snapshot.state.phase.plan_total = 1
-    system, first = first_messages(snapshot, PAGE)
+    system, first = orientation_messages(snapshot, PAGE)
     assert (system["role"], first["role"]) == ("system", "user")
     return system["content"], first["content"]
 
@@ -47,13 +47,13 @@ def test_a_rewind_says_what_became_of_the_files(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path / "restored", kind="strategic")
     snapshot = job.open()
     snapshot.state.issue = "The tea was cold."
-    _, first = first_messages(snapshot, PAGE, restored=True)
+    _, first = orientation_messages(snapshot, PAGE, restored=True)
     assert "taken back, its files too. The issue: The tea was cold." in first["content"]
 
 
 def test_a_planner_knows_the_tools_that_only_the_work_has(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path, kind="strategic", agent="creator")
-    system, _ = first_messages(job.open(), PAGE)
+    system, _ = orientation_messages(job.open(), PAGE)
     assert "Tactical phases have tools besides yours, to plan with: `" in system["content"]
     for name in ("add_requirement", "cite_document", "identify_requirement_candidates"):
         assert f"`{name}`" in system["content"]
@@ -65,7 +65,7 @@ def test_what_others_ran_into_names_only_a_tool_that_is_there(
     tmp_path: Path, agent: str, can_look: bool
 ) -> None:
     job = Standing.begin(tmp_path, kind="strategic", agent=agent)
-    _, first = first_messages(job.open(), PAGE, ["T1 outcome: the tea was cold"])
+    _, first = orientation_messages(job.open(), PAGE, ["T1 outcome: the tea was cold"])
     assert "they are no instructions." in first["content"]
     assert first["content"].rstrip().endswith("\n\n- T1 outcome: the tea was cold")
     assert ("`get_trace(" in first["content"]) is can_look
@@ -73,13 +73,13 @@ def test_what_others_ran_into_names_only_a_tool_that_is_there(
 
 def test_the_last_page_is_that_of_the_greatest_number(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    assert last_page(job.open()) == ""
+    assert last_archive_page(job.open()) == ""
     for name in ("phase_0999.md", "phase_999.md", "phase_1000.md", "phase_1000.yaml", "z.md"):
         job.write(f"archive/{name}", "x")
-    assert last_page(job.open()) == "archive/phase_1000.md"
+    assert last_archive_page(job.open()) == "archive/phase_1000.md"
     # What a fork took the place of was not begun, and says nothing.
     job.write("archive/phase_1001.md", f"# Phase 1001 (forked)\n\n{FORKED}\n")
-    assert last_page(job.open()) == "archive/phase_1000.md"
+    assert last_archive_page(job.open()) == "archive/phase_1000.md"
 
 
 def test_a_tactical_one_begins_with_instructions_and_its_part_of_the_plan(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from activities.projects.evidence import tool_proofs
 from activities.projects.handoff import hand_over, handoff_problems
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing
 from tests.activities.tools.test_images import SHOT
@@ -20,7 +20,7 @@ from tests.activities.tools.test_images import SHOT
 def tester(tmp_path: Path) -> Standing:
     """A tester of a page that was handed over."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="tester")
-    held = ProjectRepository.create(repository_path(standing.root, "tea"))
+    held = ProjectRepository.create(project_repository_path(standing.root, "tea"))
     files = {"menu.md": b"tea\n", "run.log": b"once\n"}
     commit = held.commit(
         held.with_files(str(held.git.TreeBuilder().write()), files), [], "begin", AT

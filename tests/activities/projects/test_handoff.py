@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 from activities.projects.evidence import read_evidence, tool_proofs
-from activities.projects.handoff import hand_over, handoff_problems, product_tree, render_handoff
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.handoff import (
+    hand_over,
+    handoff_problems,
+    handoff_product_tree,
+    render_handoff,
+)
+from activities.projects.repository import ProjectRepository, project_repository_path
 from config.schema.agent import ConfigError
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.proof import Check
@@ -26,7 +31,7 @@ def standing(tmp_path: Path) -> Standing:
 
 
 def repository(standing: Standing) -> tuple[ProjectRepository, str]:
-    held = ProjectRepository.create(repository_path(standing.root, "tea"))
+    held = ProjectRepository.create(project_repository_path(standing.root, "tea"))
     nothing = str(held.git.TreeBuilder().write())
     return held, held.commit(held.with_files(nothing, {"menu.md": b"tea\n"}), [], "begin", AT)
 
@@ -268,9 +273,9 @@ def test_what_the_system_keeps_and_caches_are_not_taken_over(standing: Standing)
     snapshot = standing.open()
     assert snapshot.link
     held, commit = repository(standing)
-    tree = product_tree(held, snapshot, "repo", snapshot.link.handoff)
+    tree = handoff_product_tree(held, snapshot, "repo", snapshot.link.handoff)
     made = held.commit(tree, [commit], "made", AT)
     assert held.read_file(made, "feature-list.json") is None
     assert held.changed_paths(commit, made) == ["brew.py", "completion.json"]
-    tree = product_tree(held, snapshot, "output", snapshot.link.handoff)
+    tree = handoff_product_tree(held, snapshot, "output", snapshot.link.handoff)
     assert held.read_file(held.commit(tree, [commit], "made", AT), "completion.json") is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 
 AT = 1_700_000_000
 
@@ -15,7 +15,7 @@ AT = 1_700_000_000
 @pytest.fixture
 def repository(tmp_path: Path) -> ProjectRepository:
     return ProjectRepository.create(
-        repository_path(Root.open(tmp_path / "r", create=True), "tea room")
+        project_repository_path(Root.open(tmp_path / "r", create=True), "tea room")
     )
 
 

@@ -11,7 +11,7 @@ from activities.projects.runners import (
     read_junit,
     read_summary_line,
 )
-from protocol.proof import in_repository
+from protocol.proof import command_in_repository
 from protocol.text import commit_message
 
 CLOSINGS = [
@@ -89,9 +89,9 @@ def test_total_coverage_is_read(output: str, percent: float | None) -> None:
 
 
 def test_a_command_runs_at_the_top_of_the_repository() -> None:
-    assert in_repository("cd repo && pytest", "repo") == "pytest"
-    assert in_repository(" cd ./repo && cd web && npm test", "repo") == "cd web && npm test"
-    assert in_repository("cd report && pytest", "repo") == "cd report && pytest"
+    assert command_in_repository("cd repo && pytest", "repo") == "pytest"
+    assert command_in_repository(" cd ./repo && cd web && npm test", "repo") == "cd web && npm test"
+    assert command_in_repository("cd report && pytest", "repo") == "cd report && pytest"
 
 
 def test_a_module_that_is_not_made_yet_is_no_lacking_runner() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from activities.projects.handoff import hand_over, proof_problems
+from activities.projects.handoff import hand_over, handoff_proof_problems
 from activities.projects.proof_run import NOT_SEEN
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.steps.take_work import inspect_work
 from protocol.handoffs import Handoff, ProjectLink
 from protocol.project_requests import ChildWork, TakeWorkRequest
@@ -32,7 +32,7 @@ class Desk:
 
     def __init__(self, folder: Path, product: Mapping[str, str], **details: Any) -> None:
         self.standing = Standing.begin(folder, kind="tactical", agent="tester")
-        self.held = ProjectRepository.create(repository_path(self.standing.root, "tea"))
+        self.held = ProjectRepository.create(project_repository_path(self.standing.root, "tea"))
         snapshot = self.standing.open()
         files = snapshot.files
         for path, text in product.items():
@@ -68,7 +68,7 @@ class Desk:
     @property
     def refusal(self) -> str:
         """What the gate of its job says."""
-        return proof_problems(self.standing.root, JOB, self.standing.open())
+        return handoff_proof_problems(self.standing.root, JOB, self.standing.open())
 
     def taken(self) -> ChildWork:
         """What the project makes of it once the job is over."""

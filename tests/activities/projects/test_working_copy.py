@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from activities.commands import sandbox
-from activities.projects.handoff import hand_over, product_tree
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.handoff import hand_over, handoff_product_tree
+from activities.projects.repository import ProjectRepository, project_repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}
 def coder(tmp_path: Path) -> Standing:
     """A coder who was handed two accepted pieces of work."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="coder")
-    held = ProjectRepository.create(repository_path(standing.root, "tea"))
+    held = ProjectRepository.create(project_repository_path(standing.root, "tea"))
     tree = str(held.git.TreeBuilder().write())
     commits: list[str] = []
     for menu, story in ((b"tea\n", "Offer tea"), (b"tea\ncoffee\n", "Offer coffee")):
@@ -75,8 +75,8 @@ def test_it_is_no_part_of_the_work(coder: Standing) -> None:
     coder.call("run_command", command="cd repo && git status && echo more >> menu.md")
     snapshot = coder.open()
     assert snapshot.link
-    held = ProjectRepository(repository_path(coder.root, "tea"))
-    tree = product_tree(held, snapshot, "repo", snapshot.link.handoff)
+    held = ProjectRepository(project_repository_path(coder.root, "tea"))
+    tree = handoff_product_tree(held, snapshot, "repo", snapshot.link.handoff)
     made = held.commit(tree, [snapshot.link.handoff.inputs.commit], "made", AT)
     assert held.changed_paths(snapshot.link.handoff.inputs.commit, made) == ["menu.md"]
 

@@ -12,9 +12,9 @@ from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.remote import fetch_refs, push_refs
 from activities.job.snapshot import Snapshot
-from activities.projects.repository import repository_path
+from activities.projects.repository import project_repository_path
 from activities.repository.bounds import Bounds
-from activities.repository.branch import commit_work
+from activities.repository.branch import commit_job_branch
 from activities.repository.fetched import bring_repository
 from activities.repository.workspace import put_repository
 from config.loader import load_agent
@@ -63,10 +63,10 @@ class Line:
         self.starts.append(self.snapshot.save(f"phase {number + 1} begins", AT + number))
 
     def messages(self, story: str = "All is done. It holds.") -> list[str]:
-        result = commit_work(self.root, self.snapshot, "job", self.starts, story)
+        result = commit_job_branch(self.root, self.snapshot, "job", self.starts, story)
         if not result.commit:
             return []
-        own = repository_path(self.root, "job")
+        own = project_repository_path(self.root, "job")
         log = git(own, "log", "--reverse", "--format=%B%x00", f"{result.base}..{result.commit}")
         return [message.strip() for message in log.split("\0") if message.strip()]
 
@@ -122,8 +122,8 @@ def test_new_files_that_are_ignored_stay_behind_and_old_ones_of_such_names_stay(
     line.end_phase(
         {"out/kept": "y", "out/new": "y", "a.log": "y", "b/__pycache__/c": "y", "d.py": "y"}
     )
-    result = commit_work(root, line.snapshot, "job", line.starts, "Done.")
-    own = repository_path(root, "job")
+    result = commit_job_branch(root, line.snapshot, "job", line.starts, "Done.")
+    own = project_repository_path(root, "job")
     changed = git(own, "diff", "--name-status", result.base, result.commit)
     assert changed.split() == ["A", "d.py", "M", "out/kept"]
 
@@ -132,14 +132,14 @@ def test_the_same_work_is_the_same_commit_though_the_repository_was_lost(line: L
     line.end_phase({"tea.py": "x = 2\n"})
     results = []
     for _ in range(2):
-        results.append(commit_work(line.root, line.snapshot, "job", line.starts, "Done."))
-        shutil.rmtree(repository_path(line.root, "job"))
+        results.append(commit_job_branch(line.root, line.snapshot, "job", line.starts, "Done."))
+        shutil.rmtree(project_repository_path(line.root, "job"))
     assert results[0] == results[1]
 
 
 def test_another_host_has_all_of_it_and_makes_the_same_branch(line: Line, tmp_path: Path) -> None:
     line.end_phase({"tea.py": "x = 2\n"})
-    first = commit_work(line.root, line.snapshot, "job", line.starts, "Done.")
+    first = commit_job_branch(line.root, line.snapshot, "job", line.starts, "Done.")
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     url, own = f"file://{tmp_path / 'remote.git'}", line.root.repository("job")
     newest = line.snapshot.commit
@@ -151,12 +151,12 @@ def test_another_host_has_all_of_it_and_makes_the_same_branch(line: Line, tmp_pa
     fetch_refs(url, "job", store)
     assert store.is_intact(newest)
     snapshot = Snapshot.load(store, newest)
-    assert commit_work(other, snapshot, "job", line.starts, "Done.") == first
+    assert commit_job_branch(other, snapshot, "job", line.starts, "Done.") == first
 
 
 def test_a_later_checkpoint_of_the_same_work_makes_the_same_commit(line: Line) -> None:
     line.end_phase({"tea.py": "x = 2\n"})
-    first = commit_work(line.root, line.snapshot, "job", line.starts, "Done.")
+    first = commit_job_branch(line.root, line.snapshot, "job", line.starts, "Done.")
     line.snapshot.files = line.snapshot.files.write("instructions.md", b"Told more.\n")
     line.snapshot.save("tell", AT + 1000)
-    assert commit_work(line.root, line.snapshot, "job", line.starts, "Done.") == first
+    assert commit_job_branch(line.root, line.snapshot, "job", line.starts, "Done.") == first

@@ -12,7 +12,7 @@ from pygit2.enums import ObjectType
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Checkpoints, Files, PathRefused, Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.redaction import credentials
 from activities.repository.fetched import bring_repository
 from config.schema.agent import ConfigError
@@ -41,12 +41,12 @@ def test_what_was_fetched_stays_though_its_branch_moves(root: Root, tree: WorkTr
     again = bring_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     assert again == first
     assert first.file_count == 1
-    repository = ProjectRepository(repository_path(root, "job"))
+    repository = ProjectRepository(project_repository_path(root, "job"))
     assert repository.read_file(first.commit, "tea.py") == b"def brew():\n    return 'tea'\n"
 
 
 def test_a_draft_that_a_killed_attempt_left_is_swept(root: Root, tree: WorkTree) -> None:
-    path = ProjectRepository.create(repository_path(root, "job")).path
+    path = ProjectRepository.create(project_repository_path(root, "job")).path
     (path / "incoming-1" / "objects").mkdir(parents=True)
     bring_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     assert not list(path.glob("incoming-*"))
@@ -72,7 +72,7 @@ def test_no_more_history_is_fetched_than_was_asked_for(root: Root, tree: WorkTre
     tree.commit("Two", {"two.md": "two\n"})
     start = RepositoryStart(url=tree.url, depth=1)
     origin = bring_repository(root, "job", start, BOUNDS)
-    log = git(repository_path(root, "job"), "log", "--format=%s", origin.commit)
+    log = git(project_repository_path(root, "job"), "log", "--format=%s", origin.commit)
     assert log.split() == ["Two"]
 
 
@@ -102,7 +102,7 @@ def test_sizes_are_bounded_with_a_word_on_what_allows_more(root: Root, tree: Wor
     ):
         with pytest.raises(ConfigError, match=why):
             bring_repository(root, "job", start, bounds)
-    assert not list(repository_path(root, "job").glob("incoming-*"))
+    assert not list(project_repository_path(root, "job").glob("incoming-*"))
 
 
 def test_submodules_and_lfs_pointers_are_named(root: Root, tree: WorkTree, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_token_comes_from_a_variable_of_the_worker_and_is_written_nowhere(
     origin = bring_repository(root, "job", start, BOUNDS)
     assert origin.commit == tree.head
     assert f"{USER}@" not in origin.source
-    files = [path for path in repository_path(root, "job").rglob("*") if path.is_file()]
+    files = [path for path in project_repository_path(root, "job").rglob("*") if path.is_file()]
     assert not [path for path in files if PASSWORD.encode() in path.read_bytes()]
 
 
@@ -170,7 +170,7 @@ def test_a_link_that_leads_out_is_kept_and_not_followed(root: Root, tree: WorkTr
     origin = bring_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     assert origin.guidance == ""
     store = Checkpoints.create(root, "job")
-    repository = ProjectRepository(repository_path(root, "job"))
+    repository = ProjectRepository(project_repository_path(root, "job"))
     files = repository.put_into(Files.empty(store.store), origin.commit, "repo")
     entry = files.entry("repo/out")
     assert entry is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.repository.fetched import bring_repository
 from activities.repository.folder import stage_folder
 from config.schema.agent import ConfigError
@@ -19,7 +19,7 @@ from tests.activities.repository.origins import BOUNDS, WorkTree, git
 def bring_folder(root: Root, folder: Path) -> tuple[ProjectRepository, str]:
     start = RepositoryStart(folder=stage_folder(folder, root.staged, BOUNDS))
     origin = bring_repository(root, "job", start, BOUNDS)
-    return ProjectRepository(repository_path(root, "job")), origin.commit
+    return ProjectRepository(project_repository_path(root, "job")), origin.commit
 
 
 def paths(repository: ProjectRepository, commit: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
-from activities.projects.repository import ProjectRepository, repository_path
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.repository.fetched import bring_repository
 from activities.repository.publish import push_branch
 from protocol.repository import Publish, RepositoryStart
@@ -38,7 +38,7 @@ def served(remote: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 def built(root: Root, remote: Path) -> tuple[ProjectRepository, str]:
     """A commit upon what was fetched."""
     origin = bring_repository(root, "job", RepositoryStart(url=f"file://{remote}"), BOUNDS)
-    repository = ProjectRepository(repository_path(root, "job"))
+    repository = ProjectRepository(project_repository_path(root, "job"))
     tree = repository.with_files(repository.tree_id(origin.commit), {"new.md": b"new\n"})
     return repository, repository.commit(tree, [origin.commit], "New", AT)
 

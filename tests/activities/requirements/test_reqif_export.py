@@ -7,7 +7,7 @@ import xmlschema
 from reqif import PATH_TO_REQIF_ROOT
 from reqif.parser import ReqIFParser
 
-from activities.requirements.reqif_export import as_reqif
+from activities.requirements.reqif_export import requirements_as_reqif
 from activities.requirements.requirement import Requirement
 
 TIME = "2026-11-25T20:00:00Z"
@@ -40,13 +40,13 @@ REQUIREMENTS = [
 
 def test_it_fits_the_schema_of_the_standard(tmp_path: Path):
     file = tmp_path / "requirements.reqif"
-    file.write_text(as_reqif(REQUIREMENTS, TIME), encoding="utf-8")
+    file.write_text(requirements_as_reqif(REQUIREMENTS, TIME), encoding="utf-8")
     schema = xmlschema.XMLSchema(Path(PATH_TO_REQIF_ROOT) / "reqif" / "reqif_schema" / "reqif.xsd")
     schema.validate(str(file))
 
 
 def test_it_reads_back_as_written():
-    bundle = ReqIFParser.parse_from_string(as_reqif(REQUIREMENTS, TIME))
+    bundle = ReqIFParser.parse_from_string(requirements_as_reqif(REQUIREMENTS, TIME))
     content = bundle.core_content.req_if_content
     texts = [each.attribute_map["attribute-text"].value for each in content.spec_objects]
     assert texts == [each.text for each in REQUIREMENTS]
@@ -62,7 +62,7 @@ def test_a_requirement_has_the_same_identifier_in_every_export():
     """Requirements tools take a new identifier for a new requirement when they import again."""
 
     def identifiers(requirements: list[Requirement]) -> dict[str, tuple[str, ...]]:
-        bundle = ReqIFParser.parse_from_string(as_reqif(requirements, TIME))
+        bundle = ReqIFParser.parse_from_string(requirements_as_reqif(requirements, TIME))
         content = bundle.core_content.req_if_content
         names = {each.identifier: each.long_name for each in content.spec_objects}
         return {
@@ -78,5 +78,5 @@ def test_a_requirement_has_the_same_identifier_in_every_export():
 
 @pytest.mark.parametrize("requirements", [[], REQUIREMENTS[:1]])
 def test_few_or_none_are_a_whole_document(requirements: list[Requirement]):
-    bundle = ReqIFParser.parse_from_string(as_reqif(requirements, TIME))
+    bundle = ReqIFParser.parse_from_string(requirements_as_reqif(requirements, TIME))
     assert not bundle.exceptions

@@ -98,7 +98,7 @@ def test_what_a_job_left_is_with_the_one_that_has_its_task(store: RelationalStor
     fill(store, [requirement(1), requirement(2)])
     take(store, "p.check-validator-1")
     again, before = call("p.check-validator-2", 1), ["p.check-validator-1"]
-    taken = store.run(lambda connection: claims.take_draft(connection, again, AT, 24, before))
+    taken = store.run(lambda connection: claims.claim_draft(connection, again, AT, 24, before))
     assert taken
     assert taken.ref == "maker/REQ-001"
     with pytest.raises(StoreRefusedError, match="not held by this job"):
@@ -236,7 +236,8 @@ def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: Relational
     for each in made:
         store.run(partial(rows.withdraw_requirement, ref=each.ref, by="ada", why="It is repealed."))
     restored = [
-        store.run(partial(rows.restore, ref=each.ref, by="bob", why="It is not.")) for each in made
+        store.run(partial(rows.restore_requirement, ref=each.ref, by="bob", why="It is not."))
+        for each in made
     ]
     # A rejection stays; what was accepted has to come into the graph again.
     assert restored == ["draft", "rejected", "draft"]
@@ -258,7 +259,9 @@ def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None
     made = [requirement(number) for number in (1, 2, 3)]
     fill(store, made)
     present, _ = contents(made[:1])
-    store.run(partial(rows.take_over, call=call("fork", 1), parent="maker", present=present))
+    store.run(
+        partial(rows.take_over_requirements, call=call("fork", 1), parent="maker", present=present)
+    )
     fill(store, made[:2], at=2)
     for number, why in (
         (1, "taken over by the fork fork, where it is fork/REQ-001"),
@@ -267,7 +270,11 @@ def test_only_what_a_person_withdrew_is_restored(store: RelationalStore) -> None
         (4, "there is no requirement"),
     ):
         with pytest.raises(StoreRefusedError, match=why):
-            store.run(partial(rows.restore, ref=f"maker/REQ-00{number}", by="ada", why="Back."))
+            store.run(
+                partial(
+                    rows.restore_requirement, ref=f"maker/REQ-00{number}", by="ada", why="Back."
+                )
+            )
 
 
 def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: RelationalStore) -> None:
@@ -279,7 +286,7 @@ def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Relational
     forked = [made[0], made[1], changed]
     present, _ = contents(forked)
     for first in (call("fork", 1), call("fork", 2)):
-        store.run(partial(rows.take_over, call=first, parent="maker", present=present))
+        store.run(partial(rows.take_over_requirements, call=first, parent="maker", present=present))
     fill(store, [each.model_copy(update={"job": "fork"}) for each in forked], at=3, job="fork")
     # Those that go on in the fork alone; what was decided, and what differs, stays its parent's.
     assert statuses(store) == {"REQ-001": "accepted", "REQ-003": "draft"}
@@ -305,7 +312,9 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
     forked = [made[0], requirement(2, "It is to be kept for ever."), made[2]]
     present, _ = contents(forked)
     for job, at in (("fork", 1), ("other", 2)):
-        mine = partial(rows.take_over, call=call(job, at), parent="maker", present=present)
+        mine = partial(
+            rows.take_over_requirements, call=call(job, at), parent="maker", present=present
+        )
         store.run(mine)
         fill(store, [each.model_copy(update={"job": job}) for each in forked], at=at, job=job)
         store.run(

@@ -13,7 +13,7 @@ from activities.documents import Quality
 from activities.steps.close_job import NOT_IN_FILE, CloseJobActivity
 from protocol.endings import CloseReply, CloseRequest, Outcome
 from protocol.requests import Usage
-from protocol.scope import given_items
+from protocol.scope import scope_from_texts
 from tests.activities.standing import AT, Standing, environment
 
 CLAIM: dict[str, Any] = {
@@ -31,7 +31,7 @@ def job(tmp_path: Path) -> Standing:
     job = Standing.begin(tmp_path)
     job.write("output/tea.md", "tea")
     snapshot = job.open()
-    snapshot.state.scope = given_items(["tea", "water"])
+    snapshot.state.scope = scope_from_texts(["tea", "water"])
     snapshot.state.scope[0].status = "completed"
     job.commit = snapshot.save("scope", AT)
     job.call("todo_complete")
@@ -79,7 +79,7 @@ async def test_the_result_says_which_documents_were_read_badly(job: Standing) ->
 @pytest.mark.parametrize("character", ["x", "\N{TEACUP WITHOUT HANDLE}", "\x01"])
 async def test_a_result_in_any_script_fits_into_a_payload(job: Standing, character: str) -> None:
     snapshot = job.open()
-    snapshot.state.scope = given_items([character * 500] * 200)
+    snapshot.state.scope = scope_from_texts([character * 500] * 200)
     for item in snapshot.state.scope:
         snapshot.state.drop_item(item.id, character * 500)
     job.commit = snapshot.save("scope", AT)

@@ -11,7 +11,7 @@ from activities.job.plan_file import parse_plan, plan_boxes
 from activities.steps.gate_facts import is_explained, read_facts
 from protocol.endings import GateFacts
 from protocol.handoffs import Handoff, HandoffInputs, ProjectLink
-from protocol.scope import given_items, plan_items
+from protocol.scope import scope_from_plan, scope_from_texts
 from tests.activities.standing import Standing
 
 PLAN = b"""\
@@ -39,7 +39,7 @@ def job(tmp_path: Path) -> Standing:
     job = Standing.begin(tmp_path)
     job.put(lambda files: files.write("plan.md", PLAN))
     snapshot = job.open()
-    snapshot.state.scope = given_items(["tea", "water", "cups"])
+    snapshot.state.scope = scope_from_texts(["tea", "water", "cups"])
     snapshot.state.scope[2].status = "completed"
     job.commit = snapshot.save("scope", 1)
     return job
@@ -81,7 +81,7 @@ def test_open_items_and_phases_are_unexplained_until_an_entry_names_them(job: St
     assert not found.only_unticked
     snapshot = job.open()
     steps = plan_boxes(parse_plan(PLAN.decode()))
-    snapshot.state.scope = plan_items(steps)
+    snapshot.state.scope = scope_from_plan(steps)
     for item in snapshot.state.scope:
         item.status = "completed"
     job.commit = snapshot.save("done", 1)

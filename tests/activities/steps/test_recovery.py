@@ -11,7 +11,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import open_checkpoints
-from activities.checkpoints.forgotten import ForgottenJob, write_record
+from activities.checkpoints.forgotten import ForgottenJob, write_forgotten_record
 from activities.checkpoints.journal import FULL_BYTES
 from activities.steps.recovery import Recovery
 from protocol.requests import FolderReply, ImportReply, RecoverRequest, TakeFolderRequest
@@ -91,7 +91,7 @@ def test_a_damaged_pack_without_an_index_is_looked_into_once(
 
 def test_a_job_that_was_forgotten_and_reset_says_so(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    write_record(job.root, ForgottenJob(job=JOB, timestamp=0, done=True))
+    write_forgotten_record(job.root, ForgottenJob(job=JOB, timestamp=0, done=True))
     shutil.rmtree(job.root.repository(JOB))
     request = RecoverRequest(root=job.root.id, candidates=[job.commit])
     with pytest.raises(

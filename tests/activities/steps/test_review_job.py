@@ -13,7 +13,7 @@ from activities.text.tokens import count_tokens, encoding_name
 from config.loader import load_agent
 from config.schema.agent import ConfigError
 from protocol.endings import ReviewRequest
-from protocol.scope import given_items
+from protocol.scope import scope_from_texts
 from rehearsal import Script
 from rehearsal import call as call_of
 from tests.activities.standing import AT, Standing, environment
@@ -58,7 +58,7 @@ def test_a_verdict_that_cannot_be_read_and_one_that_is_divided_are_no(
 def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     snapshot = job.open()
-    snapshot.state.scope = given_items(["green tea", "water"])
+    snapshot.state.scope = scope_from_texts(["green tea", "water"])
     snapshot.state.drop_item("S2", "It comes from the tap.")
     job.commit = snapshot.save("scope", 1)
     claim = {
@@ -84,7 +84,7 @@ def test_the_reviewer_is_shown_the_claim_beside_what_was_asked(tmp_path: Path) -
 def test_what_it_begins_with_is_what_the_limits_reserve(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
     snapshot = job.open()
-    snapshot.state.scope = given_items(["緑茶について書く。" * 20] * 200)
+    snapshot.state.scope = scope_from_texts(["緑茶について書く。" * 20] * 200)
     job.commit = snapshot.save("scope", 1)
     job.write("instructions.md", "緑茶について書く。" * 2000)
     lines = ["緑茶について書く。" * 20] * 200

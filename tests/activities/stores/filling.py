@@ -48,7 +48,7 @@ def contents(
 
 
 def take(store: RelationalStore, job: str, at: int = 0, hours: float = 24) -> str | None:
-    taken = store.run(lambda connection: claims.take_draft(connection, call(job, at), AT, hours))
+    taken = store.run(lambda connection: claims.claim_draft(connection, call(job, at), AT, hours))
     return taken.ref if taken else None
 
 

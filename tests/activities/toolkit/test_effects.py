@@ -14,7 +14,7 @@ from temporalio.exceptions import CancelledError
 
 from activities.checkpoints import Files
 from activities.job.result_cache import ResultCache
-from activities.toolkit.effects import MAY_HAVE_HAPPENED, held_by, run_once
+from activities.toolkit.effects import MAY_HAVE_HAPPENED, effect_state, run_effect_once
 from activities.toolkit.errors import DependencyUnavailable, ToolError, Unfinished
 from protocol.requests import Pending
 from tests.activities.standing import Standing, environment
@@ -39,10 +39,10 @@ def never() -> tuple[str, Files]:
 
 
 def test_a_retry_finds_what_the_first_attempt_did(kept: ResultCache, files: Files) -> None:
-    first = run_once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
-    assert run_once(kept, "run.7", files, never) == first
+    first = run_effect_once(kept, "run.7", files, lambda: ("sent", files.write("sent.md", b"x")))
+    assert run_effect_once(kept, "run.7", files, never) == first
     assert first[1].read("sent.md") == b"x"
-    assert run_once(kept, "run.8", files, lambda: ("sent", files)) == ("sent", files)
+    assert run_effect_once(kept, "run.8", files, lambda: ("sent", files)) == ("sent", files)
 
 
 def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
     ended = subprocess.run([sys.executable, "-c", code, *where], check=False)
     assert ended.returncode == -signal.SIGKILL
 
-    text, after = run_once(ResultCache(tmp_path), "run.7", files, never)
+    text, after = run_effect_once(ResultCache(tmp_path), "run.7", files, never)
     assert (text, after.read("sent.md")) == ("sent", b"x")
 
 
@@ -83,10 +83,10 @@ def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
     )
     # As the SDK does when the server refuses a heartbeat.
     late.on_heartbeat = lambda *_: late.cancel()
-    run_once(kept, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
+    run_effect_once(kept, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
     kept.remove_others(except_key="run.8")
     with pytest.raises(CancelledError):
-        late.run(lambda: run_once(kept, "run.7", files, never, repeatable=repeatable))
+        late.run(lambda: run_effect_once(kept, "run.7", files, never, repeatable=repeatable))
 
 
 def test_an_interrupted_call_is_not_repeated(kept: ResultCache, files: Files) -> None:
@@ -94,10 +94,10 @@ def test_an_interrupted_call_is_not_repeated(kept: ResultCache, files: Files) ->
         raise Killed
 
     with pytest.raises(Killed):
-        run_once(kept, "run.7", files, dies)
+        run_effect_once(kept, "run.7", files, dies)
     for _ in range(2):
         with pytest.raises(ToolError, match="may have happened") as told:
-            run_once(kept, "run.7", files, lambda: ("sent", files))
+            run_effect_once(kept, "run.7", files, lambda: ("sent", files))
         assert str(told.value) == MAY_HAVE_HAPPENED
 
 
@@ -113,9 +113,9 @@ def test_what_may_be_repeated_is_made_again_only_if_it_was_not_finished(
         return f"made {len(made)}", files
 
     with pytest.raises(Killed):
-        run_once(kept, "run.7", files, run, repeatable=True)
+        run_effect_once(kept, "run.7", files, run, repeatable=True)
     for _ in range(3):
-        assert run_once(kept, "run.7", files, run, repeatable=True) == ("made 2", files)
+        assert run_effect_once(kept, "run.7", files, run, repeatable=True) == ("made 2", files)
 
 
 def test_a_refusal_is_a_result(kept: ResultCache, files: Files) -> None:
@@ -124,15 +124,17 @@ def test_a_refusal_is_a_result(kept: ResultCache, files: Files) -> None:
 
     for run in (refuses, lambda: ("sent", files)):
         with pytest.raises(ToolError, match="no such customer"):
-            run_once(kept, "run.7", files, run)
+            run_effect_once(kept, "run.7", files, run)
 
 
 def test_a_second_attempt_takes_it_that_the_first_began_elsewhere(
     kept: ResultCache, files: Files
 ) -> None:
     with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
-        run_once(kept, "run.7", files, never, attempt=2)
-    text, _ = run_once(kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2)
+        run_effect_once(kept, "run.7", files, never, attempt=2)
+    text, _ = run_effect_once(
+        kept, "run.8", files, lambda: ("sent", files), repeatable=True, attempt=2
+    )
     assert text == "sent"
 
 
@@ -144,8 +146,8 @@ def test_a_second_attempt_knows_of_a_first_one_here_that_reached_nobody(
 
     for attempt in (1, 2):
         with pytest.raises(DependencyUnavailable):
-            run_once(kept, "run.7", files, away, attempt=attempt)
-    assert run_once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
+            run_effect_once(kept, "run.7", files, away, attempt=attempt)
+    assert run_effect_once(kept, "run.7", files, lambda: ("sent", files), attempt=3)[0] == "sent"
 
 
 def test_an_attempt_of_another_activity_says_nothing_of_this_one(
@@ -155,10 +157,10 @@ def test_an_attempt_of_another_activity_says_nothing_of_this_one(
         raise DependencyUnavailable("nobody there")
 
     with pytest.raises(DependencyUnavailable):
-        run_once(kept, "run.7", files, away, activity_id="7", attempt=1)
+        run_effect_once(kept, "run.7", files, away, activity_id="7", attempt=1)
     # A person resumed the job: another host began attempt 1 of the next activity, and was lost.
     with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
-        run_once(kept, "run.7", files, never, activity_id="9", attempt=2)
+        run_effect_once(kept, "run.7", files, never, activity_id="9", attempt=2)
 
 
 def test_a_call_interrupted_while_it_was_made_ready_has_not_begun(
@@ -169,9 +171,9 @@ def test_a_call_interrupted_while_it_was_made_ready_has_not_begun(
 
     for attempt in (1, 2):
         with pytest.raises(Killed):
-            run_once(kept, "run.7", files, never, attempt=attempt, prepare=dies)
+            run_effect_once(kept, "run.7", files, never, attempt=attempt, prepare=dies)
     ready = list[str]()
-    text, _ = run_once(
+    text, _ = run_effect_once(
         kept,
         "run.7",
         files,
@@ -189,10 +191,10 @@ def test_what_began_or_was_elsewhere_is_not_made_ready_again(
         raise Killed
 
     with pytest.raises(Killed):
-        run_once(kept, "run.7", files, dies, prepare=lambda: None)
+        run_effect_once(kept, "run.7", files, dies, prepare=lambda: None)
     for key in ("run.7", "run.8"):
         with pytest.raises(ToolError, match=MAY_HAVE_HAPPENED[:20]):
-            run_once(kept, key, files, never, attempt=2, prepare=never)
+            run_effect_once(kept, key, files, never, attempt=2, prepare=never)
 
 
 def test_what_was_not_reached_is_tried_again(kept: ResultCache, files: Files) -> None:
@@ -200,8 +202,8 @@ def test_what_was_not_reached_is_tried_again(kept: ResultCache, files: Files) ->
         raise DependencyUnavailable("the server at localhost:1 does not answer")
 
     with pytest.raises(DependencyUnavailable):
-        run_once(kept, "run.7", files, away)
-    assert run_once(kept, "run.7", files, lambda: ("sent", files)) == ("sent", files)
+        run_effect_once(kept, "run.7", files, away)
+    assert run_effect_once(kept, "run.7", files, lambda: ("sent", files)) == ("sent", files)
 
 
 def test_what_is_not_finished_is_not_begun_again(kept: ResultCache, files: Files) -> None:
@@ -210,10 +212,10 @@ def test_what_is_not_finished_is_not_begun_again(kept: ResultCache, files: Files
 
     for does in (takes, never):
         with pytest.raises(Unfinished) as unfinished:
-            run_once(kept, "run.7", files, does)
+            run_effect_once(kept, "run.7", files, does)
         assert unfinished.value.pending.task == "t1"
-    assert held_by(kept, "run.7") == {"state": "s"}
-    assert held_by(kept, "run.8") is None
+    assert effect_state(kept, "run.7") == {"state": "s"}
+    assert effect_state(kept, "run.8") is None
 
 
 def test_a_turn_that_changed_nothing_comes_once_more(kept: ResultCache, files: Files) -> None:
@@ -221,5 +223,5 @@ def test_a_turn_that_changed_nothing_comes_once_more(kept: ResultCache, files: F
         raise Unfinished(Pending(key="run.7"), again=True)
 
     with pytest.raises(Unfinished):
-        run_once(kept, "run.7.1", files, asks)
-    assert run_once(kept, "run.7.1", files, lambda: ("sent", files))[0] == "sent"
+        run_effect_once(kept, "run.7.1", files, asks)
+    assert run_effect_once(kept, "run.7.1", files, lambda: ("sent", files))[0] == "sent"

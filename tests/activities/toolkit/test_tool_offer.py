@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from activities.model.prompt import request_body
-from activities.phases.orientation import first_messages
+from activities.phases.orientation import orientation_messages
 from activities.text.tokens import count_tokens
 from activities.toolkit.registry import REGISTRY, select_tools
-from activities.toolkit.tool_offer import MAX_OFFERED, deferred_refusal, offer_tools, tools_of
+from activities.toolkit.tool_offer import MAX_OFFERED, deferred_refusal, equipped_tools, offer_tools
 from config.loader import agent_names, load_agent
 from config.schema.agent import AgentConfig
 from protocol.state import JobState, PhaseKind
@@ -48,7 +48,7 @@ def names(tools: list[dict[str, Any]]) -> list[str]:
 
 
 def system(job: Standing) -> str:
-    text: str = first_messages(job.open(), "", "")[0]["content"]
+    text: str = orientation_messages(job.open(), "", "")[0]["content"]
     return text
 
 
@@ -61,7 +61,7 @@ def test_shipped_agents_are_offered_all_they_have(
     config = load_agent(name)
     had = [e for e in select_tools(config.tools) if e.name != "cite_web"]
     assert sent(job) == [e.schema for e in had if kind in e.phases]
-    assert tools_of(config) == had
+    assert equipped_tools(config) == had
     assert "\n\n\n" not in system(job)
     assert "search_tools" not in system(job)
 
@@ -82,7 +82,7 @@ def test_each_kind_of_phase_counts_for_itself(office: list[str]) -> None:
     config = agent(*GROUPS, tools_offered=strategic - 1)
     assert offer_tools(config, "strategic").deferred
     assert not offer_tools(config, "tactical").deferred
-    assert "search_tools" in {entry.name for entry in tools_of(config)}
+    assert "search_tools" in {entry.name for entry in equipped_tools(config)}
 
 
 def test_what_is_offered_since_others_are_unused_may_be_called(office: list[str]) -> None:
@@ -99,12 +99,12 @@ def test_a_core_over_the_limit_is_offered_whole() -> None:
         entry for entry in select_tools(["files", "todos", "job"]) if "strategic" in entry.phases
     ]
     assert offer_tools(config, "strategic").offered == core
-    assert "search_tools" not in {entry.name for entry in tools_of(config)}
+    assert "search_tools" not in {entry.name for entry in equipped_tools(config)}
 
 
 def test_an_agent_may_name_the_group_all_the_same(office: list[str]) -> None:
     config = agent(*GROUPS)
-    assert tools_of(agent("discovery", *GROUPS)) == tools_of(config)
+    assert equipped_tools(agent("discovery", *GROUPS)) == equipped_tools(config)
     assert offer_tools(agent("discovery", *GROUPS), "tactical") == offer_tools(config, "tactical")
 
 

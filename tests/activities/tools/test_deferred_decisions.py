@@ -149,7 +149,9 @@ def test_requirements_that_the_store_does_not_take_are_open_until_explained(tmp_
 
 
 def test_a_rewind_tells_people(judge: Standing) -> None:
-    [told] = environment(local=False).run(store_lifecycle.after_rewind, judge.root, judge.open())
+    [told] = environment(local=False).run(
+        store_lifecycle.update_store_after_rewind, judge.root, judge.open()
+    )
     assert "deferred write was dropped" in told
 
 

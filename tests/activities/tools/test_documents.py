@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from activities.documents import Page, Quality
-from activities.documents.pages import unread_text
+from activities.documents.pages import unread_page_text
 from activities.text import tokens
 from activities.tools.documents import _split_chunks
 from tests.activities.standing import Standing
@@ -183,7 +183,7 @@ def test_doubts_about_a_document_come_before_its_text(job: Standing) -> None:
 
 def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> None:
     job.write("documents/b.pdf", "%PDF-")
-    why = unread_text("A page must have contents")
+    why = unread_page_text("A page must have contents")
     text = f"[page 1]\n{QUOTE}\n[page 2]\n{why}\n"
     job.write("documents/b.pdf.txt", text)
     for tool in ("extract_document_text", "chunk_document", "identify_requirement_candidates"):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from protocol.requests import ToolReply
-from protocol.scope import given_items, plan_items
+from protocol.scope import scope_from_plan, scope_from_texts
 from protocol.state import ScopeItem
 from tests.activities.standing import Standing
 
@@ -29,14 +29,14 @@ def made(job: Standing, tool: str, **arguments: object) -> ToolReply:
 
 
 def test_an_item_is_added_and_reported(tmp_path: Path) -> None:
-    job = standing(tmp_path, given_items(["tea"]))
+    job = standing(tmp_path, scope_from_texts(["tea"]))
     reply = made(job, "add_item", text="cups")
     assert [item.line for item in reply.scope] == ["A1 (open): cups"]
     assert job.open().state.scope[1] == reply.scope[0]
 
 
 def test_an_item_is_dropped_with_its_reason_and_reported(tmp_path: Path) -> None:
-    job = standing(tmp_path, given_items(["tea", "water"]))
+    job = standing(tmp_path, scope_from_texts(["tea", "water"]))
     reply = made(job, "drop_item", id="S2", reason="None is needed.")
     assert [(item.id, item.status, item.reason) for item in reply.scope] == [
         ("S2", "dropped", "None is needed.")
@@ -45,7 +45,7 @@ def test_an_item_is_dropped_with_its_reason_and_reported(tmp_path: Path) -> None
 
 
 def test_what_cannot_be_dropped_or_added_changes_nothing(tmp_path: Path) -> None:
-    job = standing(tmp_path, given_items(["tea"]))
+    job = standing(tmp_path, scope_from_texts(["tea"]))
     assert "The open items are: S1" in job.call("drop_item", id="S7", reason="x")
     assert "reason" in job.call("drop_item", id="S1", reason=" ")
     assert "text" in job.call("add_item", text="")
@@ -53,7 +53,7 @@ def test_what_cannot_be_dropped_or_added_changes_nothing(tmp_path: Path) -> None
 
 
 def test_ticking_a_box_completes_its_item(tmp_path: Path) -> None:
-    job = standing(tmp_path, plan_items([(False, "Boil"), (False, "Brew")]))
+    job = standing(tmp_path, scope_from_plan([(False, "Boil"), (False, "Brew")]))
     assert made(job, "write_file", path="plan.md", content=PLAN.format(" ")).scope == []
     reply = made(job, "edit_file", path="plan.md", old="[ ] Boil", new="[x] Boil")
     assert [item.line for item in reply.scope] == ["P1 (completed): Boil"]
@@ -61,7 +61,7 @@ def test_ticking_a_box_completes_its_item(tmp_path: Path) -> None:
 
 
 def test_other_calls_report_nothing(tmp_path: Path) -> None:
-    job = standing(tmp_path, plan_items([(False, "Boil")]))
+    job = standing(tmp_path, scope_from_plan([(False, "Boil")]))
     reply = made(job, "write_file", path="notes.md", content=PLAN.format("x"))
     assert "scope" not in reply.model_dump(exclude_unset=True)
 
@@ -69,7 +69,7 @@ def test_other_calls_report_nothing(tmp_path: Path) -> None:
 def test_completing_a_todo_says_which_item_it_counts_for(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path, kind="tactical")
     snapshot = job.open()
-    snapshot.state.scope = given_items(["tea"])
+    snapshot.state.scope = scope_from_texts(["tea"])
     job.commit = snapshot.save("scope", 1)
     assert "names no scope item and counts for S1." in job.call("todo_complete")
     assert "scope item" not in job.call("todo_complete")

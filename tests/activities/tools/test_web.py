@@ -12,7 +12,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.documents import pages_with_quote, parse_pages
-from activities.toolkit.tool_offer import tools_of
+from activities.toolkit.tool_offer import equipped_tools
 from activities.web import name_stem
 from config.loader import load_agent
 from tests.activities.standing import Standing
@@ -291,8 +291,8 @@ def test_without_a_provider_the_answer_says_how_to_get_one(job: Standing) -> Non
 def test_researching_the_web_is_a_setting() -> None:
     # Without a page that was fetched there is nothing on the web to cite.
     web = {"web_search", "fetch_page", "cite_web"}
-    assert not web & {e.name for e in tools_of(load_agent("creator"))}
-    told = tools_of(load_agent("creator", {"settings.research_web": True}))
+    assert not web & {e.name for e in equipped_tools(load_agent("creator"))}
+    told = equipped_tools(load_agent("creator", {"settings.research_web": True}))
     assert web <= {entry.name for entry in told}
     named: dict[str, object] = {"tools": ["files", "todos", "job", "cite_web"]}
-    assert "cite_web" in {entry.name for entry in tools_of(load_agent("creator", named))}
+    assert "cite_web" in {entry.name for entry in equipped_tools(load_agent("creator", named))}

@@ -84,7 +84,7 @@ def test_without_a_project_an_agent_finds_what_its_own_jobs_left(root: Root) -> 
 def test_a_universal_trace_is_found_by_all(root: Root) -> None:
     store(root, trace(1, "tea"), project="shop")
     assert found(root, "tea") == []
-    RelationalStore(root).run(lambda connection: rows.make_universal(connection, 1))
+    RelationalStore(root).run(lambda connection: rows.make_trace_universal(connection, 1))
     assert found(root, "tea") == ["run.1"]
 
 

@@ -20,7 +20,7 @@ from tests.cli.report.samples import at, bar, phase
     ],
 )
 def test_axes_have_round_values_that_reach_the_highest(highest: float, ticks: list[float]) -> None:
-    assert charts.round_scale(highest) == ticks
+    assert charts.round_chart_scale(highest) == ticks
 
 
 @pytest.mark.parametrize(
@@ -35,17 +35,17 @@ def test_axes_have_round_values_that_reach_the_highest(highest: float, ticks: li
     ],
 )
 def test_durations(seconds: float | None, told: str) -> None:
-    assert charts.duration(seconds) == told
+    assert charts.chart_duration(seconds) == told
 
 
 def test_sizes_and_short_numbers() -> None:
-    assert [charts.size(n) for n in (0, 999, 27_000, 1_200_000)] == [
+    assert [charts.chart_size(n) for n in (0, 999, 27_000, 1_200_000)] == [
         "0 B",
         "999 B",
         "27.0 kB",
         "1.2 MB",
     ]
-    assert [charts.short_number(n) for n in (0, 0.005, 800, 12_000, 1_500_000)] == [
+    assert [charts.short_chart_number(n) for n in (0, 0.005, 800, 12_000, 1_500_000)] == [
         "0",
         "0.005",
         "800",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from activities.guards.hooks.tool_names import (
+    arguments_from_hook,
     hook_arguments,
     hook_response,
     hook_tool_name,
-    own_arguments,
 )
 from activities.toolkit.registry import REGISTRY
 
@@ -44,5 +44,5 @@ def test_arguments_that_a_script_gives_back_as_they_were_are_not_rewritten() -> 
         ("edit_file", {"path": "a", "old": "b", "new": "c"}),
     ):
         there = hook_arguments(tool, given, "/w")
-        assert own_arguments(tool, there, given, "/w") == given
-    assert own_arguments("list_files", {"path": "/w"}, {"path": "a"}, "/w") == {"path": "."}
+        assert arguments_from_hook(tool, there, given, "/w") == given
+    assert arguments_from_hook("list_files", {"path": "/w"}, {"path": "a"}, "/w") == {"path": "."}

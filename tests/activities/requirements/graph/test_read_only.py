@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from activities.requirements.graph.read_only import has_order, refusal_reason
+from activities.requirements.graph.read_only import query_has_order, query_refusal_reason
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from activities.requirements.graph.read_only import has_order, refusal_reason
     ],
 )
 def test_reading_is_taken(query: str) -> None:
-    assert refusal_reason(query, {}) == ""
+    assert query_refusal_reason(query, {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_reading_is_taken(query: str) -> None:
     ],
 )
 def test_all_else_is_refused(query: str, why: str) -> None:
-    assert re.search(why, refusal_reason(query, {}))
+    assert re.search(why, query_refusal_reason(query, {}))
 
 
 def test_the_order_of_rows_is_the_querys_own_or_ours() -> None:
-    assert has_order("MATCH (n) RETURN n ORDER  BY n.id")
-    assert not has_order("MATCH (n) WHERE n.text = 'ORDER BY' RETURN n")
+    assert query_has_order("MATCH (n) RETURN n ORDER  BY n.id")
+    assert not query_has_order("MATCH (n) WHERE n.text = 'ORDER BY' RETURN n")

@@ -304,7 +304,7 @@ def test_a_rewind_withdraws_what_it_undid(job: Standing) -> None:
     before = job.commit
     job.call("add_requirement", **given())
     snapshot = job.open(before)
-    environment(local=False).run(store_lifecycle.after_rewind, job.root, snapshot)
+    environment(local=False).run(store_lifecycle.update_store_after_rewind, job.root, snapshot)
     assert stored(job) == {}
     assert snapshot.state.deferred_writes == []
 
@@ -316,7 +316,7 @@ def test_a_rewind_while_the_store_is_away_is_made_up_for(
     job.call("add_requirement", **given())
     snapshot = job.open(before)
     monkeypatch.setenv("LONGHAUL_STORE_URL", AWAY)
-    environment(local=False).run(store_lifecycle.after_rewind, job.root, snapshot)
+    environment(local=False).run(store_lifecycle.update_store_after_rewind, job.root, snapshot)
     job.commit = snapshot.save("rewound", AT)
     monkeypatch.delenv("LONGHAUL_STORE_URL")
     assert job.completion().unstored == []
@@ -442,7 +442,9 @@ def test_a_validator_takes_and_decides(judge: Standing) -> None:
 def test_until_when_one_is_taken_is_by_the_servers_clock(judge: Standing) -> None:
     fill(RelationalStore(judge.root), [requirement(1)])
     judge.call("take_requirement")
-    [row] = RelationalStore(judge.root).run(lambda c: [rows.find_row(c, "maker/REQ-001")])
+    [row] = RelationalStore(judge.root).run(
+        lambda c: [rows.find_requirement_row(c, "maker/REQ-001")]
+    )
     assert row is not None
     started = environment().info.started_time
     assert row.taken_until == (started + timedelta(hours=24)).timestamp() * 1000
@@ -468,7 +470,9 @@ async def test_what_an_ended_validator_held_is_free(judge: Standing) -> None:
         root=judge.root.id, commit=judge.commit, at=AT, step=judge.step, status="cancelled"
     )
     await environment(local=False).run(CloseJobActivity(judge.root).close_job, request)
-    [row] = RelationalStore(judge.root).run(lambda c: [rows.find_row(c, "maker/REQ-001")])
+    [row] = RelationalStore(judge.root).run(
+        lambda c: [rows.find_requirement_row(c, "maker/REQ-001")]
+    )
     assert row is not None
     assert row.taken_by is None
 
@@ -589,7 +593,7 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
 
     def begin() -> list[str]:
         told: list[str] = environment().run(
-            store_lifecycle.after_fork, job.root, job.open(), "parent"
+            store_lifecycle.update_store_after_fork, job.root, job.open(), "parent"
         )
         return told
 
