@@ -69,7 +69,7 @@ async def run_bare_engine(temporal: Client, count: int, *, local: bool) -> Steps
     ):
         await temporal.execute_workflow(Bare.run, args=[count, local], id=queue, task_queue=queue)
     return history_steps(
-        await workflow_histories(temporal, queue), "nothing", every=1 if local else 2
+        await workflow_histories(temporal, queue), "do_nothing", every=1 if local else 2
     )
 
 

@@ -176,7 +176,7 @@ def test_one_that_sleeps_for_ever_is_ended(folder: Path, monkeypatch: pytest.Mon
         until(folder / "begun")
         return watch(process, where, config, time.monotonic() + seconds, seconds)
 
-    monkeypatch.setattr(sandbox, "_watch_limits", watch_at_work)
+    monkeypatch.setattr(sandbox, "_watch_sandbox_limits", watch_at_work)
     ended = run(folder, "echo before; touch begun; sleep 1000", seconds=1)
     assert ended.trouble == "it did not end within 1 s"
     assert ended.output == "before\n"
@@ -249,7 +249,8 @@ def test_it_ends_with_the_worker(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from activities.commands import sandbox\n"
         "from config.schema.shell import ShellConfig\n"
-        "sandbox.run_shell_command('while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
+        "sandbox.run_sandboxed_command("
+        "'while :; do date > alive; sleep 0.05; done', Path(sys.argv[1]),"
         " ShellConfig(), 60)"
     )
     here = Path(__file__).parents[3]

@@ -22,12 +22,12 @@ FORGET = """
 import sys
 from pathlib import Path
 from activities.checkpoints import Root
-from activities.forgetting.paths import remove_all
+from activities.forgetting.paths import remove_job_paths
 from activities.checkpoints.forgotten import ForgottenJob
 
 root = Root.open(Path(sys.argv[1]), create=False)
 print("begun", flush=True)
-remove_all(root, ForgottenJob(job=sys.argv[2], timestamp=1))
+remove_job_paths(root, ForgottenJob(job=sys.argv[2], timestamp=1))
 """
 
 

@@ -50,7 +50,7 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "from activities.checkpoints import Files, Root, open_checkpoints\n"
-        "from activities.toolkit.effects import run_once\n"
+        "from activities.toolkit.effects import run_effect_once\n"
         "from activities.job.result_cache import ResultCache\n"
         "class Killed(ResultCache):\n"
         "    def put(self, key, data):\n"
@@ -58,7 +58,7 @@ def test_what_a_kept_result_stands_for_outlives_its_process(tmp_path: Path) -> N
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "root = Root.open(Path(sys.argv[1]), create=False)\n"
         "files = Files(open_checkpoints(root, 'job').store, sys.argv[2])\n"
-        "run_once(Killed(Path(sys.argv[3])), 'run.7', files,\n"
+        "run_effect_once(Killed(Path(sys.argv[3])), 'run.7', files,\n"
         "     lambda: ('sent', files.write('sent.md', b'x')))\n"
     )
     job = Standing.begin(tmp_path)
