@@ -211,6 +211,7 @@ def begin_fork(
     documents: list[InputDocument],
     *,
     ended: bool = False,
+    repeats_list: bool = False,
 ) -> str:
     """Turn the copied start of a phase into the start of the fork's first phase.
 
@@ -218,6 +219,7 @@ def begin_fork(
         instructions: The amendment; may be empty.
         ended: Whether the end of the first job was copied.
         items: Further scope items; if empty, those listed in the instructions.
+        repeats_list: Whether an agent whose work is one list does all of it again.
 
     Returns:
         The newest archive page of a phase that was begun, for orientation.
@@ -228,6 +230,7 @@ def begin_fork(
     else:
         page = archive_page(snapshot, "forked", "", FORKED)
         snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
+    earlier_list = snapshot.config.todos.work
     snapshot.pin_config(config)
     text = amended_instructions(snapshot.read_text("instructions.md"), instructions)
     snapshot.files = snapshot.files.write("instructions.md", text.encode())
@@ -244,7 +247,8 @@ def begin_fork(
     snapshot.state = JobState(
         step=snapshot.state.step, scope=scope, phase=_first_phase(snapshot, config, text)
     )
-    if config.todos.work:
+    # Otherwise the list is in the plan and in the scope, and the strategic phase reconsiders it.
+    if config.todos.work and (repeats_list or config.todos.work != earlier_list):
         begin_configured_list(snapshot, snapshot.state.phase.number)
     return snapshot.read_text(last) if (last := last_archive_page(snapshot)) else ""
 

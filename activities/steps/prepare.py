@@ -311,7 +311,14 @@ class PrepareActivity:
                 instructions, snapshot.link = f"{alone}\n\n{instructions}", None
                 notices = [*notices, alone]
             page = begin_fork(
-                snapshot, config, instructions, request.items, documents, ended=origin.ended
+                snapshot,
+                config,
+                instructions,
+                request.items,
+                documents,
+                ended=origin.ended,
+                # Work that a project rejected goes through all its steps again.
+                repeats_list=request.project is not None,
             )
             if request.project:
                 hand_over(self._root, snapshot, request.project)

@@ -216,3 +216,50 @@ async def test_a_job_at_work_has_no_end_to_fork_from(jobs: Jobs) -> None:
     told = await refused(jobs, {"fork": {"job": first.id}})
     assert f"job '{first.id}' has not ended; name a phase" in told
     assert "of which it has: 1, 2, 3" in told
+
+
+LIST = {
+    "todos.work": ["Work on the tea.", "Work on the cup."],
+    "todos.fork": ["Rethink", "Hand over"],
+}
+
+
+@pytest.mark.parametrize(("phase", "done"), [(1, 0), (2, 3)])
+async def test_a_fork_of_an_agent_with_a_list_of_its_own_plans_and_counts_nothing_twice(
+    jobs: Jobs, phase: int, done: int
+) -> None:
+    first = await jobs.start(job(items=["tea"], set=LIST))
+    assert (await jobs.result(first))["status"] == "completed"
+    fork = await jobs.start(fork_of(first.id, phase, instructions="With milk.", items=["milk"]))
+    result = await jobs.result(fork)
+    status = await fork.query("status")
+    begun = jobs.snapshot(fork, start_of(status, phase + 1))
+    assert (begun.state.phase.kind, begun.state.phase.purpose) == ("strategic", "fork")
+    assert [(item.id, item.text) for item in begun.state.scope] == [
+        ("S1", "tea"),
+        ("P1", "Work on the tea."),
+        ("P2", "Work on the cup."),
+        ("S2", "milk"),
+    ]
+    assert sum(item.status == "completed" for item in begun.state.scope) == done
+    assert (result["status"], status["scope"]["open"]) == ("completed", 0)
+    assert status["scope"]["original"] == 4
+
+
+async def test_a_fork_with_another_list_begins_with_it(jobs: Jobs) -> None:
+    first = await jobs.start(job(set=LIST))
+    await jobs.result(first)
+    other = {"todos.work": ["Work on coffee."]}
+    fork = await jobs.start(fork_of(first.id, 1, set=other))
+    await jobs.result(fork)
+    status = await fork.query("status")
+    begun = jobs.snapshot(fork, start_of(status, 2))
+    assert (begun.state.phase.kind, begun.state.phase.todos[0].content) == (
+        "tactical",
+        "Work on coffee.",
+    )
+    assert [(item.text, item.status) for item in begun.state.scope] == [
+        ("Work on the tea.", "dropped"),
+        ("Work on the cup.", "dropped"),
+        ("Work on coffee.", "open"),
+    ]
