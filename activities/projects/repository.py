@@ -36,6 +36,8 @@ from activities.checkpoints.sharded_tree import (
 from protocol.repository import RepositoryOrigin
 
 MAIN = "main"
+EMAIL = "longhaul@localhost"
+"""Of the author of commits that the system makes."""
 PINNED = "origin.json"
 """What was fetched into a repository when its job or project began. Written last."""
 NOWHERE = pygit2.Oid(raw=b"\1" * 20)
@@ -263,7 +265,7 @@ class ProjectRepository:
 
     def commit(self, tree: str, parents: list[str], message: str, timestamp: int) -> str:
         """A commit; the same arguments give the same one. It moves no branch."""
-        who = pygit2.Signature("longhaul", "longhaul@localhost", timestamp, 0)
+        who = pygit2.Signature("longhaul", EMAIL, timestamp, 0)
         ids = [pygit2.Oid(hex=parent) for parent in parents]
         commit_id = self.git.create_commit(None, who, who, message, pygit2.Oid(hex=tree), ids)
         return str(commit_id)

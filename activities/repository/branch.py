@@ -14,7 +14,7 @@ from activities.checkpoints import CheckpointMissing, Root, job_folder_name
 from activities.checkpoints.git import run_git
 from activities.job.snapshot import Snapshot
 from activities.projects.ignored import without_ignored
-from activities.projects.repository import ProjectRepository, Since, project_repository_path
+from activities.projects.repository import EMAIL, ProjectRepository, Since, project_repository_path
 from activities.repository.bounds import Bounds
 from activities.repository.fetched import bring_repository
 from protocol.repository import BranchResult, RepositoryLink
@@ -170,26 +170,47 @@ def with_branch_files(
     """
     written = []
     text = make_branch_patch(repository, result.base, result.commit)
+    assert snapshot.repository is not None
+    excluded = _commits_elsewhere(repository, snapshot.repository)
     with TemporaryDirectory() as place:
-        bundle = Path(place, "bundle")
-        ref = f"refs/heads/{result.branch}"
-        # Packing in one thread gives the same bytes each time.
-        single = ("-c", "pack.threads=1")
-        run_git(
-            repository.path,
-            *single,
-            "bundle",
-            "create",
-            "--quiet",
-            str(bundle),
-            f"^{result.base}",
-            ref,
-        )
-        for path, data in ((PATCH, text), (BUNDLE, bundle.read_bytes())):
+        bundle = _make_bundle(repository, Path(place), result.branch, excluded)
+        for path, data in ((PATCH, text), (BUNDLE, bundle)):
             if len(data) <= snapshot.files.limit:
                 snapshot.write_system_file(path, data)
                 written.append(path)
     return result.model_copy(update={"files": written})
+
+
+def _commits_elsewhere(repository: ProjectRepository, link: RepositoryLink) -> list[str]:
+    """Return the commits that people have already, so that a bundle may leave them out.
+
+    The commit of a plain folder, or of uncommitted changes, was made for the job: it is nowhere
+    else, and a bundle that requires it could not be used.
+    """
+    base = repository.get_commit(link.commit)
+    if link.origin.start.folder and base.author.email == EMAIL:
+        return [str(parent) for parent in base.parent_ids]
+    return [link.commit]
+
+
+def _make_bundle(
+    repository: ProjectRepository, place: Path, branch: str, excluded: Sequence[str]
+) -> bytes:
+    """Return a bundle of a branch. Its HEAD is that branch, so that `git clone` checks it out."""
+    head, bundle = place / "head", place / "bundle"
+    head.mkdir()
+    # Like the folder of a linked work tree: its own HEAD, and all else of the repository.
+    (head / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+    (head / "commondir").write_text(f"{repository.path.absolute()}\n")
+    run_git(
+        head,
+        # With one thread the same objects give the same bytes.
+        *("-c", "pack.threads=1"),
+        *("bundle", "create", "--quiet", str(bundle)),
+        *(f"^{commit}" for commit in excluded),
+        *("HEAD", f"refs/heads/{branch}"),
+    )
+    return bundle.read_bytes()
 
 
 def make_branch_patch(repository: ProjectRepository, base: str, commit: str) -> bytes:

@@ -24,12 +24,12 @@ from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.pack_writer import PackWriter
 from activities.checkpoints.records import BLOB, COMMIT, TREE, JournalRecord
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry, tree_data
-from activities.projects.repository import MAIN, ProjectRepository, is_git_folder
+from activities.projects.repository import EMAIL, MAIN, ProjectRepository, is_git_folder
 from activities.repository.bounds import Bounds
 from config.schema.agent import ConfigError
 from protocol.repository import STAGED
 
-WHO = "longhaul <longhaul@localhost>"
+WHO = f"longhaul <{EMAIL}>"
 
 
 def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:

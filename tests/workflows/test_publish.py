@@ -88,6 +88,39 @@ async def test_without_publish_a_patch_and_a_bundle_apply_to_a_clone(
         assert message.strip() == (f"The tea was too weak\n\n{SUMMARY}\n\nJob: {handle.id}")
 
 
+async def test_the_bundle_of_a_plain_folder_can_be_cloned(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "tea.py").write_text("def brew():\n    ...\n")
+    async with serving(temporal, root, model()) as jobs:
+        handle = await jobs.start(job(repository={"folder": str(tmp_path / "plain")}))
+        branch = (await jobs.result(handle))["branch"]
+        bundle = jobs.folder(handle) / "output" / "branch.bundle"
+    git(tmp_path, "clone", "-q", str(bundle), "cloned")
+    cloned = tmp_path / "cloned"
+    assert git(cloned, "rev-parse", "HEAD").strip() == branch["commit"]
+    assert git(cloned, "rev-parse", "--abbrev-ref", "HEAD").strip() == branch["branch"]
+    assert git(cloned, "rev-list", "--count", "HEAD").strip() == "2"
+    assert (cloned / "tea.py").read_text() == MENDED
+    git(cloned, "fsck", "--strict")
+
+
+async def test_the_bundle_of_uncommitted_changes_is_pulled_where_they_are_not_committed(
+    temporal: Client, root: Root, tree: WorkTree
+) -> None:
+    (tree.path / "notes.md").write_text("not committed yet\n")
+    async with serving(temporal, root, model()) as jobs:
+        handle = await jobs.start(job(repository={"folder": str(tree.path)}))
+        branch = (await jobs.result(handle))["branch"]
+        bundle = jobs.folder(handle) / "output" / "branch.bundle"
+    assert branch["base"] != tree.head
+    tree.git("fetch", "-q", str(bundle), f"{branch['branch']}:mended")
+    assert tree.git("rev-parse", "mended~2").strip() == tree.head
+    assert tree.git("show", "mended:tea.py") == MENDED
+    assert tree.git("show", "mended~1:notes.md") == "not committed yet\n"
+
+
 async def test_work_that_changes_nothing_is_no_branch(
     temporal: Client, root: Root, tree: WorkTree
 ) -> None:
