@@ -20,6 +20,7 @@ from cli.output import (
     FAILED,
     OK,
     UserError,
+    name_program,
     print_advice,
     print_json,
     print_note,
@@ -61,7 +62,8 @@ def show(job: Job, json: Json = False) -> int:
     """Show how a job stands: phase, todos, usage, what it waits for; closed, its result.
 
     Without a worker the last state on record is shown, and said to be that. --json prints the
-    answer of the query `status` with `job_id`, `live` (whether a worker gave it) and `tree` added.
+    answer of the query `status` with `job_id`, `live` (whether a worker gave it), `tree` and
+    `retrying` (failed activities that are tried again, with attempt and reason) added.
     """
 
     async def fetch_job() -> JobView:
@@ -75,9 +77,11 @@ def show(job: Job, json: Json = False) -> int:
         print_note(gone)
     if json:
         fields = job_view.status | ({"forgotten": gone} if gone else {})
+        fields |= {"retrying": job_view.pending}
         print_json({**fields, **_checkpoint_fields(job, job_view), "live": job_view.live})
     else:
         lines = view.job_sheet(job_view.status, job_view.waiting)
+        lines += [name_program(f"retrying {text}") for text in job_view.pending]
         for line in [*lines, *(view.job_outcome_lines(job_view.status) if job_view.closed else [])]:
             print_result(line)
         lasted = view.elapsed_text(job_view.started, job_view.ended or datetime.now(UTC))

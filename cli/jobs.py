@@ -16,7 +16,7 @@ from temporalio.client import (
     WorkflowFailureError,
     WorkflowQueryFailedError,
 )
-from temporalio.exceptions import CancelledError, FailureError, TerminatedError
+from temporalio.exceptions import CancelledError, FailureError, ServerError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.forgotten import forgotten_notice, outlived_notice
@@ -32,6 +32,10 @@ PROJECT = "Project"
 QUERY_SECONDS = 5.0
 PAGE = 200
 MOST_STATE = 60
+TOO_LARGE = "Failure exceeds size limit."
+"""What the server puts before a failure whose stack traces it cuts."""
+MOST_REASON = 600
+"""Characters of why an activity is tried again."""
 """Characters of a column of a list: a start that waits names everything it lacks."""
 
 _CLOSED = {
@@ -235,6 +239,8 @@ def describe_failure(error: BaseException) -> str:
     type in front."""
     if not isinstance(error, FailureError):
         return str(error)
+    if isinstance(error, ServerError) and error.message == TOO_LARGE and error.cause:
+        return describe_failure(error.cause)
     why = error.failure and encrypted_reason(error.failure.encoded_attributes)
     return f"what it says cannot be read here: {why}" if why else error.message
 
@@ -264,7 +270,9 @@ async def _retrying_activities(
     for activity in description.raw_description.pending_activities:
         if activity.attempt > 1:
             failure = await client.data_converter.decode_failure(activity.last_failure)
-            why = one_line(describe_failure(failure), 160) or "no reason given"
+            # Messages for people have what is wrong and what to do in their first line.
+            first = describe_failure(failure).strip().partition("\n")[0]
+            why = one_line(first, MOST_REASON) or "no reason given"
             retried.append(f"{activity.activity_type.name}: attempt {activity.attempt}, {why}")
     return retried
 

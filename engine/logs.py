@@ -10,12 +10,16 @@ from importlib import import_module
 from typing import Any
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 from temporalio.runtime import LogForwardingConfig, LoggingConfig
 
 from engine.errors import SetupError
+from protocol.text import one_line
 
 LEVEL = "LONGHAUL_LOG"
 FORMAT = "LONGHAUL_LOG_FORMAT"
+MAX_SHOWN = 600
+"""Characters of a failure's first line in the log."""
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -65,8 +69,36 @@ def set_up_logging(otherwise: str = "WARNING", *, force: bool = False) -> None:
     handler = logging.StreamHandler()
     # Imported by name and late, like all activities (`engine.service`).
     redacting = import_module("activities.redaction.secrets").RedactingFormatter
+    handler.addFilter(shorten_failure)
     handler.setFormatter(JsonFormatter() if log_format() == "json" else redacting(TEXT))
     logging.basicConfig(level=log_level(otherwise), handlers=[handler], force=force)
+
+
+def shorten_failure(record: logging.LogRecord) -> bool:
+    """Replace the traceback of an activity's typed failure by one line.
+
+    Such a failure says what is wrong and what to do. Where it was raised tells people nothing.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    is_end = getattr(record, "__temporal_error_identifier", "") == "ActivityFailure"
+    if not (is_end and isinstance(error, ApplicationError)) or error.type in (None, "Unforeseen"):
+        return True
+    place = getattr(record, "temporal_activity", {})
+    delay = error.next_retry_delay
+    again = f"; next attempt in {delay.total_seconds():g} s" if delay else ""
+    record.msg, record.args = (
+        "%s of %s failed (%s), attempt %s%s: %s",
+        (
+            place.get("activity_type"),
+            place.get("workflow_id"),
+            error.type,
+            place.get("attempt"),
+            again,
+            one_line(error.message.partition("\n")[0], MAX_SHOWN),
+        ),
+    )
+    record.exc_info = record.exc_text = None
+    return True
 
 
 def log_line(text: str, level: str = "INFO") -> str:

@@ -8,6 +8,7 @@ read it at `/layer`.
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,10 +21,12 @@ from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_path
 from config.schema.shell import LAYER, ShellConfig
-from protocol.text import end_of, one_line
+from protocol.text import as_sentence, end_of, one_line
 
 MAX_SHOWN = 1500
 """Characters shown of the end of a failed command's output."""
+MAX_LAST = 160
+"""Characters shown of its last line."""
 
 
 class SetupFailed(sandbox.SandboxUnavailable):
@@ -51,7 +54,7 @@ def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Ma
             make_removable(place)
             shutil.rmtree(place, ignore_errors=True)
             with cache_folder(root, job, config, "setup") as cache:
-                _build_layer(place, config, inputs, cache)
+                _build_layer(place, config, inputs, cache, job)
             (place / "ready").touch()
     return {LAYER: place / "layer"}
 
@@ -75,7 +78,7 @@ def _layer_key(config: ShellConfig, inputs: dict[str, bytes]) -> str:
 
 
 def _build_layer(
-    place: Path, config: ShellConfig, inputs: dict[str, bytes], cache: Path | None
+    place: Path, config: ShellConfig, inputs: dict[str, bytes], cache: Path | None, job: str
 ) -> None:
     """Run the setup commands on the inputs, with the layer writable."""
     layer, workspace = place / "layer", place / "inputs"
@@ -90,14 +93,22 @@ def _build_layer(
             command, workspace, config, config.seconds, layer=layer, cache=cache, watched=place
         )
         if ended.exit_code != 0:
-            how = ended.trouble or f"exit code {ended.exit_code}"
-            if ended.refused:
-                how += f"; shell.network refused {', '.join(ended.refused)}"
-            shown = end_of(ended.output.strip(), MAX_SHOWN) or "nothing"
-            raise SetupFailed(
-                f"The command `{one_line(command, 200)}` of shell.setup failed ({how}). Mend what "
-                "it installs from. The job keeps shell.setup and shell.network as they were at its "
-                f"start; a fork can set others (`fork --set`). It printed:\n{shown}"
-            )
+            raise SetupFailed(_failure_text(command, ended, job))
     make_removable(workspace)
     shutil.rmtree(workspace, ignore_errors=True)
+
+
+def _failure_text(command: str, ended: sandbox.CommandResult, job: str) -> str:
+    """Return a first line with the last error and the remedy, and below it the output's end."""
+    how = ended.trouble or f"exit code {ended.exit_code}"
+    if ended.refused:
+        how += f"; shell.network refused {', '.join(ended.refused)}"
+    output = ended.output.strip()
+    last = one_line(output.splitlines()[-1], MAX_LAST) if output else ""
+    fork = f"starter.py fork {shlex.quote(job)} --phase 1 --set 'shell.setup=[\"…\"]'"
+    return (
+        f"The command `{one_line(command, 200)}` of shell.setup failed ({how})"
+        f"{f': {as_sentence(last)}' if last else '.'} Mend what it installs from. The job keeps "
+        f"shell.setup and shell.network as they were at its start; a fork can set others: `{fork}`."
+        f"\nIt printed:\n{end_of(output, MAX_SHOWN) or 'nothing'}"
+    )

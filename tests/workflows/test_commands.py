@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
+import logging
 import time
 from typing import Any
 
@@ -11,6 +14,8 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
+from cli.jobs import view_job
+from engine.logs import shorten_failure
 from rehearsal import call
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
@@ -79,6 +84,42 @@ async def test_a_phase_does_not_end_over_a_command_that_failed_unread(
         "Error: Not counted yet: run_command before it failed (Exit code 3). See to that, then "
         "call todo_complete again."
     ]
+
+
+async def test_retries_of_a_failing_setup_are_shown_and_logged_in_one_line(
+    temporal: Client, root: Root
+) -> None:
+    model = Short({"Work": [run("true"), DONE]})
+    log = logging.StreamHandler(io.StringIO())
+    log.addFilter(shorten_failure)
+    logger = logging.getLogger("temporalio.activity")
+    logger.addHandler(log)
+    setting = {**SET, "shell.setup": ["echo one; echo no such index; exit 3"]}
+    failed = "of shell.setup failed (exit code 3): no such index. Mend what it installs from."
+    try:
+        async with serving(temporal, root, model) as jobs:
+            handle = await jobs.start(job(set=setting))
+            retried: list[str] = []
+            for _ in range(300):
+                if retried := (await view_job(temporal, handle.id)).pending:
+                    break
+                await asyncio.sleep(0.1)
+            status = await jobs.until(handle, status="waiting")
+            await handle.signal("cancel", {})
+            await jobs.until(handle, status="cancelled")
+    finally:
+        logger.removeHandler(log)
+    assert retried[0].startswith("run_command: attempt ")
+    assert failed in retried[0]
+    assert f"starter.py fork {handle.id} --phase 1 --set 'shell.setup=" in retried[0]
+    assert status["waiting_for"] == "dependency"
+    lines = log.stream.getvalue().splitlines()
+    assert len(lines) == 4
+    assert (
+        f"run_command of {handle.id} failed (Dependency), attempt 1; next attempt in 1 s"
+        in (lines[0])
+    )
+    assert all(failed in line for line in lines)
 
 
 async def test_a_name_that_is_not_utf_8_stops_no_job(temporal: Client, root: Root) -> None:

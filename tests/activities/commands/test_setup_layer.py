@@ -60,9 +60,11 @@ def test_a_layer_is_built_anew_when_its_inputs_change(tmp_path: Path) -> None:
 
 
 def test_a_failing_setup_stops_the_job_and_says_why(tmp_path: Path) -> None:
-    job = begin(tmp_path, setup=["echo no such index >&2; exit 3"])
+    job = begin(tmp_path, setup=["echo one; echo no such index >&2; exit 3"])
     with pytest.raises(
-        ApplicationError, match=r"shell.setup failed \(exit code 3\)[^x]*fork --set[^x]*no such"
+        ApplicationError,
+        match=r"shell.setup failed \(exit code 3\): no such index\. Mend .*"
+        rf"starter\.py fork {JOB} --phase 1 --set .*\nIt printed:\none\nno such index$",
     ):
         job.call("run_command", command=":")
     assert not layers(job)
