@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from protocol.errors import Invalid
+from protocol.fork_command import fork_command
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Budget, Count
 from protocol.repository import Publish, RepositoryStart
@@ -104,13 +105,25 @@ class ResumeSignal(SignalPayload):
             if not (key.startswith("model.") and key.count(".") == 1):
                 raise ValueError(
                     f"{key[:100]!r} cannot be set of a job under way; expected a key of model, "
-                    "such as model.name"
+                    f"such as model.name. {_way_to_set(key[:100])}"
                 )
             if value is not None and not isinstance(value, (str, int, float)):
                 raise ValueError(f"{key[:100]} takes one value, found {str(value)[:100]!r}")
             if isinstance(value, str) and len(value) > MAX_ID_CHARACTERS:
                 raise ValueError(f"{key[:100]} is longer than {MAX_ID_CHARACTERS} characters")
         return settings
+
+
+def _way_to_set(key: str) -> str:
+    scope, _, limit = key.removeprefix("limits.").partition(".")
+    if (
+        key.startswith("limits.")
+        and scope in ("job", "phase")
+        and limit in PhaseLimits.model_fields
+    ):
+        named = limit if scope == "job" else f"phase.{limit}"
+        return f"`starter.py limit JOB {named}=…` sets that limit"
+    return f"A fork can set others: {fork_command(f'{key}=…')}"
 
 
 class PhaseLimits(SignalPayload):

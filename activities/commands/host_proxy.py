@@ -19,6 +19,7 @@ import h11
 
 from activities.runtime.addresses import is_public, resolve_host
 from config.schema.hosts import HostEntry, parse_host_entry, plain_host
+from protocol.fork_command import fork_command
 
 PORT = 3128
 """Port of the proxy on the sandbox's 127.0.0.1."""
@@ -43,6 +44,10 @@ os.execv(sys.argv[2], sys.argv[2:])
 """Script of the sandbox's first process: argument 1 is a descriptor, the rest is the command."""
 
 
+MAX_LISTED = 500
+"""Characters of a list of hosts in a message."""
+
+
 class PlaceRefused(Exception):
     """A place that the configuration does not allow; the message says why and what to do.
 
@@ -65,7 +70,7 @@ class HostProxy:
 
     def __init__(self, hosts: list[str]) -> None:
         self._entries = [parse_host_entry(text) for text in hosts]
-        self._listed = ", ".join(hosts)
+        self._hosts = tuple(hosts)
         self._channel, self.child_end = socket.socketpair()
         self._room = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._lock = threading.Lock()
@@ -157,6 +162,12 @@ class HostProxy:
         else:
             _relay_request(client, parser, server, request, port)
 
+    def _fork_allowing(self, host: str, port: int) -> str:
+        listed = json.dumps([*self._hosts, f"{host}:{port}"])
+        if len(listed) > MAX_LISTED:
+            listed = json.dumps(["…", f"{host}:{port}"], ensure_ascii=False)
+        return fork_command(f"shell.network={listed}")
+
     def _connect_place(self, host: str, port: int) -> socket.socket:
         """Connect to one of the host's checked addresses.
 
@@ -168,13 +179,15 @@ class HostProxy:
         if not entries:
             raise PlaceRefused(
                 f"{host}, port {port}, is not among the hosts that shell.network allows "
-                f"({self._listed}). A person can list it in a fork of this job."
+                f"({', '.join(self._hosts)}). A person can list it in a fork of this job: "
+                f"{self._fork_allowing(host, port)}."
             )
         addresses = resolve_host(host, port)
         if private := _private_address(entries, addresses):
             raise PlaceRefused(
                 f"{host} leads to {private}, which is not a public address. A person can allow it "
-                f"by adding {host}:{port} to shell.network.",
+                f"by adding {host}:{port} to shell.network in a fork of this job: "
+                f"{self._fork_allowing(host, port)}.",
                 " (not a public address)",
             )
         trouble: OSError = OSError("no address")

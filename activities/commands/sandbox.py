@@ -31,6 +31,7 @@ from activities.redaction.credentials import hide_credentials
 from activities.runtime.child_process import OutputReader
 from config.schema.shell import CACHE, LAYER, ShellConfig
 from protocol.errors import Unavailable
+from protocol.fork_command import fork_command
 
 SANDBOX_WORKSPACE = "/workspace"
 TICK_SECONDS = 0.05
@@ -107,11 +108,16 @@ def check_sandbox(config: ShellConfig) -> None:
     if config.sandbox != "bubblewrap":
         return
     if why := sandbox_problem(find_bwrap()):
-        raise SandboxUnavailable(f"Commands cannot be run in a sandbox: {why}.")
+        raise SandboxUnavailable(
+            f"Commands cannot be run in a sandbox: {why}; a job under way needs a fork for a "
+            f"setting: {fork_command('shell.sandbox=none')}."
+        )
     if gone := next((path for path in config.readable if not Path(path).exists()), None):
         raise SandboxUnavailable(
             f"Commands cannot read {gone}: shell.readable names it, and it is not on this host. "
-            "Put it there, or take it out of the agent's file."
+            "Put it there, or take it out of the agent's file; a job under way needs a fork for "
+            "that: "
+            f"{fork_command('shell.readable=[…]')}."
         )
     layers = [LAYER] if config.setup else []
     visible = [Path(each) for each in (*SYSTEM, *config.readable, *layers)]
@@ -119,7 +125,8 @@ def check_sandbox(config: ShellConfig) -> None:
         if not any(path.is_relative_to(each) for each in visible):
             raise SandboxUnavailable(
                 f"Commands cannot see {path}, which shell.path names: name the folder that it lies "
-                "in under shell.readable as well."
+                "in under shell.readable as well; a job under way needs a fork for that: "
+                f"{fork_command('shell.readable=[…]')}."
             )
 
 

@@ -8,7 +8,6 @@ read it at `/layer`.
 from __future__ import annotations
 
 import hashlib
-import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_path
 from config.schema.shell import LAYER, ShellConfig
+from protocol.fork_command import fork_command
 from protocol.text import as_sentence, end_of, one_line
 
 MAX_SHOWN = 1500
@@ -105,10 +105,10 @@ def _failure_text(command: str, ended: sandbox.CommandResult, job: str) -> str:
         how += f"; shell.network refused {', '.join(ended.refused)}"
     output = ended.output.strip()
     last = one_line(output.splitlines()[-1], MAX_LAST) if output else ""
-    fork = f"starter.py fork {shlex.quote(job)} --phase 1 --set 'shell.setup=[\"…\"]'"
+    fork = fork_command('shell.setup=["…"]', job)
     return (
         f"The command `{one_line(command, 200)}` of shell.setup failed ({how})"
         f"{f': {as_sentence(last)}' if last else '.'} Mend what it installs from. The job keeps "
-        f"shell.setup and shell.network as they were at its start; a fork can set others: `{fork}`."
+        f"shell.setup and shell.network as they were at its start; a fork can set others: {fork}."
         f"\nIt printed:\n{end_of(output, MAX_SHOWN) or 'nothing'}"
     )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from activities.checkpoints import Files, diff_files
 from activities.redaction.credentials import credential_value, hide_in_bytes
 from config.schema.shell import ShellConfig
+from protocol.fork_command import fork_command
 
 
 def missing_variables(config: ShellConfig) -> dict[str, str]:
@@ -23,7 +24,8 @@ def missing_variable(config: ShellConfig) -> str | None:
         return (
             f"shell.environment takes {name} from the worker's variable {source}, which is not "
             f"set or empty. Set {source} where workers start, or take {name} out of "
-            "shell.environment"
+            "shell.environment; a job under way needs a fork for that: "
+            f"{fork_command('shell.environment={…}')}"
         )
     return None
 

@@ -14,6 +14,7 @@ from activities.toolkit.context import ToolContext
 from activities.toolkit.errors import DependencyUnavailable, ToolError
 from activities.toolkit.registry import tool
 from activities.web.page_sources import PageSource
+from protocol.fork_command import fork_command
 
 SHOWN_LINES = 15
 SHOWN_CHARACTERS = 1500
@@ -34,7 +35,9 @@ def web_search(
     if context.config.web.search is None:
         raise ToolError(
             "web_search has no provider: a person has to name one under web.search in the agent's "
-            "configuration. fetch_page works without; give it addresses you know."
+            "configuration, for a job under way in a fork: "
+            f"{fork_command('web.search={kind: …, url: …}')}. fetch_page works without; give it "
+            "addresses you know."
         )
     try:
         hits = web.search_web(context.config.web.search, query)

@@ -14,6 +14,7 @@ import httpx2
 from activities.runtime.addresses import Address, is_public
 from config.schema.web import Web
 from protocol.errors import Refusal
+from protocol.fork_command import fork_command
 
 Resolve = Callable[[str, int], list[str]]
 """Returns the IP addresses of a host. Raises OSError if there are none."""
@@ -76,7 +77,8 @@ def check_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str
             meant = "" if text == host else f" ({text})"
             raise PageRefused(
                 f"{host}{meant} is not a public address, and fetch_page reaches only those. Use a "
-                "public source; a person can allow the host under web.allow_private."
+                "public source; a person can allow the host under web.allow_private, for a job "
+                f"under way in a fork: {fork_command(f'web.allow_private=[{host}]')}."
             )
         if url.port is not None and url.port not in _PORTS and url.port < _FREE_PORTS:
             raise PageRefused(f"{host}: port {url.port} is not a web server's; leave it out.")

@@ -57,6 +57,8 @@ async def test_a_job_takes_another_model_and_keeps_it(temporal: Client, root: Ro
         )
         for wrong, why in [
             ({"limits.rewinds": 9}, "'limits.rewinds' cannot be set of a job under way"),
+            ({"shell.x": 9}, "`starter.py fork JOB --phase N --set 'shell.x=…'`"),
+            ({"limits.phase.cost": 9}, "`starter.py limit JOB phase.cost=…` sets that limit"),
             ({"model.nmae": "second"}, "model.nmae"),
             ({"model.window": 9}, "model.window"),
         ]:

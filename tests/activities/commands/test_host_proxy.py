@@ -80,9 +80,11 @@ def test_an_unlisted_host_is_refused_and_named(tmp_path: Path) -> None:
         "*.example.org",
     )
     plain, tunnel = ended.output.splitlines()
+    hosts = '["pypi.org", "*.example.org", "refused.example:80"]'
     assert plain == (
         "refused.example, port 80, is not among the hosts that shell.network allows "
-        "(pypi.org, *.example.org). A person can list it in a fork of this job."
+        "(pypi.org, *.example.org). A person can list it in a fork of this job: "
+        f"`starter.py fork JOB --phase N --set 'shell.network={hosts}'`."
     )
     assert "403" in tunnel
     assert ended.refused == ("refused.example:80", "refused.example:443")

@@ -64,7 +64,7 @@ def test_a_failing_setup_stops_the_job_and_says_why(tmp_path: Path) -> None:
     with pytest.raises(
         ApplicationError,
         match=r"shell.setup failed \(exit code 3\): no such index\. Mend .*"
-        rf"starter\.py fork {JOB} --phase 1 --set .*\nIt printed:\none\nno such index$",
+        rf"starter\.py fork {JOB} --phase N --set .*\nIt printed:\none\nno such index$",
     ):
         job.call("run_command", command=":")
     assert not layers(job)
