@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root
@@ -231,6 +232,22 @@ async def published(jobs: Jobs) -> Handle:
     return handle
 
 
+async def skilled(jobs: Jobs) -> Handle:
+    """A job works by a skill, and looks at an image of the folder that it began with."""
+    with tempfile.TemporaryDirectory() as folder:
+        skill, tea = Path(folder) / "brewing", Path(folder) / "tea"
+        for place in (skill, tea):
+            place.mkdir()
+        (skill / "SKILL.md").write_text(
+            "---\nname: brewing\ndescription: Brews tea.\n---\nLook at the leaf first.\n"
+        )
+        Image.new("RGB", (8, 8), (0, 128, 0)).save(tea / "leaf.png")
+        settings = {"skills": [str(skill)], "model.vision": True}
+        handle = await jobs.start(job(repository={"folder": str(tea)}, set=settings))
+        await jobs.result(handle)
+    return handle
+
+
 async def trial(jobs: Jobs) -> Handle:
     """Two configurations, of which one does not end in time."""
     handle = await jobs.start(test_trial.trial(parallel=4), kind="Trial", job_id=RECORDED)
@@ -269,6 +286,13 @@ def drafting() -> Any:
     return team.Team({"Draft it": lambda told: [("wait", {"seconds": 3600})]})
 
 
+def looking() -> Short:
+    use: Call = ("use_skill", {"name": "brewing"})
+    look: Call = ("view_image", {"path": "repo/leaf.png"})
+    tea: Call = ("write_file", {"path": "output/tea.md", "content": "green"})
+    return Short({"Work": lambda view: [[use], [look], [tea, DONE]][view.replies]})
+
+
 HASTY = [close(), plan("[ ] Boil", "[ ] Brew"), hand_over({}), DONE]
 SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]] = {
     "completed": (completed, lambda: rehearse),
@@ -287,6 +311,7 @@ SCENES: dict[str, tuple[Callable[[Jobs], Awaitable[Handle]], Callable[[], Any]]]
     "project_job": (project_job, colliding),
     "helped": (helped, reading),
     "published": (published, test_publish.model),
+    "skilled": (skilled, looking),
     "trial": (trial, Short),
 }
 
