@@ -171,7 +171,7 @@ def _run_app_command(arguments: list[str]) -> int:
     try:
         code = app(arguments, standalone_mode=False)
     except TyperException as error:
-        # For a wrong choice Typer shows Pydantic's wording.
+        # Replace Pydantic's wording, which Typer shows for a wrong choice.
         if message := error.format_message().replace(": Value error, ", ": ", 1):
             _print_error(f"{one_line(message, LONGEST).rstrip('.')} (see --help)")
         return MISTAKE

@@ -36,7 +36,7 @@ from protocol.endings import Outcome
 MAX_LOG_ENTRIES = 1_000_000
 MAX_FETCHES = 4
 PAUSE_SECONDS = 0.5
-"""Between fetches, since the newest checkpoints may not be pushed yet."""
+"""Seconds between fetches, since the newest checkpoints may not be pushed yet."""
 OUTCOME_TAGS: tuple[str, ...] = get_args(Outcome)
 """Names of tags on a job's last checkpoint."""
 
@@ -57,7 +57,7 @@ class JobPlaces:
     unbegun: str = ""
     """Why the job has no checkpoint yet; empty if it has one."""
     project: str | None = None
-    """For a project, one of its jobs, or empty if it has none; None for a job."""
+    """For a project, the id of one of its jobs, empty if it has none; None for a job."""
 
 
 async def find_checkpoint_places(client: Client, job_id: str) -> JobPlaces:
@@ -211,7 +211,7 @@ def checkpoint_fields(job_id: str, status: dict[str, Any]) -> dict[str, str | No
         return {"checkpoint": commit, "tree": tree}
     try:
         store = open_repository(job_id)
-        # For a closed job without an answering worker.
+        # The commit of a closed job without an answering worker.
         commit = commit or store.tags().get(str(status.get("status")))
         return {
             "checkpoint": commit,

@@ -30,13 +30,13 @@ def check(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Load agents as a start would, and tell of each that it is fine, or what is wrong where.
+    """Load agents as a start would, and report whether each is fine, or what is wrong and where.
 
-    With an agent come its prompts, phrases, guards, hooks, tools and graph; with all of them, guard
-    files and prompts that no agent names; always, the guards that the workspaces root has learned.
-    Variables of `shell.environment` that are not set here are named. What else a machine may lack
-    (an endpoint, a sandbox, MCP servers) is for `doctor`, or the start.
-    Exit code 1 if anything is wrong. Needs no server.
+    An agent is checked with its prompts, phrases, guards, hooks, tools and graph. Without names,
+    guard files and prompts that no agent uses are checked too, and always the guards that the
+    workspaces root has learned. Variables of `shell.environment` that are not set here are named.
+    What else a machine may lack (an endpoint, a sandbox, MCP servers) is checked by `doctor` or the
+    start. Exit code 1 if anything is wrong. Needs no server.
     """
     from cli import config_checks  # noqa: PLC0415 - loads the activities, which takes a second
 
@@ -71,12 +71,12 @@ def tools(
     ] = "",
     json: Json = False,
 ) -> int:
-    """List the tools: what each does, what it may change, and how it is run.
+    """List the tools: what each does, what it may change, and how it runs.
 
-    `reads` and `writes` are of the workspace, `outside` is anything else; a `local` tool is run
-    within the step, the others as activities of their own. With AGENT those that its model is
-    offered, by kind of phase, with the guards and hooks that may have a say. --json adds what each
-    takes, as JSON Schema.
+    `reads` and `writes` concern the workspace, `outside` is anything else. A `local` tool runs
+    within the step, the others as separate activities. With AGENT, list the tools that its model is
+    offered, by kind of phase, with the guards and hooks that may judge a call. --json adds each
+    tool's arguments as JSON Schema.
     """
     from cli import tool_listing  # noqa: PLC0415 - loads the activities
 

@@ -41,10 +41,11 @@ def forget(
     ] = "",
     json: Json = False,
 ) -> int:
-    """Remove what a closed job left: its workspace, checkpoints and index. There is no way back.
+    """Delete what a closed job left: its workspace, checkpoints and index. This cannot be undone.
 
-    With a project go its jobs; a job of a running project stays, like one that runs. Forks of it
-    have copies of their own. A worker does it, as workflow `Forget` with input `{"job": "…"}`.
+    A project is deleted with its jobs; a job of a running project is kept, like a running job.
+    Forks have their own copies. A worker does the deletion, as workflow `Forget` with input
+    `{"job": "…"}`.
     """
     if bool(job) == bool(schedule):
         raise UserError("name the job to forget, or --schedule 1d to forget those that are due")
@@ -69,7 +70,7 @@ def forget(
 async def _run_forget_workflow(job: str, request: dict[str, Any]) -> dict[str, Any]:
     client, queue = await connect_client(), task_queue()
     with suppress(RPCError):
-        # Workers on the job's task queue serve the root that has its files.
+        # The workers on the job's task queue serve the root with its files.
         queue = (await client.get_workflow_handle(job).describe()).task_queue
     name = f"forget-{job}"[:1000]
     try:

@@ -1,4 +1,4 @@
-"""The command that begins a configuration of one's own: init."""
+"""The command `init`, which begins a configuration folder."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def init(
     ] = Path("longhaul"),
     json: Json = False,
 ) -> int:
-    """Write a folder for agents, guards and projects of your own, commented, and say what is next.
+    """Write a commented folder for your own agents, guards and projects, and say what to do next.
 
-    LONGHAUL_CONFIG names such folders. Nothing that is there is overwritten.
+    LONGHAUL_CONFIG names such folders. Existing files are not overwritten.
     """
     target = folder.expanduser().absolute()
     try:
@@ -59,7 +59,7 @@ def _write_files(target: Path) -> list[Path]:
     for source in sorted(path for path in FOLDER.rglob("*") if path.suffix in TEXTS):
         place = target / source.relative_to(FOLDER)
         place.parent.mkdir(parents=True, exist_ok=True)
-        # Not read-only as a package's files may be.
+        # Make the copies writable: a package's files may be read-only.
         shutil.copyfile(source, place)
         place.write_text(name_program(place.read_text(encoding="utf-8")), encoding="utf-8")
         written.append(place)

@@ -59,11 +59,11 @@ def list_(
 
 
 def show(job: Job, json: Json = False) -> int:
-    """Show how a job stands: phase, todos, usage, what it waits for; closed, its result.
+    """Show a job's state: phase, todos, usage, what it waits for; for a closed job, its result.
 
-    Without a worker the last state on record is shown, and said to be that. --json prints the
-    answer of the query `status` with `job_id`, `live` (whether a worker gave it), `tree` and
-    `retrying` (failed activities that are tried again, with attempt and reason) added.
+    Without a worker the last recorded state is shown and marked as such. --json prints the answer
+    of the query `status` with `job_id`, `live` (whether a worker answered), `tree` and `retrying`
+    (failed activities that are retried, with attempt and reason) added.
     """
 
     async def fetch_job() -> JobView:
@@ -106,9 +106,9 @@ def files(
     ] = False,
     json: Json = False,
 ) -> int:
-    """List or print a job's files, now or at the start of any phase, undone ones included.
+    """List or print a job's files, now or at the start of any phase, including undone ones.
 
-    Of a project: the files of its product as accepted so far.
+    For a project: the files of its product as accepted so far.
     """
     from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 
@@ -179,11 +179,11 @@ def diff(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Show how a job's files differ between the starts of two phases, or a phase and now.
+    """Show how a job's files differ between the starts of two phases, or between a phase and now.
 
-    Without phases it shows what the work on a repository changed since it began, as `git diff`
-    does; for a project, up to its newest accepted work. The system's own files (archive/, tools/
-    and the like) come last and by name only; name one as PATH to see its lines.
+    Without phases: what the work on a repository changed since it began, like `git diff`; for a
+    project, up to its newest accepted work. The system's own files (archive/, tools/ and the like)
+    are listed last and by name only; PATH shows their lines too.
     """
     if before is None:
         return _repository_diff(job, stat=stat, name_only=name_only, json=json)
@@ -266,9 +266,9 @@ def _repository_diff(job: str, *, stat: bool, name_only: bool, json: bool) -> in
 
 
 def log(job: Job, json: Json = False) -> int:
-    """Tell a job's story: each step that changed anything, oldest first.
+    """List a job's steps that changed anything, oldest first.
 
-    Of a project: the commits of its product, one for each accepted piece of work.
+    For a project: the commits of its product, one for each accepted piece of work.
     """
     from cli import checkpoint_reader, project_files  # noqa: PLC0415 - takes a second
 
@@ -313,7 +313,7 @@ def doctor(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Check everything a job needs; says what to do about what is wrong."""
+    """Check everything a job needs, and say how to fix what is wrong."""
 
     async def run_checks() -> list[Check]:
         results = []

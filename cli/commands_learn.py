@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Action = Literal["list", "propose", "show", "promote", "retire"]
 SCHEDULE = "longhaul-learning"
 MOST = 1_000_000
-"""Most traces listed; databases accept no larger number."""
+"""Maximum number of traces listed; databases accept no larger number."""
 T = TypeVar("T")
 
 
@@ -46,7 +46,7 @@ def traces(
     ] = "",
     json: Json = False,
 ) -> int:
-    """List what guards, gates and people refused and corrected, over all jobs. Needs no server."""
+    """List what guards, gates and people refused or corrected in any job. Needs no server."""
     from activities.stores import traces as rows  # noqa: PLC0415 - loads the activities
     from activities.stores.engine import RelationalStore  # noqa: PLC0415
     from activities.traces.trace_search import TraceReader, find_traces  # noqa: PLC0415
@@ -93,11 +93,11 @@ def guards(
     ] = "",
     json: Json = False,
 ) -> int:
-    """List the guards that were learned, with their stage and figures, or work on them.
+    """List learned guards with their stage and figures, or change them.
 
-    `propose` looks for patterns in the traces and makes guards of them, which are tried without
-    blocking anything; `promote` makes one that is ready active; `retire` takes one out of use.
-    Needs no server, but for --schedule.
+    `propose` looks for patterns in the traces and turns them into guards, which are first tried
+    without blocking anything; `promote` activates a guard that is ready; `retire` disables one.
+    Needs no server, except for --schedule.
     """
     from activities.learning.learning_pass import LearningPass  # noqa: PLC0415 - loads the activities
 

@@ -23,12 +23,12 @@ def report(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Write the report of a job or project, running or closed: one HTML file.
+    """Write the report of a job or project, running or closed, as one HTML file.
 
-    Phases on a timeline, tokens and cost by step, refusals by gate and guard, the scope, what was
-    delivered and what is unresolved, and whether the job shows a pattern that is watched for.
-    Of a project, all that of each of its jobs, with the sums.
-    With --json the figures go to standard output, or to FILE, and no page is written.
+    It shows phases on a timeline, tokens and cost by step, refusals by gate and guard, the scope,
+    deliverables and unresolved points, and whether the job shows one of the patterns to watch for.
+    For a project, it shows this for each of its jobs, with totals. With --json the figures go to
+    standard output, or to FILE, and no page is written.
     """
     from cli.report.page import render_page  # noqa: PLC0415 - loads the activities, which takes a second
 

@@ -64,9 +64,9 @@ def requirements(
 ) -> int:
     """List, search, show, export, withdraw or restore requirements in the store.
 
-    A withdrawn requirement stays withdrawn whatever its job does: searches, claims and counts
-    ignore it, and it leaves the graph. Restoring brings it back; an accepted one becomes a draft
-    to be judged again. Needs no server.
+    A withdrawn requirement stays withdrawn, whatever its job does: it no longer appears in
+    searches, claims and counts, and is removed from the graph. A restored one is back; if it was
+    accepted, it is a draft and has to be judged again. Needs no server.
     """
     names = what or []
     if action == "show":

@@ -76,8 +76,8 @@ def demo(
 ) -> int:
     """Show everything at once: server, worker and a real job, in this process.
 
-    Uses the model of OPENAI_BASE_URL or OPENAI_API_KEY if set, else a rehearsal model that needs
-    no network. The files stay in the workspaces folder.
+    Uses the model of OPENAI_BASE_URL or OPENAI_API_KEY if set, else a rehearsal model that needs no
+    network. The files stay in the workspaces folder.
     """
     return run_async(run_demo(agent, document, keep=keep, json=json))
 
@@ -124,8 +124,8 @@ def start(
 
     Example: `starter.py start creator --document policy.pdf --instructions "Only chapter 3"`.
     The same from the Web UI: workflow type `Job`, task queue `longhaul`, input
-    `{"agent": "creator", "documents": ["/srv/policy.pdf"], "instructions": "…"}`, its paths those
-    of the worker's host.
+    `{"agent": "creator", "documents": ["/srv/policy.pdf"], "instructions": "…"}`, with paths on
+    the worker's host.
     """
     if id is not None:
         check_job_id(id)
@@ -194,10 +194,10 @@ def project(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Start a project: several agents on one piece of work, in the form that FILE names.
+    """Start a project: several agents work on one product, in the form that FILE names.
 
-    `features` makes one tested feature after another, `groups` lets agents work side by side,
-    `pipeline` hands the work from one agent to the next. Its jobs are called after it.
+    `features` builds one tested feature after another, `groups` lets agents work side by side,
+    `pipeline` passes the work from one agent to the next. The ids of its jobs begin with its own.
     The same from the Web UI: workflow type `Project`, the file's content as JSON.
     """
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "project"
@@ -239,8 +239,8 @@ def fork(
 ) -> int:
     """Start a new job from the start of any phase of another, running or closed, or from its end.
 
-    The first is left as it is. The new one has a copy of its files and its past; its instructions
-    end in what is wanted otherwise, and it begins by reconsidering the plan.
+    The other job is left unchanged. The new one has a copy of its files and history; the new
+    instructions are appended to the old ones, and it begins by reconsidering the plan.
     The same from the Web UI: input `{"fork": {"job": "…", "phase": 3}, "instructions": "…"}`.
     """
     if id is not None:
@@ -271,7 +271,7 @@ async def _fork_job(
         raise UserError(f"{places.unbegun} (there is nothing to fork)")
     check_job_id(new := new_job_id(places.agent or "fork") if new is None else new)
     settings = data.get("set", {})
-    # Elsewhere than where the checkpoints are, the worker finds out.
+    # If the checkpoints are not on this host, the worker checks.
     with suppress(checkpoint_reader.StoreMissing):
         store = checkpoint_reader.open_repository(job, places)
         commit = checkpoint_reader.checkpoint_commit_at(places, store, phase)
@@ -285,8 +285,8 @@ async def _fork_job(
 def watch(job: Job, json: Json = False) -> int:
     """Follow a job until it ends: phase, todos, tokens, cost, last steps.
 
-    On a terminal a live view; piped, a line per change; with --json an object per change.
-    Ctrl-C ends the watching, not the job.
+    On a terminal a live view; piped, a line per change; with --json an object per change. Ctrl-C
+    stops watching; the job continues.
     """
     return run_async(_watch_job(job, json=json))
 

@@ -1,4 +1,4 @@
-"""Commands on what is started again and again: schedules."""
+"""Commands on schedules that start jobs or projects repeatedly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ScheduleId = Annotated[str, typer.Argument(help="Id of the schedule.", metavar="
 
 @schedules.command("list")
 def list_(json: Json = False) -> int:
-    """List the schedules: what each starts, how often, when next, and the newest job of it."""
+    """List the schedules: what each starts, how often, when next, and its newest job."""
     entries = run_async(scheduling.list_recurring())
     if json:
         print_json([entry.as_json() for entry in entries])
@@ -35,25 +35,25 @@ def list_(json: Json = False) -> int:
 
 @schedules.command()
 def pause(schedule: ScheduleId, json: Json = False) -> int:
-    """Start no more jobs until `resume`; one that runs goes on."""
+    """Start no more jobs until `resume`; a running one continues."""
     return _change_schedule("pause", schedule, "paused", json=json)
 
 
 @schedules.command()
 def resume(schedule: ScheduleId, json: Json = False) -> int:
-    """Start jobs again, at the next time that is due."""
+    """Start jobs again, at the next due time."""
     return _change_schedule("unpause", schedule, "active", json=json)
 
 
 @schedules.command()
 def trigger(schedule: ScheduleId, json: Json = False) -> int:
-    """Start a job now, unless the one before still runs."""
+    """Start a job now, unless the previous one is still running."""
     return _change_schedule("trigger", schedule, "triggered", json=json)
 
 
 @schedules.command()
 def remove(schedule: ScheduleId, json: Json = False) -> int:
-    """Remove the schedule; its jobs stay, and one that runs goes on."""
+    """Remove the schedule; its jobs remain, and a running one continues."""
     return _change_schedule("delete", schedule, "removed", json=json)
 
 

@@ -31,7 +31,7 @@ def rewind(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Send a job back to reconsider: the running phase ends and a new strategic one opens.
+    """Send a job back to reconsider: the running phase ends and a new strategic one begins.
 
     Signal `rewind` with `{"issue": "…", "phase": 3, "restore_files": true}`.
     """
@@ -52,7 +52,7 @@ def cancel(
     reason: Annotated[str, typer.Option(help="Why; kept with the job.")] = "",
     json: Json = False,
 ) -> int:
-    """End a job: the step under way is cancelled, the last checkpoint and the files stay.
+    """End a job: its current step is cancelled; the last checkpoint and the files remain.
 
     Signal `cancel` with `{"reason": "…"}`.
     """
@@ -63,7 +63,7 @@ def cancel(
 
 
 def pause(job: Job, json: Json = False) -> int:
-    """Halt a job after the step under way; its files may then be edited.
+    """Halt a job after its current step; its files may then be edited.
 
     Signal `pause` with `{}`.
     """
@@ -82,10 +82,10 @@ def resume(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Let a paused or waiting job go on, its files taken as they are now.
+    """Continue a paused or waiting job, with its files as they are now.
 
-    Signal `resume` with `{}`, or with `{"set": {"model.name": "…"}}`. Also tries again what made
-    the job wait.
+    Signal `resume` with `{}`, or with `{"set": {"model.name": "…"}}`. Also retries what made the
+    job wait.
     """
     settings = parse_settings(set_ or [])
     payload: dict[str, Any] = {"set": settings} if settings else {}
@@ -110,7 +110,7 @@ def limit(
     ],
     json: Json = False,
 ) -> int:
-    """Set limits of a job; one that waits for `budget` goes on if there is room now.
+    """Set limits of a job; one that waits for `budget` continues if the new limits allow it.
 
     Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
     """
@@ -131,7 +131,7 @@ def answer(
     id_: Id = None,
     json: Json = False,
 ) -> int:
-    """Answer the question that a job waits with.
+    """Answer the question that a job is waiting with.
 
     Signal `answer` with `{"id": "…", "text": "…"}`. `show` prints the question.
     """
@@ -146,7 +146,7 @@ def approve(
     reason: Annotated[str, typer.Option(help="Why, or what to mind; the agent reads it.")] = "",
     json: Json = False,
 ) -> int:
-    """Let the call be carried out that a job wants approved.
+    """Approve the call for which a job waits.
 
     Signal `approve` with `{"id": "…", "reason": "…"}`. `show` prints the call.
     """
@@ -160,7 +160,7 @@ def deny(
     id_: Id = None,
     json: Json = False,
 ) -> int:
-    """Refuse the call that a job wants approved; the agent goes on without it.
+    """Refuse the call for which a job waits; the agent continues without it.
 
     Signal `deny` with `{"id": "…", "reason": "…"}`. `show` prints the call.
     """
@@ -172,9 +172,9 @@ def deny(
 async def _send_answer(
     job: str, signal: str, payload: dict[str, Any], id_: str | None, past_tense: str, *, json: bool
 ) -> int:
-    """Send what a person says to a question, with the id of that question."""
+    """Send a person's answer with the id of the question."""
     if id_ is None:
-        # With its id it can never be taken for the answer to another, whatever comes between.
+        # With the id it cannot be taken for the answer to another question.
         id_ = signal_effects.open_question_ids(await view_job(await connect_client(), job)).get(
             signal
         )
@@ -192,10 +192,10 @@ def tell(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Say something to the agent: it is in its next turn, and in force until the job ends.
+    """Say something to the agent: it reads it in its next turn and follows it until the job ends.
 
-    Signal `tell` with `{"text": "…", "item": false}`. It is kept in instructions.md under
-    "Amended", also after a rewind. A project hands it to the jobs at work and to those that begin.
+    Signal `tell` with `{"text": "…", "item": false}`. The text stays in instructions.md under
+    "Amended", even after a rewind. A project passes it to running and to later jobs.
     """
     if not text.strip():
         raise UserError("TEXT: say what the agent should know")
@@ -213,9 +213,9 @@ def bypass(
     reason: Annotated[str, typer.Option(help="Why; kept with the job.")],
     json: Json = False,
 ) -> int:
-    """Let through once what a guard or hook refused; the agent is told to do it again.
+    """Let one refused call of a guard or hook pass; the agent is asked to repeat it.
 
-    Signal `bypass` with `{"guard": "…", "reason": "…"}`. The guard's next refusal is passed over.
+    Signal `bypass` with `{"guard": "…", "reason": "…"}`. The guard's next refusal is skipped.
     """
     payload = {"guard": guard, "reason": reason}
     effect = signal_effects.bypass_taken(guard)
@@ -225,7 +225,8 @@ def bypass(
 
 
 def _undone(job: str, payload: dict[str, Any], status: dict[str, Any]) -> str:
-    """What a rewind to a phase undid, and what undoes the rewind; empty for one that undid nothing.
+    """Describe what a rewind to a phase undid and how to undo the rewind; empty if it undid
+    nothing.
 
     The phase that a rewind opens follows the one that it ended.
     """

@@ -50,10 +50,11 @@ def trial(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Run one job several times under two or more configurations, and compare how often it ends.
+    """Run one job several times under two or more configurations, and compare how often it
+    completes.
 
     FILE names the start, or a fork of a job's phase, the configurations and the number of runs.
-    Ctrl-C ends the waiting, not the trial.
+    Ctrl-C stops waiting; the trial continues.
     """
     stem = re.sub(r"[^A-Za-z0-9-]+", "-", file.stem).strip("-") or "trial"
     trial_id = new_job_id(stem) if id is None else id
@@ -123,7 +124,7 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
 
 
 async def _job_usage(client: Client, job: str) -> Usage | None:
-    """Return what a job used that did not complete; None if nobody can say any more."""
+    """Return the usage of a job that did not complete; None if it is no longer known."""
     with suppress(RPCError, WorkflowQueryFailedError):
         usage = (await client.get_workflow_handle(job).query("status")).get("usage") or {}
         return Usage.model_validate({k: v for k, v in usage.items() if k in Usage.model_fields})

@@ -1,4 +1,4 @@
-"""Shares of completed runs: their intervals, and whether two of them can be told apart."""
+"""Shares of completed runs: their intervals, and whether two of them differ significantly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 CONFIDENCE = 0.95
 LEVEL = Fraction(1, 20)
-"""Probability below which a difference is not put down to chance."""
+"""Probability below which a difference is not attributed to chance."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def wilson_interval(share: Share) -> tuple[float, float]:
     runs, rate = share.runs, share.completed / share.runs
     centre = (rate + z * z / (2 * runs)) / (1 + z * z / runs)
     half = z * sqrt(rate * (1 - rate) / runs + z * z / (4 * runs * runs)) / (1 + z * z / runs)
-    # Rounding would leave a bound of 0 or 1 a hair beside it.
+    # Rounding would move a bound of 0 or 1 slightly off it.
     low = 0.0 if share.completed == 0 else centre - half
     high = 1.0 if share.completed == share.runs else centre + half
     return low, high

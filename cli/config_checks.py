@@ -44,7 +44,7 @@ class Finding:
     name: str
     summary: str = ""
     problem: str = ""
-    """File, key, what was found and what was expected; empty if nothing is wrong."""
+    """File, key, the value and what was expected; empty if nothing is wrong."""
     data: dict[str, Any] | None = None
 
     @property
@@ -162,7 +162,7 @@ def _check_guards(config: AgentConfig) -> None:
 
 
 def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
-    """Check argument names; with several tools it is enough that one of them takes each."""
+    """Check argument names; with several tools, one of them must have each."""
     tools = guard.match.tool
     known_arguments = {
         argument.name for tool in tools for argument in REGISTRY[tool].arguments.listed
@@ -194,7 +194,7 @@ def _agent_tools(config: AgentConfig) -> tuple[list[Tool], bool]:
 
 
 def _tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
-    # Servers are not asked here, so the names of their tools are unknown.
+    # Servers are not queried here, so the names of their tools are unknown.
     config.approve = [tool for tool in config.approve if not _is_server_tool(tool, config)]
     return tool_routes(config, tools)
 

@@ -70,7 +70,7 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     async def show_demo() -> int:
         async with development_server(port=PORT, ui_port=UI_PORT, database=database) as running:
             _print_addresses(running, database)
-            # The next worker repeats a step cut short by Ctrl-C, so do not wait for steps.
+            # The next worker repeats a step that Ctrl-C interrupted, so do not wait for steps.
             async with build_worker(running.client, root=root, grace=timedelta(seconds=1)):
                 job = DemoJob(job_id, data, root.workspace(job_id))
                 progress.code = await _run_job(running, job, progress, keep=keep, json=json)

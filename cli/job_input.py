@@ -1,4 +1,4 @@
-"""Starting a job: what the user typed becomes the job's plain JSON input."""
+"""Turns the user's arguments into the plain JSON input of a job, and starts it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from protocol.state import MAX_ITEMS
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_BYTES = 1_500_000
-"""Of a start; the server takes 2 MB at once."""
+"""Size limit of a start's input as JSON; the server accepts 2 MB."""
 
 
 def job_input(
@@ -40,11 +40,11 @@ def job_input(
     repository: dict[str, Any] | None = None,
     publish: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The start input of jobs, checked as far as it can be without a worker.
+    """Build the start input of a job, checked as far as possible without a worker.
 
     Raises:
-        UserError: unknown agent, a setting that does not exist or cannot be used, a missing
-            document, nothing to do, more than a start takes.
+        UserError: Unknown agent, unknown or invalid setting, missing document, no instructions, or
+            too much input.
     """
     text = read_instructions_text(instructions)
     check_input_size(
@@ -77,10 +77,10 @@ def job_input(
 
 
 def check_settings(config: AgentConfig) -> None:
-    """Refuse what no worker takes of settings that are given with a start.
+    """Refuse settings of a start that every worker would refuse.
 
     Raises:
-        ConfigError: with what is wrong.
+        ConfigError: A setting is unknown or invalid.
     """
     from cli.config_checks import check_start  # noqa: PLC0415 - loads the activities, over a second
 
@@ -88,10 +88,10 @@ def check_settings(config: AgentConfig) -> None:
 
 
 def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> None:
-    """Refuse what no worker takes of settings for a fork of a job with this configuration.
+    """Refuse settings that every worker would refuse in a fork of a job with this configuration.
 
     Raises:
-        UserError: with what is wrong.
+        UserError: A setting is unknown or invalid.
     """
     try:
         check_settings(amend_config(pinned, settings))
@@ -100,7 +100,9 @@ def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> Non
 
 
 def check_input_size(data: dict[str, Any]) -> None:
-    """Refuse what the worker would refuse, or the server, whose message names nothing."""
+    """Refuse input that the worker or the server would refuse; the server's message would not say
+    why.
+    """
     size = len(data.get("instructions", ""))
     if size > MAX_INSTRUCTIONS:
         raise UserError(
@@ -118,10 +120,10 @@ def check_input_size(data: dict[str, Any]) -> None:
 
 
 def read_instructions_text(text: str) -> str:
-    """The text itself, or for `@FILE` the file's."""
+    """Return the text, or for `@FILE` the file's content. Raises UserError."""
     if not text.startswith("@"):
-        # A job would work on the bare name for hours.
-        with suppress(OSError, ValueError):  # too long for a name, as most texts are
+        # Without this check a job would work for hours on a file's mere name.
+        with suppress(OSError, ValueError):  # most texts are too long for a file name
             if Path(text).is_file():
                 raise UserError(f"instructions {text!r} is the name of a file; @{text} reads it")
         return text
@@ -138,7 +140,9 @@ def read_instructions_text(text: str) -> str:
 
 
 def parse_settings(settings: list[str]) -> dict[str, object]:
-    """`key=value` pairs as overrides of the configuration; values are read as YAML."""
+    """Parse `key=value` pairs as overrides of the configuration, with YAML values. Raises
+    UserError.
+    """
     overrides: dict[str, object] = {}
     for text in settings:
         key, equals, value = text.partition("=")
@@ -152,7 +156,7 @@ def parse_settings(settings: list[str]) -> dict[str, object]:
 
 
 def schema_setting(path: Path) -> list[str]:
-    """The setting that has a job's result fit the schema of a file. Raises UserError."""
+    """Return the setting that gives the job's result the schema in a file. Raises UserError."""
     try:
         text = path.expanduser().read_text(encoding="utf-8")
         schema = yaml.safe_load(text)
@@ -167,12 +171,12 @@ def schema_setting(path: Path) -> list[str]:
 
 
 def new_job_id(agent: str) -> str:
-    """`<agent>-<6 random characters>`."""
+    """Return `<agent>-<6 random characters>`."""
     return f"{agent}-{secrets.token_hex(3)}"
 
 
 def check_job_id(job_id: str) -> None:
-    """Refuse an id that makes a poor folder name or link."""
+    """Raise UserError for an id that is unsuitable as a folder name or in a link."""
     if not _ID.fullmatch(job_id):
         raise UserError(
             f"--id {job_id or repr(job_id)}: expected letters, digits and . _ - (at most 100, not "
@@ -183,10 +187,10 @@ def check_job_id(job_id: str) -> None:
 async def start_workflow(
     client: Client, job_id: str, data: dict[str, Any], kind: str = JOB
 ) -> None:
-    """Start the job, or the project.
+    """Start the job or project.
 
     Raises:
-        UserError: the id is in use, or was used before.
+        UserError: The id is in use, or was used before.
     """
 
     async def begin(reuse: WorkflowIDReusePolicy) -> None:
@@ -201,10 +205,10 @@ async def start_workflow(
             )
 
     try:
-        # A closed job's id stays taken: its workspace and checkpoints carry it.
+        # A closed job's id stays reserved: its workspace and checkpoints have it as their name.
         await begin(WorkflowIDReusePolicy.REJECT_DUPLICATE)
     except WorkflowAlreadyStartedError:
-        with suppress(WorkflowAlreadyStartedError):  # somebody else was quicker
+        with suppress(WorkflowAlreadyStartedError):  # somebody else was faster
             if await never_began(client, job_id):
                 await begin(WorkflowIDReusePolicy.ALLOW_DUPLICATE)
                 return

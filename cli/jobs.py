@@ -36,7 +36,7 @@ TOO_LARGE = "Failure exceeds size limit."
 """What the server puts before a failure whose stack traces it cuts."""
 MOST_REASON = 600
 """Characters of why an activity is tried again."""
-"""Characters of a column of a list: a start that waits names everything it lacks."""
+"""Maximum length of a table cell: a waiting start lists everything it lacks."""
 
 _CLOSED = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -55,7 +55,7 @@ class JobView:
     status: dict[str, Any]
     """Result of the job's `status` query, else what its memo has."""
     live: bool
-    """Whether the job itself answered."""
+    """Whether a worker answered."""
     closed: bool
     started: datetime
     run_id: str
@@ -69,7 +69,7 @@ class JobView:
 
     @property
     def silence(self) -> str:
-        """Why the job does not answer; empty if it did."""
+        """Why the job did not answer; empty if it did."""
         if self.live:
             return ""
         if self.attempts > 1:
@@ -80,12 +80,12 @@ class JobView:
 
     @property
     def status_word(self) -> str:
-        """running, waiting, completed, failed, cancelled or terminated."""
+        """Return running, waiting, completed, failed, cancelled or terminated."""
         return str(self.status.get("status", "running"))
 
     @property
     def waiting(self) -> dict[str, str] | None:
-        """Why the job waits: reason, message, remedy."""
+        """Return reason, message and remedy of a waiting job."""
         wait_state = self.status.get("waiting")
         if isinstance(wait_state, dict):
             return {key: str(value) for key, value in wait_state.items()}
@@ -142,7 +142,7 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
         status = await _with_outcome(client, description, status)
     status.setdefault("status", "running")
     if description.workflow_type == PROJECT:
-        # A memo does not say so.
+        # A memo does not contain this.
         status["project"] = True
     return JobView(
         id=job_id,
@@ -246,7 +246,9 @@ def describe_failure(error: BaseException) -> str:
 
 
 async def never_began(client: Client, job_id: str) -> bool:
-    """Whether it was cancelled while its start waited, so that nothing has its id but Temporal."""
+    """Return whether it was cancelled while its start waited, so that it has no data besides
+    Temporal's.
+    """
     description = await describe_workflow(client, job_id)
     if description.status != WorkflowExecutionStatus.CANCELED:
         return False

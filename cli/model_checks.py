@@ -33,7 +33,7 @@ PATHS = ("maple.md", "birch.md")
 SYSTEM = "\n".join(
     [
         "You are checked for whether you can call tools. Do exactly what you are asked.",
-        # Providers do not cache prompts below some thousand tokens.
+        # Providers do not cache prompts shorter than a few thousand tokens.
         *(f"Rule {n}: a rule with this number says nothing but its number." for n in range(1, 151)),
     ]
 )

@@ -22,10 +22,10 @@ OK = 0
 FAILED = 1
 """The job failed or was cancelled, or a check failed."""
 MISTAKE = 2
-"""The user's mistake, or no server."""
+"""A mistake of the user, or no server."""
 
 INSTALLED = "longhaul"
-"""The command that an installed package has; in a checkout it is `starter.py`."""
+"""Name of the installed command; in a checkout it is `starter.py`."""
 _CHECKOUT = re.compile(r"(?:python )?\b(?P<name>starter|worker)\.py\b")
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ def write_error_line(more: str = "") -> OSError | None:
 
 
 def name_program(text: str) -> str:
-    """The text with our commands by the names that this process was called by."""
+    """Replace our commands' names in a text by those of the running program."""
     if Path(sys.argv[0]).stem != INSTALLED:
         return text
     return _CHECKOUT.sub(
@@ -77,7 +77,7 @@ def print_result(text: str) -> None:
 
 
 def print_advice(text: str) -> None:
-    """A line of a result in which commands of ours may be named."""
+    """Print a line of the result that may name our own commands."""
     print_result(name_program(text))
 
 

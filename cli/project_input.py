@@ -1,4 +1,4 @@
-"""A project's YAML file: read, checked as far as it can be, its documents handed to the worker."""
+"""Turns a project's YAML file into its start input, and hands its documents to the worker."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from protocol.project_start import ProjectStart
 
 
 def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The start input of a project, from its file, checked as far as it can be without a worker.
+    """Build the start input of a project, checked as far as possible without a worker.
 
-    Documents and a folder are named as seen from the file.
+    Paths of documents and of a folder are relative to the file.
 
     Args:
-        file: The project's.
-        repository: What it begins from, in place of what the file says.
+        file: The project's file.
+        repository: Replaces the file's `repository`.
 
     Raises:
-        UserError: no such file, not valid YAML, a wrong key or value, an agent that is unknown or
-            cannot work with what is set for it, a missing document, more than a start takes.
+        UserError: The file is missing or no valid YAML, a key or value is wrong, an agent is
+            unknown or cannot use its settings, a document is missing, or there is too much input.
     """
     start, data = read_project_file(file)
     try:
@@ -41,7 +41,7 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
         data["repository"] = stage_repository(repository, agents)
     elif data.get("repository"):
         data["repository"] = stage_repository(data["repository"], agents, file.parent)
-    # Jobs may differ: what one of them takes is handed in.
+    # The agents' limits may differ; accept what at least one of them accepts.
     limit = max(config.limits.file_bytes for config in agents)
     remote = agents[0].workspace.remote if agents else None
     data["documents"] = _stage_documents(start.documents, file, limit, remote)
@@ -51,7 +51,7 @@ def project_input(file: Path, repository: dict[str, Any] | None = None) -> dict[
 
 
 def read_project_file(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
-    """A project's file, and the object that is in it. Raises UserError."""
+    """Return a project's file, parsed and as plain data. Raises UserError."""
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"), f"{file}: not valid YAML")
         return read_payload_object(ProjectStart, data, str(file)), data
@@ -64,7 +64,7 @@ def read_project_file(file: Path) -> tuple[ProjectStart, dict[str, Any]]:
 
 
 def project_agents(start: ProjectStart) -> list[AgentConfig]:
-    """The agents of a project, with what is set for them. Raises ConfigError."""
+    """Load the agents of a project with their settings. Raises ConfigError."""
     agents = []
     for agent, settings in _agent_settings(start):
         agents.append(load_agent(agent, settings))
@@ -79,7 +79,7 @@ def _name_project_file(file: Path, wrong: Exception) -> str:
 
 
 def _agent_settings(start: ProjectStart) -> list[tuple[str, dict[str, Any]]]:
-    """Every agent that the project will need, with what is set for it."""
+    """Return every agent that the project needs, with its settings."""
     return [
         *((start.agent(role), start.set) for role in FORM_SPECS[start.form].roles),
         *((stage.agent, {**start.set, **stage.set}) for stage in start.stages),

@@ -13,7 +13,7 @@ MAX_SAID = 200
 MOST_LINES = 5
 """Lines shown of the end of a run's output."""
 MOST_REASONS = 500
-"""Characters."""
+"""Number of reasons shown."""
 DISPROVED = "it said that it was done, and proof refused: "
 MARKS = {"completed": "☑", "in_progress": "▶", "blocked": "☒", "pending": "☐"}
 
@@ -77,7 +77,9 @@ def _fold_text(text: str, most: int) -> str:
 
 
 def project_proof_line(run: dict[str, Any]) -> str:
-    """`unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on 1a2b3c4d5e6f)`."""
+    """Render a proof: `unit: pytest: exit code 0, 28 tests (brew-tester-1, phase 2, step 9, on
+    1a2b…)`.
+    """
     proof_run = Proof.model_validate(run)
     origin = (
         f"{proof_run.asked_by}, phase {proof_run.phase}, step {proof_run.step}, on "
@@ -108,7 +110,7 @@ def project_job_lines(status: dict[str, Any]) -> list[str]:
 
 
 def _running_lines(job: dict[str, Any]) -> list[str]:
-    """A job at work, and below it what proof refused of what it said."""
+    """Render a running job, and below it its claims that proofs refuted."""
     state = f"waiting: {job['waiting']}" if job.get("waiting") else "at work"
     return [
         f"  {job['job']}: {state} · {job['phase'] or 'starting'}{_deadline(job)}",

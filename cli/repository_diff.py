@@ -1,4 +1,4 @@
-"""What the work on a repository changed, as git shows it."""
+"""Shows what the work on a repository changed, in git's formats."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ STAT_WIDTH = 80
 
 @dataclass(frozen=True)
 class RepositoryDiff:
-    """From what the work began with to how it stands."""
+    """The difference between the start of the work and its current state."""
 
     base: str
-    """A commit, or a tree where there was none."""
+    """A commit, or the empty tree if there was none."""
     tip: str
     diff: pygit2.Diff
 
@@ -35,7 +35,7 @@ class RepositoryDiff:
         return [delta.new_file.path for delta in self.diff.deltas]
 
     def render(self, form: Form) -> bytes:
-        """The text in one of git's forms."""
+        """Render the difference in one of git's formats."""
         if form == "names":
             return "".join(f"{path}\n" for path in self.paths).encode("utf-8", "surrogateescape")
         if form == "stat":
@@ -44,10 +44,10 @@ class RepositoryDiff:
 
 
 def diff_job(job: str, store: Checkpoints, commit: str) -> RepositoryDiff:
-    """Of a job, up to one of its checkpoints.
+    """Return the changes of a job up to one of its checkpoints.
 
     Raises:
-        UserError: it does not work on a repository, or that is not on this root.
+        UserError: It does not work on a repository, or the repository is not on this root.
     """
     snapshot = Snapshot.load(store, commit)
     link = snapshot.repository
@@ -63,7 +63,7 @@ def diff_job(job: str, store: Checkpoints, commit: str) -> RepositoryDiff:
 
 
 def diff_project(project: str) -> RepositoryDiff:
-    """Of a project, up to its newest accepted work. Raises UserError."""
+    """Return the changes of a project up to its newest accepted work. Raises UserError."""
     repository = open_project_files(project)
     head, origin = project_branch_tip(repository, state=False), repository.origin
     if origin is not None:

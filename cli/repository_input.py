@@ -1,4 +1,4 @@
-"""What a job or project begins from and is pushed to, as the command line and YAML files say it."""
+"""Parses the repository and the branch to push from the command line and YAML files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPTIONS = {
     "branch": "--publish",
     "remote": "--publish-to",
 }
-"""By key of the input."""
+"""Command-line options by input key."""
 
 
 def repository_fields(
@@ -34,7 +34,7 @@ def repository_fields(
     subfolder: str,
     token_variable: str | None,
 ) -> dict[str, Any]:
-    """The input's `repository`, of what was given; empty without one. Raises UserError."""
+    """Return the input's `repository` from the options; empty without any. Raises UserError."""
     fields = {
         "url": repository,
         "ref": ref,
@@ -58,16 +58,16 @@ def repository_fields(
 def publish_fields(
     branch: str | None, remote: str, repository: dict[str, Any] | None, *, approve: bool
 ) -> dict[str, Any]:
-    """The input's `publish`, of what was given.
+    """Return the input's `publish` from the options.
 
     Args:
-        branch: To push to; None: nothing is pushed.
-        remote: Empty for the repository's own.
-        repository: The input's; None for a fork, whose repository the first job has.
-        approve: Whether a person is asked first.
+        branch: Branch to push to; None pushes nothing.
+        remote: Address to push to; empty for the repository's own.
+        repository: The input's `repository`; None for a fork, which has the original job's.
+        approve: Whether a person has to approve the push.
 
     Raises:
-        UserError: it cannot be used.
+        UserError: The options cannot be used together.
     """
     if branch is None:
         if remote or approve:
@@ -92,7 +92,7 @@ def publish_fields(
 
 
 def _name_options(error: ValidationError) -> str:
-    """What is wrong, with the option that said it."""
+    """Return the error with the option it concerns."""
     key, colon, why = first_validation_errors(error).partition(": ")
     return f"{OPTIONS.get(key, key)}{colon}{why}"
 
@@ -100,15 +100,15 @@ def _name_options(error: ValidationError) -> str:
 def stage_repository(
     repository: dict[str, Any], agents: list[AgentConfig], beside: Path | None = None
 ) -> dict[str, Any]:
-    """With a local folder handed to the worker, by way of the workspaces root both can reach.
+    """Stage a local folder in the workspaces root; return the input with the staged folder's name.
 
     Args:
-        repository: The input's.
-        agents: Those whose limits hold.
-        beside: Where a relative folder is seen from; None: where the command runs.
+        repository: The input's `repository`.
+        agents: Agents whose limits apply.
+        beside: Folder to which a relative path refers; None for the current folder.
 
     Raises:
-        UserError: the folder cannot be staged.
+        UserError: The folder cannot be staged.
     """
     folder = repository.get("folder")
     if not folder or folder.startswith(STAGED):

@@ -1,4 +1,4 @@
-"""Schedules of Temporal's that start our own workflows, and jobs again and again."""
+"""Temporal schedules for our own workflows and for recurring jobs."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ DIGITS = 5
 
 
 def parse_interval(text: str, option: str = "--schedule", also: str = f", or {OFF}") -> timedelta:
-    """How often, as a person says it. Raises UserError, which names the option.
+    """Parse an interval such as `1d`. Raises UserError, which names the option.
 
     Args:
-        also: What else the option takes.
+        also: Other values that the option accepts, for the message.
     """
     number, unit = text[:-1], text[-1:]
     known = number.isdecimal() and len(number) <= DIGITS and unit in UNITS
@@ -96,30 +96,30 @@ class RecurringStart:
     state: str
     """`active` or `paused`."""
     next: str
-    """When it is due, ISO 8601 in UTC; empty when it is paused."""
+    """Next start as ISO 8601 in UTC; empty if paused."""
     last: str
-    """Id of the newest job that it started."""
+    """Id of the newest job it started."""
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json`, and for a table."""
+        """Return the fields for `--json` and for tables."""
         return asdict(self)
 
 
 async def start_recurring(name: str, kind: str, data: dict[str, Any], every: str) -> datetime:
-    """Start a job with this input again and again; each has an id of its own, made from the name.
+    """Start a job with this input at an interval; each job's id consists of the name and a time.
 
-    While one runs no other is started.
+    A job is skipped while the previous one is running.
 
     Returns:
-        When the first is due.
+        The time of the first start.
 
     Raises:
-        UserError: no interval, or there is a schedule of this name.
+        UserError: The interval is invalid, or the name is in use.
     """
     interval = parse_interval(every, "--every", "")
     client = await connect_client()
     schedule = Schedule(
-        # The server adds the time to the id.
+        # The server appends the time to the id.
         action=ScheduleActionStartWorkflow(kind, data, id=name, task_queue=task_queue()),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=interval)]),
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
@@ -135,7 +135,7 @@ async def start_recurring(name: str, kind: str, data: dict[str, Any], every: str
 
 
 async def list_recurring() -> list[RecurringStart]:
-    """The schedules that start jobs and projects, by name."""
+    """Return the schedules that start jobs and projects, by name."""
     client = await connect_client()
     entries = [
         _recurring_start(entry, starts)
@@ -171,7 +171,7 @@ def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringSt
 
 
 def interval_text(every: timedelta) -> str:
-    """`1d`, `90m`: as it would be typed."""
+    """Format an interval as typed: `1d`, `90m`."""
     seconds = int(every.total_seconds())
     for unit, length in reversed(UNITS.items()):
         if seconds % length == 0:
@@ -183,7 +183,7 @@ async def change_recurring(name: str, change: Change) -> None:
     """Pause, resume, trigger or delete a schedule of jobs.
 
     Raises:
-        UserError: there is no schedule of this name.
+        UserError: There is no schedule of this name.
     """
     client = await connect_client()
     handle = client.get_schedule_handle(name)
@@ -194,7 +194,7 @@ async def change_recurring(name: str, change: Change) -> None:
             JOB,
             PROJECT,
         ):
-            # Ours for learning and forgetting have commands of their own.
+            # Other commands manage the schedules for learning and forgetting.
             raise unknown
         await getattr(handle, change)()
     except RPCError as error:

@@ -87,7 +87,7 @@ async def check_worker(client: Client) -> Check:
     ]
     versions = list(map(_poller_version, recent))
     current = queue.versioning_info.current_deployment_version
-    # New jobs run only on workers of this version, or on unversioned ones if it is empty.
+    # New jobs run only on workers of this version, or on unversioned workers if it is empty.
     current_version = (
         (current.deployment_name, current.build_id) if current.build_id else NO_VERSION
     )

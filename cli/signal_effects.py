@@ -1,4 +1,4 @@
-"""Steering a running job: a signal, then a look at what it did."""
+"""Sends a signal to a job and observes its effect."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from cli.output import UserError
 from protocol.payloads import SIGNALS
 
 PATIENCE_SECONDS = 10.0
-"""How long to wait for a job to take a signal: it does so between steps."""
+"""Seconds to wait for the effect: a job reads signals only between steps."""
 
 REFUSED = "refused: "
-"""How a job's notice of a signal it did not take begins."""
+"""Start of a job's notice that it refused a signal."""
 
 HANDED_ON = "signal {signal}: handed on to job "
-"""How a project's notice of a signal begins that it gave to one of its jobs."""
+"""Start of a project's notice that it passed a signal to one of its jobs."""
 LACKS = "the folder may lack the last steps"
-"""How a job's notice begins that its folder could not be brought up to date."""
+"""Start of a job's notice that its folder could not be updated."""
 MAX_SENDER = 100
 
 Effect = Callable[[JobView, JobView], bool]
-"""Whether the job, seen before and after, shows what the signal asked for."""
+"""Returns whether the signal had its effect, from the job's state before and after."""
 
 
 async def send_and_wait(
     client: Client, job_id: str, signal: str, payload: dict[str, Any], effect: Effect
 ) -> tuple[bool, JobView, str]:
-    """Send a signal and wait for its effect, a visible refusal or the end of patience.
+    """Send a signal and wait until it takes effect or is refused, or for `PATIENCE_SECONDS`.
 
     Returns:
-        Whether the effect was seen; the job as it was last seen; of a project, the job that it
-        handed the signal on to.
+        Whether the effect was seen; the job's last state; and, for a project, the job to which it
+        passed the signal.
 
     Raises:
-        UserError: no such job, a closed one, or the job refused the signal.
+        UserError: The job does not exist or is closed, or it refused the signal.
     """
     before = await view_job(client, job_id)
     if before.closed:
@@ -66,10 +66,10 @@ async def send_and_wait(
         for_one_job = current.status.get("project") and SIGNALS[signal].for_one_job
         if for_one_job and (to := _handed_on_to(signal, before, current)):
             return True, current, to
-        # What a project asks itself is answered by itself.
+        # A question of the project itself is answered by the project.
         if effect(before, current):
             return True, current, ""
-        # A job that was in a long step refuses what others have sent meanwhile at the same time.
+        # After a long step a job may refuse signals of several people at once, so match ours.
         ours = f"{REFUSED}signal {signal}: "
         refused = [text for text in fresh_notices(before, current) if text.startswith(ours)]
         if refused:
@@ -80,7 +80,7 @@ async def send_and_wait(
 
 
 def sender_name() -> str:
-    """Who types: `ada@host`, as far as the system knows."""
+    """Return the person who types as `ada@host`, as far as known."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError):
@@ -89,7 +89,7 @@ def sender_name() -> str:
 
 
 def fresh_notices(before: JobView, after: JobView) -> list[str]:
-    """Notices that were not there before. The job keeps the newest only, so no index helps."""
+    """Return the new notices. The job keeps only the newest ones, so an index would not help."""
     return list((Counter(after.notices) - Counter(before.notices)).elements())
 
 
@@ -104,14 +104,14 @@ def is_paused(before: JobView, after: JobView) -> bool:
 
 
 def was_resumed(before: JobView, after: JobView) -> bool:
-    # One that was not waiting refuses, and says so; another's rewind may have set it going.
+    # A job that is not waiting refuses with a notice; another person's rewind may have resumed it.
     refused = any(
         text.startswith(f"{REFUSED}signal resume: ") for text in fresh_notices(before, after)
     )
     if after.live and before.status.get("pausing") and not after.status.get("pausing"):
-        # Its pause was called off before it took effect.
+        # The pause was withdrawn before it took effect.
         return not refused and not is_paused(after, after)
-    # What a paused job waits for next, such as an approval, it came to by going on.
+    # A paused job that now waits for something else, such as an approval, has continued.
     going = (is_paused(before, before) and not is_paused(after, after)) or not after.waiting
     was_waiting = after.live and bool(before.waiting)
     return was_waiting and going and not refused and not was_rewound(before, after)
@@ -122,7 +122,7 @@ def was_cancelled(before: JobView, after: JobView) -> bool:
 
 
 def limits_applied(payload: dict[str, Any]) -> Effect:
-    """Whether the limits are what was asked for."""
+    """Return an effect: the job's limits equal the requested ones."""
 
     def has_limits(before: JobView, after: JobView) -> bool:
         scope_name = "project" if after.status.get("project") else "job"
@@ -136,7 +136,7 @@ def limits_applied(payload: dict[str, Any]) -> Effect:
 
 
 def bypass_taken(guard: str) -> Effect:
-    """Whether the job says that it took the bypass; it may be used up by then."""
+    """Return an effect: the job confirmed the bypass, which may already be used up."""
 
     def is_answered(before: JobView, after: JobView) -> bool:
         said = f" let through once what {guard} refused at "
@@ -167,7 +167,7 @@ def was_question_answered(before: JobView, after: JobView) -> bool:
 
 
 def open_question_ids(job_view: JobView) -> dict[str, str]:
-    """Ids of what the job asks people, by the signals that answer it."""
+    """Return the ids of open questions by the signals that answer them."""
     question = (job_view.status.get("clarification") or {}).get("pending") or {}
     approval = job_view.status.get("approval") or {}
     ids = {}

@@ -25,7 +25,7 @@ def stage_documents(
         documents: Paths and URLs as typed.
         root: The workspaces root.
         limit: Maximum document size in bytes.
-        remote: Where files go as well, for workers on other hosts.
+        remote: Remote that also receives the files, for workers on other hosts.
 
     Raises:
         UserError: A document is missing, unreadable or too large.
@@ -81,7 +81,7 @@ def _copy_document(path: Path, folder: Path) -> str:
 
 
 def _store_documents(staged: list[str], folder: Path, remote: str) -> None:
-    """Put staged files into the remote. Raises UserError, OSError."""
+    """Store staged files in the remote. Raises UserError, OSError."""
     from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
     from activities.checkpoints.remote_files import store_remote_file  # noqa: PLC0415 - takes a moment
 

@@ -65,11 +65,11 @@ class AgentTools:
     kinds: dict[str, list[ToolListing]]
     """Tools per kind of phase; for a reviewer, those of a review."""
     servers: list[str]
-    """MCP servers, whose tools come on top in tactical phases."""
+    """MCP servers, which add tools in tactical phases."""
     file: str
-    """Where the agent comes from."""
+    """The agent's file."""
     guard_files: dict[str, str]
-    """Where each of its guards comes from."""
+    """The file of each of its guards."""
 
 
 def all_tools() -> list[ToolListing]:

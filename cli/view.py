@@ -1,4 +1,4 @@
-"""A job on the screen: pure functions from its status to text."""
+"""Renders a job for the terminal: pure functions from its status to text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REFUSAL = re.compile(r"step (\d+): (?:guard .* refused |job_complete was refuse
 
 
 def todo_lines(status: Status) -> list[tuple[str, str]]:
-    """Box and text of each todo."""
+    """Return box and text of each todo."""
     if status.get("project"):
         return project_view.project_unit_lines(status)
     return [
@@ -45,13 +45,13 @@ def todo_lines(status: Status) -> list[tuple[str, str]]:
 
 
 def todo_progress(status: Status) -> tuple[int, int]:
-    """Todos done, and in all without those that are not needed."""
+    """Return the number of completed todos, and of all that are needed."""
     boxes = [box for box, _ in todo_lines(status) if box != BOXES["not needed"]]
     return boxes.count(BOXES["completed"]), len(boxes)
 
 
 def phase_line(status: Status) -> str:
-    """`phase 2 · tactical · Extraction · plan 1 of 3`; how far a project is."""
+    """Render `phase 2 · tactical · Extraction · plan 1 of 3`; for a project, its progress."""
     if status.get("project"):
         return str(status.get("line") or "")
     running_phase = status.get("phase") or {}
@@ -68,11 +68,10 @@ def phase_line(status: Status) -> str:
 
 
 def usage_line(status: Status) -> str:
-    """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`; no cost when it is 0.
+    """Render `12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`.
 
-    After the tokens, those that the endpoint read from and wrote to its cache, if there are any.
-
-    Empty where it is not known: a memo does not have it.
+    Tokens read from and written to the endpoint's cache follow the total; a cost of 0 is omitted.
+    Empty if the usage is unknown, as in a memo.
     """
     counts = status.get("usage")
     if not counts:
@@ -91,14 +90,14 @@ def usage_line(status: Status) -> str:
 
 
 def _call_details(found: dict[str, Any]) -> str:
-    """`34 sent, 4 refused, 2 failed`; nothing of a job that did not count them apart."""
+    """Render `34 sent, 4 refused, 2 failed`; empty if the job did not count them separately."""
     names = ("sent_calls", "tool_calls", "refused_calls", "failed_calls")
     counts = {name: int(found.get(name) or 0) for name in names}
     return Usage(**counts).call_details if counts["sent_calls"] else ""
 
 
 def limits_line(status: Status) -> str:
-    """`limits: job cost 1.2 of 2 · phase model calls 12 of 500`, or nothing."""
+    """Render `limits: job cost 1.2 of 2 · phase model calls 12 of 500`; empty without limits."""
     parts = [
         f"{scope} {key.replace('_', ' ')} {float(amount['spent']):,.10g} of {amount['limit']:,.10g}"
         for scope, amounts in (status.get("limits") or {}).items()
@@ -108,30 +107,30 @@ def limits_line(status: Status) -> str:
 
 
 def waiting_line(waiting: dict[str, str] | None) -> str:
-    """`waiting (credentials): The key was refused. Set OPENAI_API_KEY and resume.`"""
+    """Render `waiting (credentials): The key was refused. Set OPENAI_API_KEY and resume.`"""
     if not waiting:
         return ""
     message, remedy = (waiting.get(name, "").strip() for name in ("message", "remedy"))
     if message and remedy and not message.endswith((".", "!", "?")):
-        # What an endpoint said often ends without one.
+        # Messages of endpoints often lack a full stop.
         message += "."
     text = name_program(f"{message} {remedy}".strip())
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 
 def timer_line(status: Status) -> str:
-    """`the agent waits until 2026-03-01T09:00:00Z`."""
+    """Render `the agent waits until 2026-03-01T09:00:00Z`; empty if it does not wait."""
     until = status.get("waits_until")
     return f"the agent waits until {until}" if until else ""
 
 
 def question_fields(status: Status) -> dict[str, str]:
-    """What a waiting job asks a person, as the agent wrote it."""
+    """Return the agent's question to a person, as the agent wrote it."""
     return (status.get("waiting") or {}).get("about") or {}
 
 
 def status_line(status: Status, waiting: dict[str, str] | None) -> str:
-    """The job in one line: printed when it differs from the line before."""
+    """Render the job on one line, which is printed when it differs from the previous one."""
     done, total = todo_progress(status)
     current = next((text for box, text in todo_lines(status) if box == BOXES["current"]), "")
     parts = [
@@ -144,7 +143,7 @@ def status_line(status: Status, waiting: dict[str, str] | None) -> str:
 
 
 def elapsed_text(started: datetime, now: datetime) -> str:
-    """`1:02:03`."""
+    """Format a duration as `1:02:03`."""
     return str(timedelta(seconds=max(0, int((now - started).total_seconds()))))
 
 
@@ -157,14 +156,14 @@ def live_view(
     pending: list[str],
     silence: str,
 ) -> RenderableType:
-    """The live view. Texts of the job are shown as they are, never as markup."""
+    """Render the live view. The job's texts are never interpreted as markup."""
     word = str(status.get("status", "running"))
     head = Text.assemble(
         (word, f"bold {_COLOURS.get(word, 'white')}"),
         f"  {status.get('agent') or ''}  {status.get('model') or ''}  {running_for}",
     )
     parts: list[RenderableType] = [head, _wrapped_text(phase_line(status), "bold")]
-    # Before the todos, which may be more than a terminal has lines: the rest is cut.
+    # Before the todos: if the terminal has too few lines, the rest is cut.
     if waiting:
         parts.append(_wrapped_text(waiting_line(waiting), "yellow"))
     if timer_line(status):
@@ -192,7 +191,7 @@ def live_view(
 
 
 def _wrapped_text(text: str, style: str) -> Text:
-    """On as many lines as it takes: the console itself wraps nothing."""
+    """Wrap a text over several lines; the console itself does not wrap."""
     return Text(escape_controls(text), style, no_wrap=False, overflow="fold")
 
 
@@ -206,7 +205,7 @@ def _title_line(status: Status) -> str:
 
 
 def job_outcome_lines(status: Status) -> list[str]:
-    """How a closed job ended, in lines."""
+    """Render the result of a closed job in lines."""
     result = status.get("result") or {}
     lines = [f"{status.get('job_id')} {status.get('status')}"]
     if status.get("error") not in (None, status.get("status")):
@@ -234,7 +233,7 @@ def job_outcome_lines(status: Status) -> list[str]:
 
 
 def job_branch_lines(branch: dict[str, Any]) -> list[str]:
-    """What the work on a repository has become, in lines."""
+    """Render the branch with the work on a repository in lines."""
     if not branch:
         return []
     if not branch.get("commit"):
@@ -246,18 +245,18 @@ def job_branch_lines(branch: dict[str, Any]) -> list[str]:
 
 
 def job_origin_line(origin: dict[str, Any]) -> str:
-    """The repository or folder that the work began from, and the commit that is pinned."""
+    """Render the repository or folder that the work began from, and the pinned commit."""
     ref = f" at {origin['ref']}" if origin.get("ref") else ""
     return f"begun from {origin['source']}{ref}, commit {origin['commit'][:12]}"
 
 
 def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
-    """A running job, in lines."""
+    """Render a running job in lines."""
     details = str(status.get("details") or "")
     lines = [
         _title_line(status),
         " · ".join(str(status[key]) for key in ("status", "agent", "model") if status.get(key)),
-        # The state in a memo names the phase, and its name as well.
+        # A memo's `details` already contain the phase and its name.
         "" if details.startswith("phase ") else phase_line(status),
         *(
             project_view.project_unit_sheet(status)
@@ -299,14 +298,14 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
 
 
 def _is_notice_resolved(notice: str, status: Status) -> bool:
-    """Whether a notice is about a refusal that the agent has moved past; `log` keeps it."""
+    """Return whether a notice reports a refusal since which the agent has continued."""
     refusal = _REFUSAL.match(notice)
     goes_on = int(status.get("step") or 0) > int(refusal[1]) if refusal else False
     return goes_on and not status.get("waiting_for")
 
 
 def table_lines(rows: list[dict[str, Any]], names: tuple[str, ...]) -> list[str]:
-    """Rows under a heading, each column as wide as it must be: nothing is cut or wrapped."""
+    """Render a table; columns are as wide as their content, and nothing is cut or wrapped."""
     cells = [[" ".join(str(row[name] or "-").split()) for name in names] for row in rows]
     table = [[name.upper() for name in names], *cells]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]

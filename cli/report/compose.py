@@ -1,4 +1,4 @@
-"""Composes a job's report from what was read of it: no I/O, no clock."""
+"""Composes a job's report from data that was read before: no I/O, no clock."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def compose_report(
     complete: bool = False,
     link: str | None = None,
 ) -> Report:
-    """The report, from what was read.
+    """Compose a report.
 
     Args:
         job_view: None for a job that Temporal has forgotten.
-        tally: The same.
-        now: When the report is made.
-        complete: Whether the tally is over the whole history.
+        tally: None for a job that Temporal has forgotten.
+        now: Time of the report.
+        complete: Whether the tally covers the whole history.
     """
     status = job_view.status if job_view else {}
     result = status.get("result") or (facts.result.model_dump() if facts.result else {})
@@ -69,13 +69,13 @@ def compose_report(
     _close_phases(phases, head, facts)
     figures = _job_figures(status, result, counted, facts, head)
     if counted:
-        # A fork's status goes on counting from where it left the first job.
+        # The status of a fork continues the original job's count.
         figures.steps = len(counted.steps)
         refusals = _count_refusals(figures, refusals)
     still_open = checkpoints.unexplained_work(facts, result) if head.status == "completed" else []
     figures.completions_accepted = int(head.status == "completed")
     figures.completions_let_through = int(bool(still_open))
-    # A job that was put back begins its count of steps elsewhere than at 1, as does a fork.
+    # After a rewind or in a fork, the job's step numbers do not begin with 1.
     shift = max(0, int(status.get("step") or 0) - len(tally.steps)) if tally else 0
     return Report(
         job=head,
@@ -180,7 +180,9 @@ def _phase_line(start: PhaseStart, facts: CheckpointFacts, tally: Tally | None) 
 
 
 def _close_phases(phases: list[PhaseLine], head: Head, facts: CheckpointFacts) -> None:
-    """A phase ends where the next begins; the last one with the job, or with what it did last."""
+    """Set the end of each phase: the start of the next, or the end of the job or of its last
+    activity.
+    """
     for phase, following in pairwise(phases):
         phase.ended = max(phase.started, following.started)
     if phases:
@@ -224,7 +226,7 @@ def _job_figures(
 
 
 def _count_refusals(figures: Figures, refusals: list[RefusalLine]) -> list[RefusalLine]:
-    """Count what was refused; with it come those that only the job itself has counted."""
+    """Set the counts of refusals; return them with a row for those that only the job counted."""
     rows = [row for row in refusals if row.kind != "tool error"]
     known = sum(row.count for row in rows)
     figures.refusals = max(figures.refusals, known)
@@ -252,7 +254,7 @@ def _find_patterns(
     refusals: list[RefusalLine],
     traces: list[dict[str, Any]],
 ) -> list[Pattern]:
-    """What is looked for in every job, with what is quoted in it made fit."""
+    """Look for the known patterns, with quoted text made safe to show."""
     plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
     shown = [
         patterns.premature_completion(still_open, figures.completions_refused),
@@ -318,7 +320,7 @@ def _scope_table(items: list[ScopeItem]) -> Scope:
 
 
 def _shift_steps(rows: list[Any], by: int) -> list[Any]:
-    """Rows with the numbers of their steps moved on."""
+    """Add to the step numbers of these rows."""
     if by:
         for row in rows:
             for name in ("first", "last", "first_step", "last_step"):

@@ -15,12 +15,12 @@ REVIEW = "the review accepted it"
 
 
 def list_proofs(facts: CheckpointFacts, tally: Tally | None, status: str) -> list[Proof]:
-    """Verified claims by phase, without phases that a rewind undid.
+    """Return verified claims by phase, without phases that a rewind undid.
 
     Args:
         facts: Facts from the job's checkpoints.
-        tally: Tally of the whole history; None when unknown, and then nobody is named who let a
-            phase or the job end.
+        tally: Tally of the whole history; None if unknown, and then the ends of phases and the job
+            are left out.
         status: The job's status.
     """
     proofs: list[Proof] = []
@@ -52,7 +52,7 @@ def _todo_proofs(phase: Phase, done: frozenset[int]) -> Iterator[Proof]:
 def _ending_proofs(
     phase: Phase, facts: CheckpointFacts, passed: list[Passed], *, ends_job: bool
 ) -> Iterator[Proof]:
-    """Proofs by those who accepted the end of a phase at their last check."""
+    """Return those who accepted an end at their last check, as proofs."""
     claim = "the job is complete" if ends_job else f"phase {phase.number} is done"
     last = {each.by: each for each in passed if each.phase == phase.number}
     if guards := last.get("guards"):

@@ -154,7 +154,7 @@ async def _job_report(
 
 
 async def _project_report(client: Client, job_view: JobView, store: StoreReader) -> ProjectReport:
-    """Of each job what can be had; one that cannot be read is named, and holds nothing up."""
+    """Report on each job of a project; a remark names each job that cannot be read."""
     ids, units = _project_jobs(job_view.status), _project_units(job_view.status)
     reports, remarks = [], []
     if not job_view.live:

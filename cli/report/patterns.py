@@ -162,7 +162,7 @@ def premature_completion(open_ones: Sequence[str], refused: int | None) -> Patte
 
 
 def unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> Pattern:
-    """Count traces that no agent was ever shown again."""
+    """Count traces that no agent has seen since."""
     never = sum(not trace.get("retrieved") for trace in traces)
     share = f"; {1 - never / len(traces):.0%} retrieved" if traces else ""
     return Pattern(
@@ -178,7 +178,7 @@ def unretrieved_traces(traces: Sequence[Mapping[str, Any]]) -> Pattern:
 
 
 def generic_reflections(traces: Sequence[Mapping[str, Any]]) -> Pattern:
-    """Find reflections that name no file, tool or step, although they were asked for twice."""
+    """Find reflections that name no file, tool or step even after a second request."""
     all_of_them = [trace for trace in traces if str(trace.get("guard")).endswith("reflection")]
     empty = [trace for trace in all_of_them if trace.get("guard") == "generic reflection"]
     return Pattern(

@@ -43,7 +43,7 @@ def find_habits(
     habits = []
     for pattern, names in guards_by_pattern:
         if pattern.guard in guard_names:
-            # Counted with the pattern that this guard came from.
+            # Its pattern includes the refusals of this guard.
             continue
         of_guard = [row for row in rows if row.guard in names and row.type == "violation"]
         every = [*pattern.traces, *of_guard]
