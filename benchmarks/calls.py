@@ -45,7 +45,7 @@ async def count_calls_as_job(temporal: Client, root: Root, most: int) -> Spent:
 
 
 def count_calls_alone(most: int) -> Spent:
-    """Do the work in a loop that runs the calls of each reply until there are none."""
+    """Do the work in a loop that runs the calls of each reply until a reply has none."""
     model, tokens = Capable(most), 0
     messages: list[dict[str, Any]] = [{"role": "user", "content": f"Write {FILES} files."}]
     while True:

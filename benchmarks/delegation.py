@@ -1,6 +1,6 @@
 """`python -m benchmarks.delegation`: the largest request of a job that reads many files.
 
-A scripted model takes one fact from each file, by helpers or without, and writes all into one file.
+A scripted model collects one fact from each file into one output file, with or without helpers.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ Call = tuple[str, Arguments]
 
 
 class Spent(NamedTuple):
-    """What one way of reading took."""
+    """Cost of one way of reading."""
 
     largest: int
-    """Tokens of the agent's largest request."""
+    """Size of the agent's largest request in tokens."""
     largest_of_helpers: int
     calls: int
     prompt_tokens: int
 
 
 class Reader:
-    """The model.
+    """The scripted model.
 
     Args:
-        files: How many there are.
+        files: Number of files.
         delegates: Whether helpers read them.
     """
 
@@ -56,7 +56,7 @@ class Reader:
         self._read = 0
         self.calls = 0
         self.sizes: dict[bool, list[int]] = {True: [0], False: [0]}
-        """Tokens of requests, of helpers and of the agent."""
+        """Sizes of requests in tokens; the key is True for helpers, False for the agent."""
 
     def __call__(self, request: Request) -> Reply:
         self.calls += 1
@@ -102,7 +102,7 @@ def _helper_reply(messages: list[dict[str, Any]]) -> Reply:
 
 
 def _list_facts(messages: list[dict[str, Any]]) -> str:
-    """Each fact of the results, a line each."""
+    """Return the distinct facts in tool results, one per line."""
     text = "\n".join(str(each["content"]) for each in messages if each["role"] == "tool")
     return "".join(f"{fact}\n" for fact in dict.fromkeys(_FACT.findall(text)))
 
@@ -122,7 +122,7 @@ def _write_documents(folder: Path, files: int) -> list[str]:
 async def read_documents_as_job(
     temporal: Client, root: Root, files: int, *, delegates: bool
 ) -> Spent:
-    """The work as a job. Raises AssertionError when a fact is missing in the end."""
+    """Do the work as a job. Raises AssertionError if a fact is missing at the end."""
     name = f"reading-{'with' if delegates else 'without'}-helpers"
     model = Reader(files, delegates=delegates)
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ from engine.development import development_server
 JOBS = 20
 WINDOW_SECONDS = 12
 START_SECONDS = 8
-"""After the first process is ready, until the others are."""
+"""Seconds to wait after the first process is ready, so that the others are too."""
 ROUNDS = 2
 
 

@@ -39,7 +39,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
 MOST_JOBS = 100_000
 SETTLED = 10
-"""Calls after which a job is in its tactical phase, where a file tool follows each call."""
+"""Number of calls after which a job is in its tactical phase, where a file tool follows each call.
+"""
 
 
 def main() -> None:
@@ -62,10 +63,10 @@ def main() -> None:
 
 
 def _positive_count(text: str) -> int:
-    """Read a whole number above zero.
+    """Parse a whole number above zero.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: The text is no such number.
     """
     if text.isascii() and text.isdigit() and 0 < int(text) <= MOST_JOBS:
         return int(text)
@@ -75,10 +76,10 @@ def _positive_count(text: str) -> int:
 
 
 def _positive_seconds(text: str) -> float:
-    """Read a finite number of seconds above zero.
+    """Parse a finite number of seconds above zero.
 
     Raises:
-        argparse.ArgumentTypeError: it is none.
+        argparse.ArgumentTypeError: The text is no such number.
     """
     with suppress(ValueError):
         seconds = float(text)
@@ -107,7 +108,7 @@ async def measure_scale(asked: argparse.Namespace) -> dict[str, Any]:
 async def _run_bare_waiting(
     temporal: Client, jobs: int, latency: float, window: float
 ) -> dict[str, float]:
-    """Run as many bare workflows, whose regular activity takes `latency` seconds."""
+    """Run the same number of bare workflows, whose regular activity takes `latency` seconds."""
     queue, model = f"bare-{uuid.uuid4().hex[:8]}", Waiting(latency)
     async with Worker(
         temporal,
@@ -187,7 +188,7 @@ async def _run_waiting_jobs(
 async def _run_busy_jobs(
     temporal: Client, folder: Path, jobs: int, steps: int = 40
 ) -> dict[str, float]:
-    """Return steps a second of `jobs` jobs and of as many bare workflows, all in this process."""
+    """Return steps a second of `jobs` jobs and of as many bare workflows, in this process."""
     queue = f"bare-{uuid.uuid4().hex[:8]}"
     root = Root.open(folder, create=True)
     async with Worker(

@@ -1,6 +1,6 @@
-"""A deterministic stand-in for a hosted model that speaks its wire protocol.
+"""A deterministic stand-in for a hosted model; it speaks the same wire protocol.
 
-`rehearsal.server` offers the same over HTTP.
+`rehearsal.server` serves it over HTTP.
 """
 
 from rehearsal.agent import rehearse

@@ -1,4 +1,4 @@
-"""The rehearsal model: it works through a whole job by rules, from the requests alone."""
+"""The rehearsal model: works through a whole job by rules, from the requests alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFUSED = re.compile(r"^tool: Error", re.MULTILINE)
 
 
 def rehearse(request: Request) -> Reply:
-    """The reply to one request: the next calls of the current todo, or its completion."""
+    """Reply to one request: the next calls of the current todo, or its completion."""
     if not request.get("tools"):
         return Reply(content="PASS" if is_judge_request(request) else summarise_phase(request))
     view = parse_request(request)
@@ -33,7 +33,7 @@ def rehearse(request: Request) -> Reply:
 
 
 def _review_reply(messages: list[dict[str, Any]]) -> Reply:
-    """The reviewer's reply: read the deliverables, then accept them."""
+    """Reply as the reviewer: read the deliverables, then accept them."""
     if messages[-1].get("role") != "tool":
         return Reply(calls=[("list_files", {"path": "output"})])
     count = len(message_text(messages[-1]).splitlines())

@@ -30,7 +30,7 @@ class CandidateLine:
     confidence: float
     text: str
     document: str = ""
-    """The document, if the list names it per candidate."""
+    """The document, if the list names one for each candidate."""
 
     @property
     def type(self) -> str:
@@ -43,10 +43,10 @@ class CandidateLine:
 
     @property
     def quotes(self) -> list[tuple[int, str]]:
-        """Page and words to cite; both parts of a sentence that continues on the next page."""
+        """Pages and words to cite; both parts of a sentence that continues on the next page."""
         rest = _REST.search(self.text)
         parts = [(self.page, _REST.sub("", self.text).strip())]
-        # A word or two on the next page prove nothing.
+        # Skip a remainder of a word or two: it proves nothing.
         return (
             [*parts, (self.page + 1, rest[1])]
             if rest and len(rest[1]) >= MIN_QUOTE_CHARACTERS

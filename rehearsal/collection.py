@@ -1,4 +1,4 @@
-"""Procedures in which tools list the rehearsal model's results, and the model reads reports."""
+"""Procedures for tools that list the rehearsal model's results and report on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the rehearsal model plans and reports a job of finding requirements."""
+"""How the rehearsal model plans an extraction of requirements and reports on it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEFT_OUT = "notes/left_out.md"
 UNCOVERED = "candidates/uncovered.md"
 RESULT = "output/requirements.json"
 COLLECT = "collect_requirements"
-"""The tool that writes it."""
+"""The tool that writes the result."""
 PLACES = [
     f"- `{LIST}`: what may be a requirement, by document",
     f"- `requirements/`: the requirements; `{LEFT_OUT}`: candidates that became none, and why",
@@ -37,18 +37,18 @@ AGAIN = " (again: what was decided stays)"
 NOT_RELEVANT = "not relevant"
 LATER = "The batches of candidates follow when they have been counted"
 BATCH = 24
-"""Candidates of one todo: each is a call of one reply, and their lines fit into one result."""
+"""Candidates of one todo: each is one call of a reply, and their lines fit into one result."""
 _TYPE = re.compile(r"([a-z]+) (\d[\d,]*\b)")
 _COVERED = re.compile(r"(?:Not c|C)overed: ")
 _HEADING = re.compile(rf"^{re.escape(LIST)}:(\d+): (###? .*)$", re.MULTILINE)
 Section = tuple[str, int, int]
-"""A document, and the first and last line that the list has of it."""
+"""A document, with the first and last line of its candidates in the list."""
 BATCHES_PER_PHASE = 16
 DOCUMENTS_PER_PHASE = 8
 
 
 def plan_extraction(documents: list[str]) -> Plan:
-    """Identify, formulate, output; formulating is divided once the candidates are known."""
+    """Plan to identify, formulate and output; formulating is divided when candidates are known."""
     groups = [
         documents[start : start + DOCUMENTS_PER_PHASE]
         for start in range(0, len(documents), DOCUMENTS_PER_PHASE)
@@ -94,12 +94,12 @@ def plan_extraction(documents: list[str]) -> Plan:
 
 
 def may_extraction_grow(plan: Plan) -> bool:
-    """Whether formulating comes next and is not divided yet."""
+    """Return whether the formulating phase is next and not divided yet."""
     return plan.open_phase is not None and plan.open_phase.steps == [LATER]
 
 
 def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
-    """Divide the formulating phase into batches of the candidates that were found."""
+    """Divide the formulating phase into batches of the identified candidates."""
     sections = yield from read_candidate_sections()
     place = next(n for n, phase in enumerate(plan.phases) if phase.steps == [LATER])
     steps = extraction_batch_todos(sections)
@@ -121,7 +121,7 @@ def divide_formulation(plan: Plan) -> Generator[list[Call], list[str], bool]:
 
 
 def extraction_batch_todos(sections: list[Section]) -> list[str]:
-    """One todo for every few candidates of a document, named by their lines in the list."""
+    """Return one todo per `BATCH` candidates of a document, by their lines in the list."""
     return [
         f"Formulate the candidates in lines {start}-{min(start + BATCH - 1, last)} of `{LIST}` "
         f"from `{document}`"
@@ -131,7 +131,7 @@ def extraction_batch_todos(sections: list[Section]) -> list[str]:
 
 
 def write_extraction_report() -> Steps:
-    """`output/summary.md` of an extraction."""
+    """Write `output/summary.md` of an extraction."""
     collected, dropped, paths = yield from run_procedures_together(
         call_with_retry(COLLECT),
         read_whole_file(LEFT_OUT, limit=60),
@@ -172,7 +172,7 @@ def _parse_number(text: str) -> int:
 
 
 def read_candidate_sections() -> Generator[list[Call], list[str], list[Section]]:
-    """Sections of the list with each document's candidates, without weak ones."""
+    """Return a section of the list for each document's candidates, without weak ones."""
     page, search_result = yield from run_procedures_together(
         read_file_page(LIST, 1, 1),
         call_tool_once("search_files", query="^###? ", path=LIST, mode="regex"),
@@ -181,7 +181,7 @@ def read_candidate_sections() -> Generator[list[Call], list[str], list[Section]]
     ends = [number - 1 for number, _ in headings[1:]] + [page.total]
     sections = []
     for (number, line), end in zip(headings, ends, strict=True):
-        # A blank line follows the heading, and one stands before the next.
+        # A blank line follows the heading, and another precedes the next heading.
         first, last = number + 2, end if end == page.total else end - 1
         if line.startswith("## ") and last >= first:
             sections.append((line.removeprefix("## ").strip(), first, last))

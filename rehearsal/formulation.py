@@ -1,4 +1,4 @@
-"""How the rehearsal model carries out the tactical todos of finding requirements."""
+"""How the rehearsal model carries out the tactical todos of an extraction of requirements."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _NAMED = re.compile(r"`([^`]+)`")
 DOUBTFUL = 0.6
 WEAK = "weak wording, which mostly asks for nothing"
 LINES = 60
-"""Lines of one read; a page of long candidates still fits into one tool result."""
+"""Lines per read: a page of long candidates still fits into one tool result."""
 
 
 def choose_formulation_procedure(text: str) -> Steps | None:
-    """The procedure for a tactical todo, or None when it is not about requirements."""
+    """Return the procedure for a tactical todo; None if it is not about requirements."""
     named = _NAMED.findall(text)
     if batch := _BATCH.match(text):
         return formulate_candidates(
@@ -73,7 +73,7 @@ def identify_candidates(document: str) -> Steps:
 
 
 def formulate_candidates(document: str, first: int, last: int, *, again: bool = False) -> Steps:
-    """Cite and write down a few candidates."""
+    """Turn a few candidates into requirements with citations, or leave them out with a reason."""
     page = yield from read_file_page(LIST, first, last - first + 1)
     candidates = parse_candidate_lines(line for _, line in page.lines)
     if not candidates:
@@ -104,7 +104,7 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
 
 
 def settle_uncovered() -> Steps:
-    """Set aside sentences that no requirement cites, by rules with reasons; then check the rest."""
+    """Set aside sentences that no requirement cites, with reasons; then check the result."""
     collected = yield from call_with_retry(COLLECT)
     if not collected.startswith("Error") and "Not covered: " in collected:
         listed = yield from read_whole_file(UNCOVERED, LINES)
@@ -115,7 +115,7 @@ def settle_uncovered() -> Steps:
 
 
 def _set_aside_calls(uncovered: list[CandidateLine], left_out: list[str]) -> list[Call]:
-    """A call for each document and reason."""
+    """Return one call for each document and reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for item in uncovered:
         begin = f"{item.id} · {item.document} · "
@@ -174,7 +174,7 @@ def _addition_call(document: str, item: CandidateLine, quotes: list[tuple[int, s
 def _drop_decided(
     document: str, candidates: list[CandidateLine]
 ) -> Generator[list[Call], list[str], list[CandidateLine]]:
-    """The candidates that are neither a requirement nor left out."""
+    """Return the candidates that are neither requirements nor left out."""
     left_out = yield from read_whole_file(LEFT_OUT, LINES)
     rest = [item for item in candidates if not any(
         line.startswith(f"{item.id} · {document} · ") for line in left_out

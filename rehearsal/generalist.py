@@ -1,4 +1,4 @@
-"""How the rehearsal model works on any instructions with files alone."""
+"""How the rehearsal model follows any instructions, using only files."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _COMMON_WORDS = {"write", "notes", "check", "should", "which", "about", "their",
 
 
 def steps_in_instructions(instructions: str, others: Sequence[str] = ()) -> list[str]:
-    """What the instructions ask for: their list items if there are any, else their sentences.
+    """Return the steps in the instructions: their list items if there are any, else their
+    sentences.
 
     Args:
         instructions: The job's instructions.
-        others: Further requests besides them.
+        others: Additional steps.
     """
     lines = [line for line in instructions.splitlines() if not line.startswith("#")]
     items = [match.group(1) for line in lines if (match := _ITEM.match(line))]
@@ -59,9 +60,9 @@ def steps_in_instructions(instructions: str, others: Sequence[str] = ()) -> list
 
 
 def plan_general_job(instructions: str, documents: dict[str, str], items: dict[str, str]) -> Plan:
-    """Gather, produce, review: one todo for each step of the instructions in each phase.
+    """Plan to gather, produce and review, with one todo per step of the instructions in each phase.
 
-    Scope items that the instructions do not speak of are steps as well.
+    Scope items that the instructions do not mention are steps as well.
     """
     steps = steps_in_instructions(
         instructions, [text for text in items.values() if text not in instructions]
@@ -95,7 +96,7 @@ def plan_general_job(instructions: str, documents: dict[str, str], items: dict[s
 
 
 def work_on_general_todo(view: RequestView, todo_id: int, text: str) -> Steps:
-    """A tactical todo: read what it names, write what it asks for."""
+    """Return the procedure for a tactical todo: check the file it names, or write its result."""
     lowered = text.lower()
     match = _FILE.search(text)
     named = match or _NAMED.search(text)
@@ -106,7 +107,7 @@ def work_on_general_todo(view: RequestView, todo_id: int, text: str) -> Steps:
 
 
 def write_general_report() -> Steps:
-    """`output/summary.md` of a job without a domain of its own."""
+    """Write `output/summary.md` of a general job."""
     paths, notes = yield from run_procedures_together(
         list_workspace_paths("output"), list_workspace_paths("notes")
     )
@@ -137,7 +138,7 @@ def write_general_report() -> Steps:
 
 
 def write_step_result(path: str, text: str) -> Steps:
-    """Write a file about what the step speaks of."""
+    """Write a file with passages about the step's subject."""
     source = _SOURCE.search(text)
     facts: list[str] = []
     if source:
@@ -147,7 +148,7 @@ def write_step_result(path: str, text: str) -> Steps:
         query = _search_keyword(text)
         result = yield from call_tool_once("search_files", query=query, path="")
         if not is_error(result) and not result.startswith("Nothing"):
-            # Its own plans and notes would only quote the step back.
+            # Ignore hits in plans and reviews, which only repeat the step.
             sources = ("documents/", "instructions.md", "notes/step_", "notes/source_")
             hits = [hit for hit in result.splitlines() if hit.startswith(sources)]
             facts = [f"- {hit[:300]}" for hit in hits[:8]]
@@ -178,7 +179,7 @@ def _file_content(path: str, text: str, facts: list[str]) -> str:
 
 
 def _task_text(text: str) -> str:
-    """A todo without the file that it names first."""
+    """Return a todo without the file name at its beginning."""
     task = _ORDER.sub("", text).strip() or text
     return task[0].upper() + task[1:]
 
@@ -195,7 +196,7 @@ def _check_file(path: str) -> Steps:
 
 
 def _search_keyword(text: str) -> str:
-    """The word most likely to find something: the longest of the step that is not everyday."""
+    """Return the word to search for: the longest uncommon one of the step."""
     words = re.findall(r"[A-Za-zÄÖÜäöüß]{5,}", _FILE.sub(" ", _task_text(text)))
     return max((w for w in words if w.lower() not in _COMMON_WORDS), key=len, default="the")
 

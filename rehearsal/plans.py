@@ -1,4 +1,4 @@
-"""The plan as the rehearsal model writes it and reads it back."""
+"""Writes and parses the rehearsal model's plan."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class PlanPhase:
 
     @property
     def boxes(self) -> str:
-        """The steps as they stand in the file."""
+        """The steps as lines with boxes."""
         return "\n".join(f"- [{'x' if self.done else ' '}] {step}" for step in self.steps)
 
 
 @dataclass
 class Plan:
-    """What comes before the first phase, and the phases."""
+    """The text before the first phase, and the phases."""
 
     head: str
     phases: list[PlanPhase] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Plan:
 
 
 def parse_plan(lines: list[str]) -> Plan:
-    """Read a plan; a phase is done when all of its boxes are ticked."""
+    """Parse a plan; a phase is done if all of its boxes are ticked."""
     plan = Plan("")
     head: list[str] = []
     ticks: list[list[bool]] = []
@@ -66,7 +66,7 @@ def parse_plan(lines: list[str]) -> Plan:
 
 
 def fit_todos(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
-    """Steps as a list of todos within the limits: neighbours are joined, a short list is filled."""
+    """Fit steps into a todo list's limits: join neighbours if too many, else add fillers."""
     todos = list(steps)
     while len(todos) > most:
         shortest = min(range(len(todos) - 1), key=lambda n: len(todos[n]) + len(todos[n + 1]))
@@ -88,12 +88,12 @@ def fit_todos(steps: list[str], fewest: int, most: int, name: str) -> list[str]:
 
 
 def assign_items(todos: list[dict[str, Any]], items: dict[str, str], *, last: bool) -> None:
-    """Let todos name the scope items they carry out.
+    """Add the scope items that each todo carries out.
 
     Args:
-        todos: Of the list that is handed over.
+        todos: Todos of the list to hand over; changed in place.
         items: Text by id.
-        last: No other list follows: what no todo speaks of is shared out as well.
+        last: Whether this is the last list; items that no todo mentions are then distributed too.
     """
     texts = [_bare_todo_letters(todo["content"]) for todo in todos]
     for number, (item, text) in enumerate(items.items()):
@@ -110,11 +110,11 @@ def _bare_todo_letters(text: str) -> str:
 
 
 def file_slug(text: str) -> str:
-    """A file name's worth of a text."""
+    """Return a short file name for a text."""
     words = re.findall(r"[a-z0-9]+", text.lower())
     return "_".join(words[:5])[:40] or "part"
 
 
 def count_noun(number: int, noun: str) -> str:
-    """A number with its noun, in the plural where it is due."""
+    """Return a number with its noun in singular or plural."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,8 +1,8 @@
 """Runs rules that are written as procedures, without memory between requests.
 
-A procedure is a generator: it yields tool calls and is sent their results. At every request it
-runs from its beginning; calls that the conversation already answers are answered from there,
-and the first ones it does not answer are the reply.
+A procedure is a generator: it yields tool calls and receives their results. Each request runs it
+from the beginning. Calls that the conversation already contains get their results from there; the
+first calls without results are the reply.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from rehearsal.wire import Reply
 
 Call = tuple[str, dict[str, Any]]
 Steps = Generator[list[Call], list[str], str]
-"""A procedure for one todo; it returns the note for its completion."""
+"""A procedure for one todo; it returns the note for the todo's completion."""
 
 MAX_REPLIES = 100
-"""Most replies for one todo; it is then completed regardless, so that no job gets stuck."""
+"""Maximum number of replies per todo; it is then completed anyway, so that no job gets stuck."""
 MAX_AGAIN = 3
 CLEARED = "[result "
 READING = ("read_file", "list_files", "search_files", "extract_document_text")
 
 
 def replay_next_reply(view: RequestView, steps: Steps) -> Reply:
-    """The reply that takes the procedure one step further."""
+    """Return the reply that advances the procedure by one step."""
     if view.replies >= MAX_REPLIES:
         return complete_todo(view, "Completed as far as it went; the rest was left out.")
     answers = _CallResults(view)
@@ -51,7 +51,7 @@ def replay_next_reply(view: RequestView, steps: Steps) -> Reply:
 
 
 def complete_todo(view: RequestView, note: str) -> Reply:
-    """Complete the todo, or say so in words when that is not offered."""
+    """Complete the todo; reply with the note as text if todo_complete is not offered."""
     if "todo_complete" not in view.tools:
         return Reply(content=note)
     return Reply(calls=[_completion_call(note)])
@@ -68,7 +68,7 @@ def _announce_todo(view: RequestView) -> str | None:
 
 
 class _CallResults:
-    """Results by call; the n-th time a procedure makes a call it gets the n-th result."""
+    """Results by call; the n-th identical call of a procedure gets the n-th result."""
 
     def __init__(self, view: RequestView) -> None:
         self._tools = view.tools
@@ -81,7 +81,7 @@ class _CallResults:
         name, arguments = call
         if name not in self._tools:
             return f"Error: {name} is not offered here."
-        # Through JSON as the wire does it, so that both sides compare equal.
+        # Convert to JSON and back, as on the wire, so that both sides compare equal.
         key = (name, canonical_arguments(json.loads(json.dumps(arguments))))
         results = self._results.get(key, [])
         place = self._used[key]
@@ -95,14 +95,16 @@ class _CallResults:
 
 
 def call_tool_once(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
-    """Make one call; returns its result."""
+    """Make one call and return its result."""
     results = yield [(tool, arguments)]
     return results[0]
 
 
 def close_todo(note: str, tool: str, /, *before: Call, **arguments: Any) -> Steps:
-    """Make the last calls of a todo and complete it in the same reply: no write's result is
-    needed. If the completion is refused, the procedure runs once more."""
+    """Make the last calls of a todo and complete it in the same reply.
+
+    No result of these calls is needed. If the completion is refused, the procedure runs again.
+    """
     yield [*before, (tool, arguments), _completion_call(note)]
     return note
 
@@ -110,7 +112,7 @@ def close_todo(note: str, tool: str, /, *before: Call, **arguments: Any) -> Step
 def run_procedures_together(
     *procedures: Generator[list[Call], list[str], Any],
 ) -> Generator[list[Call], list[str], list[Any]]:
-    """Run procedures side by side, the calls of all in one reply; returns what each returns."""
+    """Run procedures side by side, with the calls of all in one reply; return their values."""
     values: list[Any] = [None] * len(procedures)
     results: list[list[str] | None] = [None] * len(procedures)
     going = list(range(len(procedures)))
@@ -130,7 +132,7 @@ def run_procedures_together(
 
 
 def call_with_retry(tool: str, **arguments: Any) -> Generator[list[Call], list[str], str]:
-    """Make one call, and once more when it fails: for what later steps rest on."""
+    """Make one call that later steps depend on; repeat it once if it fails."""
     result = yield from call_tool_once(tool, **arguments)
     if is_error(result):
         result = yield from call_tool_once(tool, **arguments)

@@ -17,7 +17,7 @@ _SCOPE = re.compile(r"^- ([SPA]\d+) \(open\): (.*)$", re.MULTILINE)
 _ENDED = re.compile(r"^# Phase \d+: (.*) \(tactical, completed\)$", re.MULTILINE)
 _SAME = re.compile(r"The same result as that of (.*) above, to the letter")
 SHOWN_CALL = 200
-"""Characters of a call in a result that refers to another call."""
+"""Characters of the call shown in a result that refers to another call."""
 _BOX = re.compile(r"^- \[([ xX])\] (.*)$", re.MULTILINE)
 _OF_PLAN = re.compile(r"^Scope: .*; open: .*\bP\d", re.MULTILINE)
 _WORKSPACE = "## workspace.md as this phase began"
@@ -44,7 +44,7 @@ class AnsweredCall:
 
 @dataclass
 class RequestView:
-    """One request, as far as the rules need it."""
+    """The parts of a request that the rules need."""
 
     kind: str
     number: int
@@ -77,7 +77,7 @@ class RequestView:
 
     @property
     def workspace(self) -> str:
-        """`workspace.md` as it was when the phase began."""
+        """`workspace.md` at the beginning of the phase."""
         return self.system.partition(_WORKSPACE)[2].strip()
 
     @property
@@ -88,9 +88,9 @@ class RequestView:
 
     @property
     def open_items(self) -> dict[str, str]:
-        """The scope items that were open when the phase began: text by id.
+        """Scope items that were open when the phase began: text by id.
 
-        Those of the plan are its boxes, in their order, where they are not listed.
+        If items of the plan are not listed, they are the plan's boxes, in order.
         """
         plan = self.opening.partition("\n# plan.md\n")[2].partition("\n# archive")[0]
         boxes = {
@@ -104,7 +104,7 @@ class RequestView:
 
     @property
     def issue(self) -> str:
-        """Why the previous phase was rewound; empty when it was not."""
+        """Why the previous phase was rewound; empty if it was not."""
         match = re.search(r"The issue: (.*)", self.opening)
         return match.group(1) if match else ""
 
@@ -116,7 +116,7 @@ class RequestView:
 
     @property
     def ended_phase(self) -> str:
-        """Name of the tactical phase that ended before this one; empty when none did."""
+        """Name of the tactical phase that ended before this one; empty if there was none."""
         match = _ENDED.search(self.archive)
         return match.group(1) if match else ""
 
@@ -127,7 +127,7 @@ class RequestView:
 
 
 def parse_request(request: Request) -> RequestView:
-    """Take a request apart."""
+    """Parse a request."""
     messages = request["messages"]
     last = message_text(messages[-1])
     header = _HEADER.search(last)
@@ -151,7 +151,7 @@ def message_text(message: dict[str, Any]) -> str:
 
 
 def canonical_arguments(arguments: dict[str, Any] | str) -> str:
-    """Arguments in a form that compares equal however they were written."""
+    """Return arguments in canonical form, for comparison."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
@@ -173,7 +173,7 @@ def _parse_todos(text: str) -> list[Todo]:
 
 
 def _collect_calls(view: RequestView, messages: list[dict[str, Any]]) -> None:
-    """Walk back to the last `todo_complete`: only what was done for this todo counts."""
+    """Collect calls back to the last `todo_complete`, since only these belong to this todo."""
     results = {
         message.get("tool_call_id", ""): message_text(message)
         for message in messages
@@ -205,5 +205,5 @@ def _collect_calls(view: RequestView, messages: list[dict[str, Any]]) -> None:
 
 
 def is_judge_request(request: Request) -> bool:
-    """Whether the request is one to the judge of a phase."""
+    """Return whether the request is for the judge of a phase."""
     return message_text(request["messages"][-1]).startswith(_JUDGED)

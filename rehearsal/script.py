@@ -1,4 +1,4 @@
-"""A scripted model: it plays a test's script and remembers deviations from it."""
+"""A scripted model that plays a test's script and records deviations from it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Script:
         return 0 if self._forever else max(0, len(self._replies) - self._played)
 
     def verify(self) -> None:
-        """Raise AssertionError when the requests differed from the script."""
+        """Raise AssertionError if the requests differed from the script."""
         problems = list(self.unexpected)
         if self.unused:
             rest = ", ".join(map(str, self._replies[self._played :][:3]))

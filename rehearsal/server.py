@@ -46,7 +46,7 @@ class ModelServer:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def serve(self) -> None:
-        """Answer until closed."""
+        """Answer requests until closed."""
         self._http.serve_forever(poll_interval=0.05)
 
     def close(self) -> None:
@@ -166,7 +166,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Silent."""
+        """Log nothing."""
 
 
 def main() -> None:

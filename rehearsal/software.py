@@ -1,7 +1,7 @@
-"""The rehearsal model as a programmer: what it can make are straight lines through examples.
+"""The rehearsal model as a programmer: it can only implement linear functions.
 
-A feature that gives examples such as `feet(3) is 0.9144` becomes a function through the first two
-of them, and a test for each. One whose examples lie on no line it cannot make; its tests say so.
+A feature with examples such as `feet(3) is 0.9144` becomes the line through the first two of them,
+with a test for each. If the other examples are not on this line, their tests fail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FAILED = re.compile(r"^(?:FAIL|ERROR): (\w+)|^(\w*(?:Error|Exception): .*)", re
 
 @dataclass(frozen=True)
 class Example:
-    """That a function of one number gives another."""
+    """An expected result of a function of one number."""
 
     name: str
     argument: str
@@ -24,7 +24,7 @@ class Example:
 
 
 def parse_examples(description: str) -> list[Example]:
-    """The examples of the function that a description speaks of first."""
+    """Return the examples of the first function that a description mentions."""
     examples = [Example(*groups) for groups in _EXAMPLE.findall(description.replace("`", ""))]
     return [example for example in examples if example.name == examples[0].name]
 
@@ -34,7 +34,7 @@ def feature_module_path(feature: str) -> str:
 
 
 def feature_module_source(description: str) -> str:
-    """The module of a feature."""
+    """Return the source of a feature's module."""
     docstring = " ".join(description.replace('"', "'").replace("\\", "/").split())[:90]
     examples = parse_examples(description)
     if not examples:
@@ -52,7 +52,7 @@ def feature_module_source(description: str) -> str:
 
 
 def feature_tests(feature: str, description: str) -> str:
-    """The tests of a feature, one for each example."""
+    """Return the source of a feature's tests, one for each example."""
     module, examples = feature_module_path(feature), parse_examples(description)
     lines = [f'"""Tests of {feature}."""', "", "import unittest", "", f"import {module}", "", ""]
     lines += ["class Examples(unittest.TestCase):"]
@@ -69,17 +69,17 @@ def feature_tests(feature: str, description: str) -> str:
 
 
 def test_command(feature: str) -> str:
-    """The command that runs those tests, at the top of the repository."""
+    """Return the command that runs those tests in the repository's top folder."""
     return f"python3 -B -m unittest -v tests.test_{feature_module_path(feature)}"
 
 
 def workspace_test_command(folder: str, feature: str) -> str:
-    """The same from the workspace; it leaves nothing behind."""
+    """Return the command that runs them from the workspace; it leaves no files behind."""
     return f"cd {folder} && {test_command(feature)}"
 
 
 def test_run_findings(result: str) -> list[str]:
-    """What a run of tests found wrong; empty when it ended well."""
+    """Return what a test run found wrong; empty if it succeeded."""
     if result.startswith("Exit code 0."):
         return []
     named = [": ".join(filter(None, groups)) for groups in _FAILED.findall(result)]

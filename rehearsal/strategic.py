@@ -1,7 +1,7 @@
 """Procedures for the todos of strategic phases: survey, plan, take stock, hand over, finish.
 
-Which procedure a todo gets is decided by what it names (`workspace.md`, `todo_write`, …), since
-every agent may word its predefined todos differently.
+The names in a todo (`workspace.md`, `todo_write`, …) decide its procedure, since each agent may
+word its predefined todos differently.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHORT_WORKSPACE = 6000
 
 
 def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
-    """The procedure for a strategic todo."""
+    """Return the procedure for a strategic todo."""
     lowered = text.lower()
     if "todo_write" in lowered:
         return hand_over_phase(view)
@@ -49,14 +49,14 @@ def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
 
 
 def is_extraction(view: RequestView) -> bool:
-    """Whether the job is one of finding requirements."""
+    """Return whether the job is to find requirements."""
     if is_validation(view):
         return False
     return view.agent == "creator" or "identify_requirement_candidates" in view.opening
 
 
 def is_validation(view: RequestView) -> bool:
-    """Whether the job is one of deciding on requirements."""
+    """Return whether the job is to decide on requirements."""
     return view.agent == "validator" or "`take_requirement`" in view.opening
 
 
@@ -146,7 +146,8 @@ def mark_progress(view: RequestView) -> Steps:
     if finished is None:
         return "The plan has no open phase."
     before = finished.boxes
-    # Where its todos covered the boxes, the system has ticked them, and the next phase is open.
+    # If the phase's todos covered the boxes, the system has ticked them, and the next phase is
+    # open.
     ticked = view.ended_phase not in ("", finished.name)
     finished.done = not ticked
     grown = False
@@ -226,7 +227,7 @@ def update_workspace(view: RequestView) -> Steps:
 
 
 def take_phase_notes(view: RequestView, text: str) -> Steps:
-    """Summaries of a phase, failure notes, and any todo this model has no rule for."""
+    """Summarise the phase, note a failure, or do a todo for which there is no rule."""
     done = view.number - 1
     todo = view.current_todo.id if view.current_todo else 0
     first = view.todos[0].id if view.todos else todo
@@ -277,7 +278,7 @@ def finish_job(view: RequestView) -> Steps:
             yield from call_tool_once(
                 "drop_item", id=item, reason="No step of the plan came to it."
             )
-        # What the refusal names cannot be delivered: it is listed as unresolved instead.
+        # List what the refusal names as unresolved, since this model cannot deliver it.
         named = [path for path in deliverables if path in result]
         deliverables = [path for path in deliverables if path not in named]
         unresolved = [*unresolved, f"{', '.join(named) or 'completion'}: {result[:300]}"]
@@ -290,7 +291,7 @@ def _shorten_workspace(view: RequestView) -> Steps:
 
 
 def _section_lines(lines: list[str], heading: str) -> list[str]:
-    """The lines under a `## heading`."""
+    """Return the lines under a `## heading`."""
     section: list[str] = []
     inside = False
     for line in lines:

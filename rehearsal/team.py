@@ -16,7 +16,7 @@ from rehearsal.tool_answers import read_whole_file
 
 MAX_FEATURES = 8
 ROLES = ("initializer", "coder", "tester")
-"""Agents whose work is one list."""
+"""Agents whose whole work is one configured list."""
 _ANSWER = re.compile(r"\bwrite\s+(output/(?:features|groups|verdict)\.json)", re.IGNORECASE)
 _GROUP = re.compile(
     r"Work on the group \S+ of the project, in (\w+)/[\s\S]*?items, all of them:\n((?:- .*\n)+)"
@@ -32,7 +32,7 @@ _PYTHON = re.compile(r"(\w+)/(?:(tests/test_)|tests/)?(\w+)\.py")
 
 
 def plan_team_job(instructions: str) -> Plan | None:
-    """The plan of a project's job; None for any other job."""
+    """Return the plan of a project's job; None for any other job."""
     task = instructions.partition("## Amended")[2] or instructions
     if answer := _ANSWER.search(task):
         steps = [f"Write `{answer[1]}` as the task asks"]
@@ -58,11 +58,11 @@ def plan_team_job(instructions: str) -> Plan | None:
 
 
 def team_role_procedure(view: RequestView, text: str) -> Steps | None:
-    """The procedure for a todo of the list that an agent of a project brings; None for others."""
+    """Return the procedure for a todo of such a configured list; None for other agents."""
     if view.agent not in ROLES:
         return None
     lowered = text.lower()
-    # The current task; for a job that continues another one, the amended part.
+    # The current task: for a job that continues another one, the amended part.
     task = view.opening.partition("## Amended")[2] or view.opening
     if "verdict.json" in lowered:
         return _write_verdict(task)
@@ -143,7 +143,7 @@ def _test_feature(task: str) -> Steps:
 
 
 def choose_team_procedure(text: str) -> Steps | None:
-    """The procedure for a todo of such a plan."""
+    """Return the procedure for a todo of a plan by `make_plan`; None for other todos."""
     named = _TODO.match(text)
     if named is None:
         return None
@@ -216,7 +216,7 @@ def _list_team_groups(instructions: str) -> dict[str, Any]:
 
 
 def _run_verdict(task: str) -> Generator[list[Call], list[str], dict[str, Any]]:
-    """Run the feature's tests and say what came of it."""
+    """Run the feature's tests and return the verdict on them."""
     match = _CHECKS.search(task)
     checks = [name.strip() for name in match[1].split(",")] if match else ["unit"]
     tested = _TESTED.search(task)

@@ -16,7 +16,7 @@ PAGE = 200
 MAX_PAGES = 30
 _ORIGINAL = (".pdf", ".docx", ".html", ".htm")
 READING = ".reading.json"
-"""Suffix of the files with the report on how a document was read."""
+"""Suffix of files that report how well a document was read."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class FilePage:
     lines: list[tuple[int, str]]
     more: bool
     total: int = 0
-    """Number of lines of the file; 0 when the result does not say it."""
+    """Number of lines of the file; 0 if the result does not contain it."""
 
     @property
     def text(self) -> str:
@@ -38,7 +38,7 @@ class FilePage:
 
 
 def parse_file_page(result: str, limit: int) -> FilePage:
-    """The lines of a `read_file` result; of one cut in the middle, those before the cut."""
+    """Parse the lines of a `read_file` result; if it is cut, the lines before the cut."""
     if is_error(result):
         return FilePage([], more=False)
     head, cut, _ = result.partition("[TRUNCATED")
@@ -47,7 +47,7 @@ def parse_file_page(result: str, limit: int) -> FilePage:
         (int(match.group(1)), match.group(2)) for line in shown if (match := _NUMBERED.match(line))
     ]
     total = _TOTAL.search(head.partition("\n")[0])
-    # Without a total in the header, a full page is assumed to have a successor.
+    # Without a total in the header, assume that a full page has a successor.
     rest = lines[-1][0] < int(total.group(1)) if lines and total else len(lines) >= limit
     more = bool(lines) and (bool(cut) or rest)
     return FilePage(lines, more, int(total[1]) if total else 0)
@@ -56,13 +56,13 @@ def parse_file_page(result: str, limit: int) -> FilePage:
 def read_file_page(
     path: str, offset: int, limit: int
 ) -> Generator[list[Call], list[str], FilePage]:
-    """One page of a file; empty when it cannot be read."""
+    """Read one page of a file; empty if it cannot be read."""
     result = yield from call_tool_once("read_file", path=path, offset=offset, limit=limit)
     return parse_file_page(result, limit)
 
 
 def read_whole_file(path: str, limit: int = PAGE) -> Generator[list[Call], list[str], list[str]]:
-    """All lines of a file, read page by page."""
+    """Read all lines of a file, page by page."""
     lines: list[str] = []
     offset = 1
     for _ in range(MAX_PAGES):
@@ -75,13 +75,13 @@ def read_whole_file(path: str, limit: int = PAGE) -> Generator[list[Call], list[
 
 
 def list_workspace_paths(folder: str) -> Generator[list[Call], list[str], list[str]]:
-    """Every file below a folder."""
+    """Return the paths of all files below a folder."""
     result = yield from call_tool_once("list_files", path=folder, pattern=f"{folder}/*")
     return parse_file_listing(result)
 
 
 def parse_file_listing(result: str) -> list[str]:
-    """The files of a `list_files` result: path, two spaces, size."""
+    """Parse the files of a `list_files` result: path, two spaces, size."""
     paths = [line.split("  ")[0].strip() for line in result.splitlines()]
     return [
         path
@@ -93,7 +93,7 @@ def parse_file_listing(result: str) -> list[str]:
 
 
 def input_documents(paths: list[str]) -> dict[str, str]:
-    """The input documents, each with the file that holds its text (itself when it is text)."""
+    """Map each input document to the file with its text, which may be the document itself."""
     inputs = [
         path
         for path in paths

@@ -17,14 +17,14 @@ from rehearsal.tool_answers import list_workspace_paths, read_whole_file
 
 RESULT = "output/decisions.json"
 COLLECT = "collect_decisions"
-"""The tool that writes it."""
+"""The tool that writes the result."""
 REPORT = "output/decisions.md"
-"""Not summary.md, which in a pipeline is the creator's file in the same folder."""
+"""Not summary.md: in a pipeline the creator's file of that name is in the same folder."""
 PLACES = [f"- `{RESULT}`: what was decided, once it is collected; until then the store has it"]
 ROUNDS = 8
-"""Most todos of one phase."""
+"""Maximum number of todos of one phase."""
 REQUIREMENTS_PER_ROUND = 8
-"""Most requirements of one todo."""
+"""Maximum number of requirements of one todo."""
 _UNDECIDED = "Taken and not decided: "
 _NONE_LEFT = "Drafts left to take: 0."
 _TAKEN = re.compile(r"^(\S+/REQ-\d+) \((\w+), confidence ([\d.]+), from (.*)\)$", re.MULTILINE)
@@ -56,7 +56,7 @@ class TakenRequirement:
 
     @property
     def business_object(self) -> str:
-        """The business object it speaks of: the longest of its words that is not everyday."""
+        """The object it is about: its longest uncommon word."""
         words = re.findall(r"[^\W\d_]{5,}", self.text)
         return max((w for w in words if w.lower() not in _COMMON_WORDS), key=len, default="Matter")
 
@@ -67,11 +67,11 @@ class Decision:
     reasons: str
     duplicate_of: str = ""
     before: tuple[Call, ...] = ()
-    """Calls that make it so."""
+    """Calls to make before the decision."""
 
 
 def parse_requirement(result: str) -> TakenRequirement | None:
-    """The requirement in a result of `take_requirement`."""
+    """Parse the requirement in a result of `take_requirement`; None if there is none."""
     head, text = _TAKEN.search(result), _TEXT.search(result)
     if not head or not text:
         return None
@@ -101,7 +101,7 @@ def plan_validation() -> Plan:
 
 
 def add_validation_rounds(plan: Plan) -> Generator[list[Call], list[str], bool]:
-    """Add a phase of rounds when the finished one left drafts in the store."""
+    """Add a phase of rounds if the finished one left drafts in the store."""
     done = [phase for phase in plan.phases if phase.done]
     if not done or not done[-1].name.startswith("Validate"):
         return False
@@ -120,7 +120,7 @@ def _validation_rounds_phase(number: int) -> PlanPhase:
 
 
 def choose_validation_procedure(text: str) -> Steps | None:
-    """The procedure for a tactical todo, or None when it is not about validation."""
+    """Return the procedure for a tactical todo; None if it is not about validation."""
     if text.startswith("Validate the next requirements"):
         return validate_drafts()
     if text.startswith(f"Write `{RESULT}`"):
@@ -135,7 +135,7 @@ def choose_validation_procedure(text: str) -> Steps | None:
 
 
 def validate_drafts() -> Steps:
-    """Take and decide a few drafts."""
+    """Take a few drafts and decide on them."""
     documents = yield from list_workspace_paths("documents")
     count = 0
     result = yield from call_tool_once("take_requirement")
@@ -231,7 +231,7 @@ def list_rejected_requirements() -> Steps:
 
 
 def write_validation_report() -> Steps:
-    """`output/decisions.md`."""
+    """Write `output/decisions.md`."""
     collected = yield from call_with_retry(COLLECT)
     decisions = yield from _read_decisions()
     counts = Counter(each["decision"] for each in decisions)

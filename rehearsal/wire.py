@@ -1,7 +1,7 @@
-"""The model's side of the OpenAI Chat Completions protocol: what a model may answer, in bytes.
+"""The model's side of the OpenAI Chat Completions protocol: a model's possible answers, in bytes.
 
-Everything is a pure function of the request: no clock, no random ids. A retried call gets the
-same answer byte for byte.
+Everything is a pure function of the request: no clock, no random ids. A retried call gets the same
+answer byte for byte.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pydantic_core import from_json
 
 Request = dict[str, Any]
 Arguments = dict[str, Any] | str
-"""Arguments of a tool call; a string goes out as it is, for malformed JSON."""
+"""Arguments of a tool call; a string is sent verbatim, to produce malformed JSON."""
 
 MAX_PIECE_CHARACTERS = 2000
-"""Most characters of arguments in one chunk of a stream."""
+"""Maximum characters of arguments in one chunk of a stream."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Reply:
     content: str | None = None
     calls: list[tuple[str, Arguments]] = field(default_factory=list)
     finish: str | None = None
-    """Finish reason; `tool_calls` or `stop` when not given."""
+    """Finish reason; None means `tool_calls` or `stop`."""
 
     @property
     def finish_reason(self) -> str:
@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Hang:
-    """Headers, and then nothing more."""
+    """Headers without a body."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,17 @@ Model = Callable[[Request], Answer]
 
 
 def call(name: str, **arguments: Any) -> Reply:
-    """A reply of one tool call."""
+    """Return a reply of one tool call."""
     return Reply(calls=[(name, arguments)])
 
 
 @dataclass(frozen=True)
 class IncomingRequest:
-    """A request as it arrived."""
+    """A received request."""
 
     request: Request
     digest: str
-    """SHA-1 of the body; the ids of the answer are made from it."""
+    """SHA-1 of the body, from which the answer's ids are derived."""
     size: int
     """Bytes of the body."""
 
@@ -101,7 +101,7 @@ class IncomingRequest:
 
 
 def parse_request_body(body: bytes) -> IncomingRequest | Failure:
-    """Read a request's body; a body that is no chat request gives the error to answer with."""
+    """Parse a request's body; return an error to answer with if it is no chat request."""
     try:
         request = from_json(body)
     except ValueError as error:
@@ -113,9 +113,9 @@ def parse_request_body(body: bytes) -> IncomingRequest | Failure:
 
 
 def ask_model(model: Model, request: Request) -> Answer:
-    """The model's answer; an exception of the model becomes an HTTP 400 that carries its text.
+    """Return the model's answer; an exception of the model becomes an HTTP 400 with its text.
 
-    A client takes anything else for a lost connection and tries again for ever.
+    A client would take anything else for a lost connection and retry for ever.
     """
     try:
         return model(request)
@@ -125,10 +125,10 @@ def ask_model(model: Model, request: Request) -> Answer:
 
 
 def estimate_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
-    """Token counts at four characters a token.
+    """Estimate token counts at four characters a token.
 
-    `cached_tokens` is what a perfect prefix cache would have: all but the last exchange and the
-    todo list; nothing of a first request. It is an estimate without memory of earlier ones.
+    `cached_tokens` is what a perfect prefix cache would have: everything but the last exchange and
+    the todo list; 0 for a first request. Earlier requests are not taken into account.
     """
     prompt = incoming.size // 4
     messages = incoming.request["messages"]
@@ -147,7 +147,7 @@ def estimate_usage(incoming: IncomingRequest, reply: Reply) -> dict[str, Any]:
 
 
 def reply_as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
-    """The answer as one `chat.completion`."""
+    """Return the answer as one `chat.completion`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": None}
     if reply.calls:
         message["tool_calls"] = [
@@ -171,13 +171,13 @@ def reply_as_json(incoming: IncomingRequest, reply: Reply) -> bytes:
 
 
 def reply_as_events(incoming: IncomingRequest, reply: Reply) -> list[bytes]:
-    """The answer as server-sent events, one element an event."""
+    """Yield the answer as server-sent events."""
     model = json.dumps(incoming.request.get("model", "rehearsal"))
     head = (
         f'data: {{"id":"chatcmpl-{incoming.digest[:24]}","object":"chat.completion.chunk",'
         f'"created":0,"model":{model},"choices":['
     )
-    # The head is the same in every event; only the delta is serialised anew.
+    # Only the delta changes between events, so serialise the rest once.
     events = [
         f'{head}{{"index":0,"delta":{json.dumps(delta)},"finish_reason":null}}]}}\n\n'
         for delta in _stream_deltas(incoming, reply)

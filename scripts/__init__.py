@@ -1,1 +1,1 @@
-"""What developers run: the environment, generated documentation, screenshots."""
+"""Developers' tools: pinned requirements, generated documentation, screenshots."""

@@ -1,7 +1,7 @@
-"""Asks a public database (OSV) for known vulnerabilities of the pinned versions: `make audit`.
+"""Looks up known vulnerabilities of the pinned versions in a public database (OSV): `make audit`.
 
-Ends with 1 where there are some. Where the database cannot be reached nothing was checked: it says
-so and ends with 0, since that is no fault of the versions.
+Exits with 1 if there are any. If the database cannot be reached, it reports that nothing was
+checked and exits with 0.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILIN
 
 
 def pinned_versions(*files: Path) -> list[tuple[str, str]]:
-    """Names and versions in files of requirements, sorted."""
+    """Return names and versions from requirements files, sorted."""
     found = {pin for file in files for pin in _PIN.findall(file.read_text(encoding="utf-8"))}
     return sorted(found)
 
 
 def known_advisories(pins: list[tuple[str, str]], address: str) -> dict[str, list[str]]:
-    """Ids of advisories, by `name==version`.
+    """Return ids of advisories by `name==version`.
 
     Raises:
-        OSError: the database does not answer.
-        ValueError, LookupError, TypeError, AttributeError: what answers is not the database.
+        OSError: The database does not answer.
+        ValueError, LookupError, TypeError, AttributeError: The response is not the database's.
     """
     found: dict[str, list[str]] = {}
     for first in range(0, len(pins), AT_ONCE):
@@ -57,7 +57,7 @@ def _query_advisories(address: str, question: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(files: list[str], address: str = ADDRESS) -> int:
-    """Print what is known; the exit code."""
+    """Print the known vulnerabilities and return the exit code."""
     pins = pinned_versions(*map(Path, files))
     try:
         found = known_advisories(pins, address)

@@ -1,7 +1,7 @@
-"""Writes requirements.txt and its like from pyproject.toml: `make pins`.
+"""Writes requirements.txt and similar files from pyproject.toml: `make pins`.
 
-Every version is pinned by hash, for all platforms at once; no address of a package index is
-written, so that whoever installs uses their own.
+Every version is pinned by hash, for all platforms. No address of a package index is written, so
+that users install from their own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ COMPARE = "benchmarks/compare/requirements"
 FILES = {
     "requirements.txt": [],
     "requirements-dev.txt": ["--group", "dev"],
-    # In what is compared, Longhaul has the versions it has elsewhere.
+    # The comparison pins Longhaul's dependencies to the same versions as elsewhere.
     f"{COMPARE}.txt": [f"{COMPARE}.in", "--constraint", "requirements.txt"],
 }
 HEADER = "# Pinned from pyproject.toml by `make pins`.\n"

@@ -1,9 +1,7 @@
-"""Pictures of a job in flight, for the documentation: `make screenshot`.
+"""Takes pictures of a job in progress for the documentation: `make screenshot`.
 
-In Temporal's Web UI, and in its report.
-
-A real server, worker and job, slowed down so that the job is still at work when its picture is
-taken. Needs a Chromium on PATH and the package playwright, which drives it.
+It shows the job in Temporal's Web UI and in its report. Server, worker and job are real; the job is
+slowed down so that it is still running. Needs a Chromium on PATH and the package playwright.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ JOB = "records-policy"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZE = {"width": 1440, "height": 1100}
 SETTLED_MILLISECONDS = 2000
-"""A running job's page never goes idle, so it is given a moment instead."""
+"""Milliseconds to wait for a running job's page, which never becomes idle."""
 MODEL_SECONDS = 0.3
 
 
@@ -78,7 +76,7 @@ def _start_slow_model() -> AsyncOpenAI:
 
 
 async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]:
-    # One run to the end, so that no picture is taken of one that has been continued.
+    # Keep the job in one run, so that no picture shows a continued one.
     settings = ["limits.history_events=10000"]
     await start_workflow(
         client, JOB, job_input("creator", INSTRUCTIONS, [str(DOCUMENT)], [], settings)
@@ -95,13 +93,13 @@ async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]
 async def _take_screenshots(browser: str, job: str, report: Path) -> None:
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(
-            # The browser's own sandbox refuses to run as root, which containers do.
+            # The browser's sandbox refuses to run as root, as in containers.
             executable_path=browser,
             chromium_sandbox=os.getuid() != 0,
         )
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(f"{job}/user-metadata", wait_until="domcontentloaded")
-        # Markdown is shown in a frame of its own.
+        # The UI shows Markdown in a frame.
         await page.frame_locator("iframe").get_by_text("Progress").wait_for()
         await page.wait_for_timeout(SETTLED_MILLISECONDS)
         await page.screenshot(path=IMAGES / "temporal-web.png")

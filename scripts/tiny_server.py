@@ -1,6 +1,6 @@
 """`python -m scripts.tiny_server PORT`: llama.cpp's server with a tiny model of random weights.
 
-An OpenAI-compatible server that others wrote, for the optional test: what it says is noise. Needs
+An independent OpenAI-compatible server for the optional test; its replies are noise. Needs
 xllamacpp, gguf and numpy (`uv run --no-project --with xllamacpp --with gguf --with numpy …`).
 """
 
@@ -20,7 +20,7 @@ TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}as
 
 
 def byte_letters() -> list[str]:
-    """The 256 tokens of byte-level vocabularies: a printable character for each byte."""
+    """Return the 256 tokens of byte-level vocabularies: a printable character for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = (byte for byte in range(256) if byte not in plain)
     shown = {byte: byte for byte in plain} | {byte: 256 + n for n, byte in enumerate(others)}
@@ -28,7 +28,7 @@ def byte_letters() -> list[str]:
 
 
 def write_tiny_model(path: Path) -> None:
-    """One layer, random weights, always the same."""
+    """Write a model of one layer with random but reproducible weights."""
     chance = np.random.default_rng(7)
     tokens = [*byte_letters(), "<s>", "</s>"]
     out = gguf.GGUFWriter(str(path), "llama")

@@ -5,7 +5,7 @@ It is the rehearsal server with two models, distinguished by name:
 - `steps-N-…` writes N files, one tool call per reply, and then says that it is done.
 - `drift-RATE-…` is `benchmarks.drifting`.
 
-The log has one line per call; costs are measured by it and not reported by the runner.
+The log has one line per call; costs are measured from it, not reported by the runner.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def page_words(pages: list[str]) -> list[str]:
 class Likeness:
     words: int
     share: float
-    """Fraction of the reference's words that are found, counted with repetitions."""
+    """Fraction of the reference's words that occur here, counted with repetitions."""
     order: float
     """Fraction of the reference's neighbouring pairs that are neighbours here."""
     run_together: float

@@ -1,1 +1,1 @@
-"""The generated parts of the documentation, each made from the code it tells about."""
+"""Generates parts of the documentation from the code that they describe."""

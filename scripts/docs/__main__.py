@@ -1,7 +1,7 @@
 """Writes the generated parts of the documentation: `make docs`.
 
-A part stands in a Markdown file between `<!-- generated: NAME -->` and `<!-- end -->`; what
-stands there is made from the code by the function of that name in `PARTS`. A test compares.
+A part is the text between `<!-- generated: NAME -->` and `<!-- end -->` in a Markdown file; the
+function of that name in `PARTS` generates it. A test checks that the parts are up to date.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def documentation_pages() -> list[Path]:
-    """Every page of the documentation, the README first."""
+    """Return every page of the documentation, the README first."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def renew_page(text: str) -> str:
-    """A page's text with its generated parts made anew."""
+    """Return a page's text with its parts generated anew."""
     return _PART.sub(lambda part: f"{part[1]}{PARTS[part[2]]()}{part[3]}", text)
 
 

@@ -1,4 +1,4 @@
-"""The command line as Markdown, from the commands themselves."""
+"""Describes the command line in Markdown, from the commands themselves."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ HELP = "--help"
 
 
 def commands() -> str:
-    """Every command: its usage, what it does, its arguments and options."""
+    """Describe every command: its usage, what it does, its arguments and options."""
     return "".join(_command(name, command) for name, command in registered_commands().items())
 
 
 def registered_commands() -> dict[str, Any]:
-    """The commands by name, in the order in which `--help` lists them: `list`, `config check`."""
+    """Return the commands by name, such as `config check`, in the order of `--help`."""
     return _commands_below("", get_command(app))
 
 
 def command_options(command: Any) -> set[str]:
-    """Every option the command takes."""
+    """Return every option of the command."""
     return {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
 
 
@@ -62,7 +62,7 @@ def _option_row(param: Any) -> tuple[str, str]:
 
 
 def _option_help(param: Any) -> str:
-    """The help, what may be chosen from, and what holds where nothing is given."""
+    """Return an option's help with its choices and its default."""
     told = param.help or ""
     kind = param.type_descriptor.annotation
     if get_origin(kind) is Literal:

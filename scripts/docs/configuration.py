@@ -1,4 +1,4 @@
-"""The configuration as Markdown: every key from the schema, the shipped agents, the tools."""
+"""Describes the configuration in Markdown: the schema's keys, the shipped agents, the tools."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Row = tuple[str, ...]
 
 
 def agent_keys() -> str:
-    """Every key an agent's file may have, a section at a time."""
+    """Describe every key of an agent's file, section by section."""
     defaults = yaml.safe_load((SHIPPED / "defaults.yaml").read_text(encoding="utf-8"))
     return "\n".join(_section_tables("", AgentFile, defaults, {}))
 
 
 def guard_keys() -> str:
-    """Every key a guard may have."""
-    # Of the three, the guard itself is the entry of a list.
+    """Describe every key of a guard."""
+    # Guards are list entries, so the schema has no section for them.
     parts: dict[str, type[BaseModel]] = {
         "A guard": Guard,
         "`match`": Match,
@@ -48,7 +48,7 @@ def guard_keys() -> str:
 
 
 def shipped_agents() -> str:
-    """The agents that ship."""
+    """List the shipped agents."""
     rows = []
     for name in agent_names():
         agent = load_agent(name)
@@ -58,7 +58,7 @@ def shipped_agents() -> str:
 
 
 def tools_by_group() -> str:
-    """The tools by group."""
+    """List the tools by group."""
     rows = []
     for entry in sorted(REGISTRY.values(), key=lambda entry: entry.group):
         phases = "both" if len(entry.phases) == 2 else entry.phases[0]
@@ -69,14 +69,15 @@ def tools_by_group() -> str:
 def _section_tables(
     name: str, section: type[BaseModel], defaults: dict[str, Any], told: dict[str, list[Row]]
 ) -> list[str]:
-    """A section's own keys, then its sections; `prices.*` are sections of any name, `verifiers[]`
-    the entries of a list.
+    """Describe a section's own keys, then its sections.
+
+    `prices.*` are sections with any name; `verifiers[]` are the entries of a list.
 
     Args:
-        name: Dotted, as it is named in messages; empty for the whole file.
+        name: Dotted name, as in messages; empty for the whole file.
         section: Its schema.
-        defaults: What `defaults.yaml` has for it.
-        told: The tables so far by heading, none of which is given twice.
+        defaults: Its values in `defaults.yaml`.
+        told: Earlier tables by heading, none of which is repeated.
     """
     fields = section.model_fields
     rows = _key_rows(
@@ -105,19 +106,21 @@ def _section_tables(
 
 
 def _same_keys_heading(rows: list[Row], told: dict[str, list[Row]]) -> str:
-    """The heading under which the same keys were told, with the same defaults."""
+    """Return the heading of an earlier table with the same keys and defaults; empty if there is
+    none.
+    """
     return next((heading for heading, others in told.items() if rows and others == rows), "")
 
 
 def _section_introduction(field: FieldInfo, default: object) -> list[str]:
-    """What a section is for, and that it may be left out."""
+    """Return what a section is for, and whether it may be left out."""
     lines = [field.description, ""] if field.description else []
     optional = NoneType in get_args(field.annotation) and default is None
     return [*lines, "Off unless the section is there; then:", ""] if optional else lines
 
 
 def _sections_below(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
-    """The sections below a key, with what their names end in."""
+    """Yield the sections below a key, with the suffix of their names."""
     if kind := _section_of_key(field):
         yield "", kind
         return
@@ -130,7 +133,9 @@ def _sections_below(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def _section_of_key(field: FieldInfo) -> type[BaseModel] | None:
-    """The section that a key holds, also where it may be null; pairs of figures are values."""
+    """Return the section of a key, which may also be null; None for other values, such as
+    thresholds.
+    """
     if get_origin(field.annotation) in (dict, list):
         return None
     kinds = (field.annotation, *get_args(field.annotation))
@@ -162,7 +167,7 @@ def _accepted_values(field: FieldInfo) -> str:
 
 
 def _type_annotations(kind: Any) -> list[Any]:
-    """What a type is annotated with, or the types of a union."""
+    """Return the annotations of a type, or of the types in a union."""
     if get_origin(kind) is Annotated:
         return [one for held in get_args(kind)[1:] for one in getattr(held, "metadata", ())]
     if get_origin(kind) in (Union, UnionType):

@@ -1,4 +1,4 @@
-"""Markdown as GitHub reads it."""
+"""Writes Markdown as GitHub parses it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     return [_markdown_row(heads), "|" + "---|" * len(heads), *map(_markdown_row, rows)]
 
 
 def heading_anchor(heading: str) -> str:
-    """What a link to a heading of the page ends in."""
+    """Return the fragment of a link to a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    # A bar ends the cell, also within code.
+    # A bar ends the cell, even within code.
     shown = (f" {text} " if text else " " for text in (cell.replace("|", r"\|") for cell in cells))
     return f"|{'|'.join(shown)}|"

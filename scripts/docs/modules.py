@@ -1,4 +1,4 @@
-"""A diagram of which package imports which, read from the code."""
+"""Draws which package imports which, from the code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SAID = {
 
 
 def module_diagram() -> str:
-    """Mermaid: packages, and an arrow from each to those it imports."""
+    """Return a Mermaid diagram with an arrow from each package to those it imports."""
     lines = ["```mermaid", "flowchart TD"]
     lines += [f'    {name}["{SAID[name]}"]' for name in TOP]
     lines += [f"    {importer} --> {importee}" for importer, importee in sorted(package_imports())]
@@ -42,7 +42,7 @@ def module_diagram() -> str:
 
 
 def package_imports() -> set[tuple[str, str]]:
-    """Pairs of packages, the first of which imports the second."""
+    """Return pairs of packages of which the first imports the second."""
     found = set()
     for name in TOP:
         folder = ROOT / name
@@ -56,7 +56,7 @@ def package_imports() -> set[tuple[str, str]]:
 
 
 def imported_modules(tree: ast.AST) -> Iterator[str]:
-    """The modules that code imports, wherever it does."""
+    """Yield the imported modules of a file, including imports within functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield node.module or ""

@@ -1,4 +1,4 @@
-"""What a job takes and tells, as Markdown: start input, signals, the `status` query."""
+"""Describes a job's interface in Markdown: start input, signals, the `status` query."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ MEANING = {
 
 
 def start_keys() -> str:
-    """The keys of a job's input."""
+    """Describe the keys of a job's input."""
     return _signal_table(JobStart, MEANING)
 
 
 def project_keys() -> str:
-    """The keys of a project's input."""
+    """Describe the keys of a project's input."""
     return _signal_table(ProjectStart, OF_PROJECTS)
 
 
 def signals() -> str:
-    """Every signal with its payload and effect."""
+    """Describe every signal with its payload and effect."""
     rows = []
     for name, spec in SIGNALS.items():
         keys = ", ".join(f"`{key}` ({needed})" for key, needed in _payload_keys(spec.payload))
@@ -52,7 +52,7 @@ def signals() -> str:
 
 
 def status_example() -> str:
-    """The answer of the `status` query for a job in its second phase."""
+    """Return the result of the `status` query for a job in its second phase."""
     todos = [Todo(id=1, content="Read the policy", done=True), Todo(id=2, content="List its terms")]
     phase = Phase(
         number=2, kind="tactical", purpose="work", name="Read", todos=todos,
