@@ -26,30 +26,30 @@ FILES: dict[Kind, str] = {
 }
 OF_PROJECTS = {
     "form": "`features`, `groups` or `pipeline`.",
-    "title": "A name for people; else the first line of the instructions.",
-    "instructions": "What is to be made. Every agent is given them.",
-    "documents": "As of a job, in a file paths as seen from it; for the agents that plan and "
-    "those that work in groups or stages.",
-    "items": "`groups`: the scope; else the list under `Scope` in the instructions.",
-    "stages": "`pipeline`: agents in order, with `agent`, `task` and what else a stage may have.",
-    "agents": "Other agents for the roles initializer, coder, tester, manager, worker.",
-    "product": "Folder of each workspace that holds the project's files; `repo` if left out.",
-    "repository": "What it [begins from](repositories.md), `{url, ref, depth}` or `{folder}`; an "
-    "empty repository if left out.",
-    "publish": "Where its branch is pushed in the end: `{remote, branch}`.",
+    "title": "A name for people; the first line of the instructions if left out.",
+    "instructions": "What to build. Every agent gets them.",
+    "documents": "As for a job, but paths in a file are relative to it; for the agents that "
+    "plan, and those that work in groups or stages.",
+    "items": "`groups`: the scope; if left out, the list under `Scope` in the instructions.",
+    "stages": "`pipeline`: stages in order, each with `agent`, `task` and a stage's other keys.",
+    "agents": "Agents to use for the roles initializer, coder, tester, manager, worker.",
+    "product": "Folder with the project's files in each workspace; `repo` if left out.",
+    "repository": "The repository or folder it [begins from](repositories.md), `{url, ref, "
+    "depth}` or `{folder}`; an empty repository if left out.",
+    "publish": "The branch to which its work is pushed at the end: `{remote, branch}`.",
     "parallel": "Groups that work at the same time; 4 if left out.",
     "attempts": "Jobs on one feature, group or stage before it is blocked; 2 if left out.",
-    "tests": "`features`: the command that [proves](#proof) each check (`unit`, `api`, `db`); the "
-    "initializer names those that are not here.",
-    "needs": "Commands that have to work in the sandbox before anything is begun, such as `python3 "
-    "-m pytest --version`.",
-    "proof": "For checks that no command can make (`browser`), the tools a result of which proves "
-    "that they were made.",
-    "success": "`groups`: what must hold of the project's files before it may end.",
-    "deadline": "Seconds that each job may take.",
-    "limits": "What all jobs together may use: model_calls, tool_calls, tokens, cost, seconds.",
+    "tests": "`features`: the command that [proves](#proof) each check (`unit`, `api`, "
+    "`db`); the initializer names commands that are missing here.",
+    "needs": "Commands that must succeed in the sandbox before the project begins, such "
+    "as `python3 -m pytest --version`.",
+    "proof": "For checks without a command (`browser`): tools whose results prove that "
+    "the check was made.",
+    "success": "`groups`: conditions on the project's files that must hold before it may end.",
+    "deadline": "Time limit of each job, in seconds.",
+    "limits": "Limits for all jobs together: model_calls, tool_calls, tokens, cost, seconds.",
     "set": "Configuration for every job of the project.",
-    "notify": "Who is called, for the project and its jobs, as an agent's "
+    "notify": "Where messages about the project and its jobs are sent, like an agent's "
     "[`notify`](operations.md#being-called); that of its agents if left out.",
     "history_events": "Events after which the project continues as new; 1000 if left out.",
 }
@@ -63,7 +63,7 @@ _KINDS: dict[Kind, Any] = {
 }
 EXTENDS = {
     "type": "string",
-    "description": "The agent over whose file this one is merged, in place of the defaults.",
+    "description": "The agent whose file this one is merged over, instead of the defaults.",
 }
 
 

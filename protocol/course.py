@@ -14,10 +14,15 @@ from protocol.state import Data
 
 
 class PatternThresholds(Data):
-    """Repetitions of a pattern before the model gets advice, and before the phase is narrowed."""
+    """Repetitions of a pattern before the model gets advice, and before only a rewind is accepted."""
 
-    nudge: int = Field(ge=2, description="The model is told, and again at each multiple.")
-    then: int = Field(ge=3, description="The phase goes back, or the job waits for a person.")
+    nudge: int = Field(
+        ge=2, description="The model gets a hint at this count and at each multiple."
+    )
+    then: int = Field(
+        ge=3,
+        description="Only a rewind is accepted from this count on, or the job waits for a person.",
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

@@ -190,22 +190,23 @@ SIGNALS = {
     "rewind": SignalSpec(
         RewindSignal,
         '{"issue": "…", "phase": 3, "restore_files": true}',
-        "Take the work back: reconsider the approach in the light of the issue.",
+        "Send the job back: reconsider the approach in the light of the issue.",
         for_one_job=True,
     ),
     "cancel": SignalSpec(
         CancelSignal, '{"reason": "…"}', "End the job as cancelled; its last checkpoint is kept."
     ),
-    "pause": SignalSpec(PauseSignal, "{}", "Stand still after the step in flight."),
+    "pause": SignalSpec(PauseSignal, "{}", "Pause after the step in flight."),
     "resume": SignalSpec(
         ResumeSignal,
         '{"set": {"model.name": "…"}}',
-        "Go on; also tries again what parked the job. `set` changes settings of its model.",
+        "Continue, and retry what made the job wait. `set` changes settings of its model.",
     ),
     "limit": SignalSpec(
         LimitSignal,
         '{"cost": 20, "phase": {"model_calls": 800}}',
-        "Set limits of the job and, under `phase`, of each phase; go on if there is room now.",
+        "Set limits of the job and, under `phase`, of each phase; a job that waits "
+        "for a limit continues if the new one allows it.",
     ),
     "answer": SignalSpec(
         AnswerSignal,
@@ -216,25 +217,27 @@ SIGNALS = {
     "approve": SignalSpec(
         ApproveSignal,
         '{"id": "…", "reason": "…"}',
-        "Let the call that waits for approval be carried out. The id may be left out.",
+        "Approve the call that waits for it. The id may be left out.",
         for_one_job=True,
     ),
     "deny": SignalSpec(
         DenySignal,
         '{"id": "…", "reason": "…"}',
-        "Refuse that call; the agent is told the reason. The id may be left out.",
+        "Refuse that call; the agent gets the reason. The id may be left out.",
         for_one_job=True,
     ),
     "bypass": SignalSpec(
         BypassSignal,
         '{"guard": "…", "reason": "…"}',
-        "Let through once what a guard or hook refused: its next refusal is passed over.",
+        "Ignore the next refusal of a guard or hook, so that the agent can repeat "
+        "what was refused.",
         for_one_job=True,
     ),
     "tell": SignalSpec(
         TellSignal,
         '{"text": "…", "item": false}',
-        "Say something to the agent: it is in its next turn, and in force until the job ends.",
+        "Say something to the agent: it reads it in its next turn and follows it "
+        "until the job ends.",
     ),
 }
 """The signals of jobs and projects. A new signal needs a row here and a handler in

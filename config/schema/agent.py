@@ -44,17 +44,16 @@ class AgentFile(Data):
     model: ModelConfig
     phase_models: dict[PhaseKind, ModelConfig] = Field(
         default_factory=dict,
-        description="For strategic or tactical phases: the keys of model that differ.",
+        description="For strategic or tactical phases: the keys of `model` that differ.",
     )
     fallbacks: list[ModelConfig] = Field(
         default_factory=list,
-        description="Models asked instead when the model fails, in order: the keys of model that "
-        "differ.",
+        description="Models to use in order if the model fails: the keys of `model` that differ.",
     )
     embeddings: Embeddings | None = Field(
         None,
-        description="Endpoint for embeddings, for search by meaning; null: the local model, where "
-        "the extra of that name is installed.",
+        description="Endpoint for embeddings, for search by meaning; null: the local model, if "
+        "the extra `embeddings` is installed.",
     )
     context: Context = Field(default_factory=lambda: Context.model_validate({}))
     prompts: Prompts
@@ -63,65 +62,70 @@ class AgentFile(Data):
         default_factory=list,
         description="Tools and tool groups that need a person's approval before each call.",
     )
-    folders: list[str] = Field(description="Folders made in every workspace of the agent.")
+    folders: list[str] = Field(description="Folders created in every workspace of the agent.")
     keep_days: float | None = Field(
         None,
         gt=0,
-        description="Days after which the schedule of `starter.py forget` forgets a closed job; "
+        description="Days after which the schedule of `starter.py forget` deletes a closed job; "
         "null: never.",
     )
-    needs_documents: bool = Field(False, description="Whether a job must bring documents.")
+    needs_documents: bool = Field(False, description="Whether a job needs at least one document.")
     limits: Limits
     prices: dict[str, Price] = Field(
-        default_factory=dict, description="What models charge, by the model's name."
+        default_factory=dict, description="Prices of models, by the model's name."
     )
     stuck: StuckThresholds = Field(
         default_factory=StuckThresholds,
-        description="When a phase counts as stuck. `nudge`: the model is told, and again at each "
-        "multiple; `then`: the phase goes back, or the job waits for a person.",
+        description="When a phase counts as stuck. At `nudge` and each multiple of it, the model "
+        "gets a hint; at `then` only a rewind is accepted, or the job waits for a "
+        "person.",
     )
     reflection: bool = Field(
         True,
-        description="Whether the model is asked, after an attempt that failed, what it teaches.",
+        description="Whether the model is asked after a failed attempt what to learn from it.",
     )
     review: Review | None = Field(
-        None, description="Who verifies a completion, in a fresh context; null: nobody."
+        None, description="The agent that reviews a completion in a fresh context; null: none."
     )
     result_schema: dict[str, Any] | None = Field(
         None,
-        description="JSON Schema (2020-12) that `result_path` must fit before a job is complete; "
-        "what it holds is then part of the job's result. null: jobs have no such result.",
+        description="JSON Schema (2020-12) for the file at `result_path`: a job is only complete "
+        "if it is valid, and its content becomes part of the job's result. null: "
+        "jobs have no such result.",
     )
     result_path: str = Field(
         "output/result.json",
         min_length=1,
         max_length=300,
-        description="The JSON or YAML file that holds the result.",
+        description="The JSON or YAML file with the result.",
     )
     guards: list[str] = Field(
         default_factory=list,
-        description="Guard files, by name: of the agent's own folder guards/ or of config/guards/.",
+        description="Names of guard files in the agent's own folder guards/ or in config/guards/.",
     )
     learning: Learning = Field(
         default_factory=lambda: Learning.model_validate({}),
-        description="How guards are made from what this agent's jobs ran into.",
+        description="How guards are learned from refusals and corrections in this agent's jobs.",
     )
     hooks: dict[HookEvent, list[Hook]] = Field(
         default_factory=dict,
-        description="Executables that are asked, by event: PreToolUse, PostToolUse, "
-        "PermissionRequest, Stop, SubagentStop, Notification.",
+        description="Commands to run at an event: PreToolUse, PostToolUse, PermissionRequest, "
+        "Stop, SubagentStop, Notification.",
     )
     notify: Notify | None = Field(
-        None, description="Who is called when a person is needed, and at the end; null: nobody."
+        None,
+        description="Where to send a message when a person is needed, and at the end; null: "
+        "nowhere.",
     )
     graph: GraphSchema = Field(
         default_factory=GraphSchema,
-        description="Nodes and relations of the graph beside those of config/graph/schema.yaml.",
+        description="Nodes and relations of the graph, in addition to those of "
+        "config/graph/schema.yaml.",
     )
     mcp: dict[ServerName, Server] = Field(
         default_factory=dict,
-        description="MCP servers by name; what they declare when a job starts are its tools, for "
-        "tactical phases.",
+        description="MCP servers by name; the tools they declare when a job starts are offered "
+        "in its tactical phases.",
     )
     shell: ShellConfig = Field(
         default_factory=lambda: ShellConfig.model_validate({}),
@@ -129,13 +133,13 @@ class AgentFile(Data):
     )
     skills: list[str] = Field(
         default_factory=list,
-        description="Folders of Agent Skills on the worker: a skill's own, or one with such "
-        "folders in it; relative paths begin at config/.",
+        description="Folders of Agent Skills on the worker: a skill's folder, or a folder of "
+        "such folders; relative paths begin at config/.",
     )
     trust_skills: bool = Field(
         False,
-        description="Whether skills are used that come with the job's repository, in its folder "
-        ".agents/skills/.",
+        description="Whether to use the skills in the folder .agents/skills/ of the job's "
+        "repository.",
     )
     verifiers: list[Verifier] = Field(
         default_factory=list,
@@ -143,21 +147,21 @@ class AgentFile(Data):
     )
     judge: PhaseJudge | None = Field(
         None,
-        description="A model that sees the task and what a phase changed, and may keep the phase "
-        "from ending; null: nobody.",
+        description="A model that sees the task and a phase's changes, and can refuse to let the "
+        "phase end; null: none.",
     )
     workspace: Workspace = Field(
         default_factory=lambda: Workspace.model_validate({}),
-        description="Where checkpoints go beside the workspaces root.",
+        description="Where checkpoints are stored besides the workspaces root.",
     )
     todos: TodoLists
     settings: Settings = Field(
         default_factory=lambda: Settings.model_validate({}),
-        description="Figures of the requirement agents.",
+        description="Numbers for the requirement agents.",
     )
     web: Web = Field(
         default_factory=lambda: Web.model_validate({}),
-        description="What fetch_page may reach, and who web_search asks.",
+        description="Addresses that fetch_page may reach, and the provider of web_search.",
     )
 
     @property

@@ -20,15 +20,16 @@ class ModelConfig(Data):
     base_url: str | None = Field(
         None,
         description="Address of the endpoint, to which `/chat/completions` or `/responses` is "
-        "added (of a deployment of Azure's with its `?api-version=…`); null takes OPENAI_BASE_URL.",
+        "appended (for a deployment of Azure, with its `?api-version=…`); null: "
+        "OPENAI_BASE_URL.",
     )
     api: Literal["auto", "chat", "responses"] = Field(
         "auto",
-        description="Which of the two APIs is called: `chat` is Chat Completions, `responses` the "
-        "Responses API; `auto` goes by the address and by what the endpoint refuses.",
+        description="Which API to call: `chat` is Chat Completions, `responses` the Responses "
+        "API; `auto` decides by the address and by the endpoint's refusals.",
     )
     api_key_variable: str = Field(
-        "OPENAI_API_KEY", description="Environment variable of the worker that holds the key."
+        "OPENAI_API_KEY", description="Environment variable of the worker with the key."
     )
     temperature: float | None = Field(
         0, ge=0, le=2, description="Sampling temperature; null sends none."
@@ -41,55 +42,55 @@ class ModelConfig(Data):
         600, ge=1, le=86_400, description="Time limit of one model call, in seconds."
     )
     stall_seconds: int = Field(
-        120, ge=1, le=86_400, description="Longest silence within a streamed reply, in seconds."
+        120, ge=1, le=86_400, description="Longest pause within a streamed reply, in seconds."
     )
     patience_seconds: int = Field(
         600,
         ge=1,
         le=86_400,
         description="Seconds of failed attempts after which the job shows as waiting for its "
-        "endpoint; it goes on trying.",
+        "endpoint; it keeps trying.",
     )
-    stream: bool = Field(True, description="Whether replies are asked for as a stream.")
+    stream: bool = Field(True, description="Whether to request replies as a stream.")
     send_reasoning: bool | None = Field(
         None,
-        description="Whether the model is sent back the reasoning it returned; null sends back "
-        "what is signed or encrypted, and the rest where the endpoint demands it.",
+        description="Whether to send the model's own reasoning back to it; null: send signed or "
+        "encrypted reasoning, and other reasoning if the endpoint demands it.",
     )
     cache_marks: Literal["auto", "none", "breakpoint", "cache_control"] = Field(
         "auto",
-        description="How requests mark what the endpoint should cache: `breakpoint` as OpenAI does "
-        "from gpt-5.6 on, `cache_control` as gateways to Anthropic's models do; `auto` goes by the "
-        "model's name.",
+        description="How requests mark what the endpoint should cache: `breakpoint` for OpenAI's "
+        "models from gpt-5.6 on, `cache_control` for gateways to Anthropic's models; "
+        "`auto` decides by the model's name.",
     )
     vision: bool = Field(
-        False, description="Whether the model can look at images: it then has view_image."
+        False, description="Whether the model accepts images; if so, it is offered view_image."
     )
     window: int | None = Field(
-        None, ge=1000, description="Tokens of the model's context window; null when unknown."
+        None, ge=1000, description="Tokens of the model's context window; null: unknown."
     )
 
 
 class Embeddings(Data):
     model: str = Field(min_length=1, description="Model name sent to the endpoint.")
     base_url: str | None = Field(
-        None, description="Address of the endpoint; null takes OPENAI_BASE_URL."
+        None, description="Address of the endpoint; null: OPENAI_BASE_URL."
     )
     api_key_variable: str = Field(
-        "OPENAI_API_KEY", description="Environment variable of the worker that holds the key."
+        "OPENAI_API_KEY", description="Environment variable of the worker with the key."
     )
 
 
 class Context(Data):
     tokens: int = Field(
-        80_000, ge=1000, description="Size of a request at which the conversation is compacted."
+        80_000, ge=1000, description="Tokens of a request at which the conversation is compacted."
     )
     share: float = Field(
         0.8,
         gt=0,
         le=1,
-        description="The same as a share of model.window where that is known, the reply's "
-        "max_output_tokens taken off; the smaller of the two counts.",
+        description="The same limit as a share of model.window minus max_output_tokens, if the "
+        "window is known; the smaller limit applies.",
     )
 
     def compaction_limit(self, model: ModelConfig) -> int:
@@ -105,77 +106,93 @@ class Prompts(Data):
     orientation: str = Field(description="Template of the first message of a phase.")
     archive_summary: str = Field(description="Prompt that summarises a phase for its archive page.")
     reflection_assumption: str = Field(
-        description="Prompt that asks which assumption made an attempt fail."
+        description="Prompt that asks which wrong assumption made an attempt fail."
     )
-    reflection_prevention: str = Field(description="Prompt that asks what would prevent it.")
+    reflection_prevention: str = Field(
+        description="Prompt that asks how to prevent such a failure."
+    )
     context_summary: str = Field(
         description="Prompt that summarises the older part of a conversation."
     )
-    helper: str = Field(description="Prompt of a helper that `delegate` has read.")
+    helper: str = Field(description="System prompt of the helpers that `delegate` starts.")
     handoff_summary: str = Field(
-        description="Prompt that shortens what a job of a project hands back, where it is long."
+        description="Prompt that shortens a long summary by a job of a project."
     )
 
 
 class Limits(Data):
-    min_todos: int = Field(5, ge=1, description="Fewest todos a strategic phase may hand over.")
-    max_todos: int = Field(20, ge=1, le=100, description="Most todos a phase may have.")
+    min_todos: int = Field(
+        5, ge=1, description="Minimum number of todos that a strategic phase hands over."
+    )
+    max_todos: int = Field(20, ge=1, le=100, description="Maximum number of todos of a phase.")
     summary_calls: int = Field(
         8,
         ge=0,
         description="Model calls of a tactical phase above which the model summarises it for its "
-        "archive page; up to that the notes on its todos are the summary.",
+        "archive page; in a shorter phase the notes on its todos are the summary.",
     )
     rewinds: int = Field(5, ge=0, description="Rewinds before the job waits for a person.")
     clarifications: int = Field(
-        1, ge=0, description="Questions to a person in one job; further ones are answered at once."
+        1,
+        ge=0,
+        description="Questions to a person in one job; further ones get the agent's default as "
+        "an answer at once.",
     )
     clarification_hours: float = Field(
         24,
         gt=0,
         le=8760,
-        description="Hours a job waits for an answer before it goes on with the agent's default.",
+        description="Hours a job waits for an answer before it continues with the agent's default.",
     )
     approve_hours: float | None = Field(
         None,
         gt=0,
         le=8760,
-        description="Hours a job waits for a person to approve a call before it counts as denied; "
-        "null: as long as it takes.",
+        description="Hours a job waits for a person to approve a call before it counts as "
+        "denied; null: no limit.",
     )
     helper_calls: int = Field(
-        20, ge=1, le=200, description="Model calls that one helper of `delegate` may take."
+        20, ge=1, le=200, description="Maximum number of model calls of one helper of `delegate`."
     )
     history_events: int = Field(
-        1000, ge=100, le=10_000, description="Events after which a job continues as new."
+        1000,
+        ge=100,
+        le=10_000,
+        description="Number of history events after which a job continues as new.",
     )
-    tool_attempts: int = Field(4, ge=1, le=20, description="Attempts of a tool that fails.")
+    tool_attempts: int = Field(
+        4, ge=1, le=20, description="Maximum number of attempts of a failing tool."
+    )
     workspace_tokens: int = Field(
-        4000, ge=100, description="Most tokens of workspace.md in the system prompt."
+        4000, ge=100, description="Maximum tokens of workspace.md in the system prompt."
     )
     result_characters: int = Field(
-        20_000, ge=500, description="Longest tool result; the middle of a longer one is cut."
+        20_000,
+        ge=500,
+        description="Maximum characters of a tool result; the middle of a longer one is cut.",
     )
     tools_offered: int = Field(
         30,
         ge=1,
         le=128,
-        description="Most tools that are all offered; of more, only the core is, and search_tools "
-        "finds the rest.",
+        description="Maximum number of tools that are offered at once; an agent with more is "
+        "offered a core, and search_tools finds the others.",
     )
-    file_bytes: int = Field(50_000_000, ge=1, description="Largest file a checkpoint takes.")
+    file_bytes: int = Field(
+        50_000_000, ge=1, description="Maximum bytes of a file in a checkpoint."
+    )
     repository_files: int = Field(
-        300_000, ge=1, description="Most files of a repository that a job or project begins with."
+        300_000, ge=1, description="Maximum number of files in the repository of a job or project."
     )
     repository_bytes: int = Field(
         5_000_000_000,
         ge=1,
-        description="Most bytes of its files together, and of what git sends for it.",
+        description="Maximum bytes of its files together, and of the data that git transfers.",
     )
-    job: Budget = Field(default_factory=Budget, description="What a job may use.")
-    phase: Budget = Field(default_factory=Budget, description="What each phase may use.")
+    job: Budget = Field(default_factory=Budget, description="Limits of a job.")
+    phase: Budget = Field(default_factory=Budget, description="Limits of each phase.")
     wait_seconds: int = Field(
-        86_400, ge=1, le=31_536_000, description="Longest time that one call of wait may take."
+        86_400, ge=1, le=31_536_000, description="Maximum seconds of one call of wait."
     )
 
     @model_validator(mode="after")
@@ -192,10 +209,11 @@ class PredefinedTodo(Data):
     updates: str = Field(
         "",
         max_length=300,
-        description="The file it brings up to date: a change of it in the phase shows it is done.",
+        description="The file that it updates: a change of this file in the phase shows that the "
+        "todo is done.",
     )
     archived: bool = Field(
-        False, description="Whether the archive page of the phase before is what it asks for."
+        False, description="Whether the archive page of the previous phase fulfils it."
     )
 
     @classmethod
@@ -216,8 +234,8 @@ class TodoLists(Data):
     bootstrap: list[PredefinedTodo] = Field(min_length=1, description="Todos of the first phase.")
     work: list[PredefinedTodo] = Field(
         default_factory=list,
-        description="The whole work, for an agent whose work is one list: its jobs begin with it, "
-        "in a tactical phase, and the final phase follows.",
+        description="All todos of an agent whose work is one list: its jobs begin with them, in "
+        "a tactical phase, and the final phase follows.",
     )
     transition: list[PredefinedTodo] = Field(
         min_length=1, description="Todos of a strategic phase between two tactical ones."
@@ -227,7 +245,7 @@ class TodoLists(Data):
     )
     fork: list[PredefinedTodo] = Field(
         default_factory=list,
-        description="Todos of a fork's first phase; empty takes those of rewind.",
+        description="Todos of a fork's first phase; empty: those of `rewind`.",
     )
     final: list[PredefinedTodo] = Field(
         min_length=1, description="Todos of the last phase; job_complete is always the last."
@@ -243,23 +261,30 @@ class Settings(Data):
     chunk_tokens: int = Field(1500, ge=50, description="Tokens of one chunk of a document.")
     chunk_overlap: int = Field(150, ge=0, description="Tokens that neighbouring chunks share.")
     research_web: bool = Field(
-        False, description="Whether the agent has the tools of the group web besides its own."
+        False, description="Whether the agent also has the tools of the group web."
     )
 
     relevance_threshold: float = Field(
-        0.4, ge=0, le=1, description="Below this assess_relevance says: not relevant."
+        0.4, ge=0, le=1, description="Below this score, assess_relevance answers: not relevant."
     )
     similar_threshold: float = Field(
-        0.3, ge=0, le=1, description="Likeness from which find_similar_requirements names another."
+        0.3,
+        ge=0,
+        le=1,
+        description="Minimum similarity for find_similar_requirements to list a requirement.",
     )
     duplicate_threshold: float = Field(
-        0.85, ge=0, le=1, description="Likeness from which it calls the other a duplicate."
+        0.85,
+        ge=0,
+        le=1,
+        description="Minimum similarity for it to call the other requirement a duplicate.",
     )
     take_hours: float = Field(
         24,
         gt=0,
         le=8760,
-        description="Hours after which a requirement that a job took and did not decide is free.",
+        description="Hours after which an undecided requirement that a job has taken is free "
+        "again.",
     )
 
     @model_validator(mode="after")
@@ -272,51 +297,66 @@ class Settings(Data):
 
 
 class Learning(Data):
-    traces: int = Field(5, ge=2, description="Traces alike from which a guard is proposed.")
-    jobs: int = Field(2, ge=1, description="Jobs that they must come from at least.")
+    traces: int = Field(
+        5, ge=2, description="Number of similar traces from which a guard is proposed."
+    )
+    jobs: int = Field(2, ge=1, description="Minimum number of jobs that these traces come from.")
     evaluations: int = Field(
-        20, ge=1, description="Evaluations after which a guard on trial may be promoted."
+        20, ge=1, description="Number of evaluations after which a guard on trial may be promoted."
     )
     ready_share: float = Field(
-        0.05, ge=0, le=1, description="Most of them, as a share, that may have been wrong."
+        0.05, ge=0, le=1, description="Maximum share of wrong evaluations for a promotion."
     )
     back_share: float = Field(
-        0.1, ge=0, le=1, description="Share above which an active guard goes back to its trial."
+        0.1,
+        ge=0,
+        le=1,
+        description="Share of wrong evaluations above which an active guard returns to trial.",
     )
     silent_jobs: int = Field(
-        20, ge=1, description="Jobs with a guard that spoke in none of them; it is retired then."
+        20,
+        ge=1,
+        description="Number of consecutive jobs without a hit after which a guard is retired.",
     )
     promote: bool = Field(
-        False, description="Whether a guard that is ready becomes active without a person."
+        False, description="Whether a ready guard becomes active without a person's approval."
     )
 
 
 class Review(Data):
-    agent: str = Field(description="Agent that reviews; its tools only read.")
+    agent: str = Field(description="The reviewing agent; its tools may only read.")
     attempts: int = Field(
-        2, ge=1, le=20, description="Times a job may be sent back before it waits for a person."
+        2,
+        ge=1,
+        le=20,
+        description="Number of times a job is sent back before it waits for a person.",
     )
-    calls: int = Field(12, ge=1, le=100, description="Replies that one review may take.")
+    calls: int = Field(12, ge=1, le=100, description="Maximum number of replies in one review.")
 
 
 class Verifier(Data):
-    name: str = Field(min_length=1, max_length=60, description="By which people name it.")
+    name: str = Field(min_length=1, max_length=60, description="Name for people.")
     command: str = Field(
-        min_length=1, description="Run in the sandbox on a copy; exit code 0 lets the phase end."
+        min_length=1,
+        description="Command run in the sandbox on a copy of the workspace; exit code 0 lets the "
+        "phase end.",
     )
-    seconds: int = Field(300, ge=1, le=3600, description="Most seconds it may take.")
+    seconds: int = Field(300, ge=1, le=3600, description="Time limit in seconds.")
     phases: list[PhaseKind] = Field(
         ["tactical"],
-        description="Kinds of phase at whose end it runs; it always runs before a job completes.",
+        description="Kinds of phase at whose end it runs; it always runs before the job completes.",
     )
 
 
 class PhaseJudge(Data):
     prompt: str = Field("judge.md", description="Template of its system prompt.")
-    model: ModelConfig = Field(description="The keys of model that differ.")
+    model: ModelConfig = Field(description="The keys of `model` that differ.")
     phases: list[PhaseKind] = Field(
         ["tactical"], description="Kinds of phase at whose end it is asked."
     )
     attempts: int = Field(
-        3, ge=1, le=20, description="Noes in a phase before the job waits for a person."
+        3,
+        ge=1,
+        le=20,
+        description="Number of refusals in a phase before the job waits for a person.",
     )

@@ -26,10 +26,10 @@ MAX_CHARACTERS = 20_000
 
 
 class Property(Data):
-    type: PropertyType = Field(description="What its values are.")
-    required: bool = Field(False, description="Whether each has it.")
-    description: str = Field("", description="What it means, for the model.")
-    values: list[str] = Field(default_factory=list, description="The only ones; empty: any.")
+    type: PropertyType = Field(description="Type of its values.")
+    required: bool = Field(False, description="Whether each node or relation must have it.")
+    description: str = Field("", description="Meaning, for the model.")
+    values: list[str] = Field(default_factory=list, description="Allowed values; empty: any.")
     minimum: float | None = Field(None, description="Smallest number.")
     maximum: float | None = Field(None, description="Largest number.")
 
@@ -58,7 +58,7 @@ class Property(Data):
 
 
 class _SchemaKind(Data):
-    description: str = Field("", description="What it stands for, for the model.")
+    description: str = Field("", description="Meaning, for the model.")
     properties: dict[Name, Property] = Field(default_factory=dict, description="By name.")
 
     def find_problems(self, values: dict[str, Any], *, partial: bool = False) -> list[str]:
@@ -75,9 +75,10 @@ class _SchemaKind(Data):
 
 
 class NodeKind(_SchemaKind):
-    key: Name = Field(description="The property that tells one node from another.")
+    key: Name = Field(description="The property that identifies a node.")
     known_by: list[Name] = Field(
-        default_factory=list, description="Properties by whose words a node is found, beside key."
+        default_factory=list,
+        description="Further properties whose words are searched for a node, besides the key.",
     )
 
     @model_validator(mode="after")
@@ -91,7 +92,9 @@ class NodeKind(_SchemaKind):
 
 
 class RelationKind(_SchemaKind):
-    ends: list[tuple[str, str]] = Field(min_length=1, description="Pairs: from, to.")
+    ends: list[tuple[str, str]] = Field(
+        min_length=1, description="Allowed pairs of start and end nodes."
+    )
 
 
 class GraphSchema(Data):

@@ -34,61 +34,68 @@ ALLOWED_DECISIONS: dict[str, tuple[str, ...]] = {
 class FieldMatch(Data):
     """A change of a field of a JSON file."""
 
-    path: list[str] = Field(min_length=1, description="Shell patterns of the file's path.")
+    path: list[str] = Field(min_length=1, description="Shell patterns for the file's path.")
     field: str = Field(
         min_length=1,
-        description="The field: its name wherever it stands, or a dotted path from the top in "
-        "which `*` is any key or place.",
+        description="The field: its name at any level, or a dotted path from the top, where `*` "
+        "matches any key or index.",
     )
 
 
 class Match(Data):
     """Conditions that must all hold; without any, the guard applies to everything."""
 
-    tool: list[str] = Field(default_factory=list, description="Shell patterns of the tool's name.")
+    tool: list[str] = Field(default_factory=list, description="Shell patterns for the tool's name.")
     path: list[str] = Field(
         default_factory=list,
-        description="Shell patterns of a path that the call names, as it is given or as its links "
-        "lead.",
+        description="Shell patterns for a path in the call, both as written and with links "
+        "resolved.",
     )
     arguments: dict[str, Pattern] = Field(
-        default_factory=dict, description="A pattern for each argument that has to fit."
+        default_factory=dict,
+        description="Patterns by argument, each of which the argument's value must match.",
     )
     content: list[Pattern] = Field(
         default_factory=list,
-        description="Patterns, one of which has to be found: before a tool in an argument, after "
-        "it in the result, in the text of a reply.",
+        description="Patterns, one of which must occur: before a tool runs in an argument, "
+        "afterwards in its result, for a reply in its text.",
     )
     ignoring: list[str] = Field(
-        default_factory=list, description="Arguments in which the content is not looked for."
+        default_factory=list, description="Arguments that are not searched for the content."
     )
     random: float | None = Field(
         None,
         ge=0,
         le=8,
-        description="Bits per character that the group `value` of a content pattern must have, "
-        "in patterns that have such a group: words have about 3, keys more.",
+        description="Minimum bits of entropy per character in the group `value` of a content "
+        "pattern, if it has such a group: words have about 3, keys more.",
     )
-    longer: int | None = Field(None, ge=0, description="The content has more characters than this.")
+    longer: int | None = Field(
+        None, ge=0, description="Applies if the content has more characters than this."
+    )
     reads_lines: int | None = Field(
         None,
         ge=1,
-        description="A read of a file with more lines than this, without a range or with one of "
-        "more lines than this.",
+        description="Applies to reading more lines than this from a file, with or without a range.",
     )
     changes: FieldMatch | None = Field(
-        None, description="The call would change this field of this file, whatever tool it is."
+        None,
+        description="Applies if the call would change this field of this file, whatever the tool.",
     )
-    todo: Pattern | None = Field(None, description="A pattern that is in the current todo's text.")
+    todo: Pattern | None = Field(
+        None, description="A pattern that must occur in the current todo's text."
+    )
     not_ran: list[str] = Field(
         default_factory=list,
-        description="Shell patterns of tools, none of which was carried out since the current todo "
-        "began.",
+        description="Shell patterns for tools; applies if none of them has run since the current "
+        "todo began.",
     )
     phase: PhaseKind | None = Field(None, description="Kind of the running phase.")
-    agent: list[str] = Field(default_factory=list, description="Shell patterns of the agent.")
+    agent: list[str] = Field(
+        default_factory=list, description="Shell patterns for the agent's name."
+    )
     not_agent: list[str] = Field(
-        default_factory=list, description="Shell patterns of agents that it does not concern."
+        default_factory=list, description="Shell patterns for agents to which it does not apply."
     )
 
 
@@ -96,20 +103,22 @@ class Guard(Data):
     """A rule: its point, its conditions and its decision."""
 
     name: str = Field(
-        pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$", description="By which people and reports name it."
+        pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$", description="Name for people and reports."
     )
-    point: GuardPoint = Field(description="Where it stands.")
-    match: Match = Field(default_factory=Match, description="What it concerns.")
-    decision: GuardDecision = Field(description="What it decides.")
-    message: str = Field("", max_length=2000, description="Why, worded for the model.")
+    point: GuardPoint = Field(description="Where it is consulted.")
+    match: Match = Field(default_factory=Match, description="What it applies to.")
+    decision: GuardDecision = Field(description="Its decision.")
+    message: str = Field("", max_length=2000, description="The reason, addressed to the model.")
     rewrite: dict[str, Any] = Field(
         default_factory=dict,
-        description="For the decision rewrite: arguments with new values, in which `{{ name }}` is "
-        "an argument as it was or a named group of an argument's pattern.",
+        description="For the decision rewrite: new values by argument, in which `{{ name }}` "
+        "stands for an argument's old value or a named group of an argument's "
+        "pattern.",
     )
     stage: GuardStage = Field(
         "active",
-        description="An active guard acts; one in experiment is asked, and what it says is noted.",
+        description="An active guard decides; the decisions of one in experiment are only "
+        "recorded.",
     )
 
     @model_validator(mode="after")
@@ -130,23 +139,24 @@ class Guard(Data):
 class Hook(Data):
     """An executable that decides."""
 
-    name: str = Field("", description="By which people name it; empty: the command's first word.")
+    name: str = Field("", description="Name for people; empty: the command's first word.")
     matcher: Pattern = Field(
         "",
-        description="Pattern of the whole name of the tool, ours or the protocol's, such as "
-        "`Write|Edit`; for Notification of what it is for, such as `waiting|end`; empty or `*`: "
-        "all.",
+        description="Pattern for the whole name of the tool, ours or the protocol's, such as "
+        "`Write|Edit`; for Notification, pattern for the occasion, such as "
+        "`waiting|end`; empty or `*`: all.",
     )
     command: str = Field(
-        pattern=r"\S", max_length=4000, description="What is run, by `/bin/sh -c` in the workspace."
+        pattern=r"\S", max_length=4000, description="Command, run by `/bin/sh -c` in the workspace."
     )
-    timeout: float = Field(10, gt=0, le=600, description="Seconds until it is killed.")
+    timeout: float = Field(10, gt=0, le=600, description="Seconds after which it is killed.")
     fail: Literal["closed", "open"] = Field(
-        "closed", description="Whether a hook that fails denies, or lets pass."
+        "closed", description="Whether a failing hook denies (closed) or allows (open)."
     )
     environment: list[str] = Field(
         default_factory=list,
-        description="Variables of the worker that it gets beside PATH, HOME, LANG and the like.",
+        description="Variables of the worker that it receives, besides PATH, HOME, LANG and the "
+        "like.",
     )
 
     @model_validator(mode="before")

@@ -21,56 +21,59 @@ class Server(Data):
 
     command: list[str] = Field(
         default_factory=list,
-        description="Program and arguments of a server that speaks on standard input and output; "
-        "`{workspace}` in an argument is the private folder that cwd gives it.",
+        description="Program and arguments of a server that uses standard input and output; "
+        "`{workspace}` in an argument stands for the private folder of `cwd`.",
     )
     env: dict[str, Variable] = Field(
         default_factory=dict,
-        description="Variables of its process, or of headers_command, each with the name of the "
-        "worker's variable that holds the value.",
+        description="Variables of its process or of headers_command, each with the name of the "
+        "worker's variable that has the value.",
     )
     cwd: Literal["workspace"] | None = Field(
         None,
-        description="`workspace`: it works on files, and every call is given a private folder with "
-        "those of the workspace; what it changes there is taken back.",
+        description="`workspace`: it works on files. Each call gets a private folder with the "
+        "workspace's files, and its changes are copied back.",
     )
-    url: str | None = Field(
-        None, description="Address of a server that is spoken to by streamable HTTP."
-    )
+    url: str | None = Field(None, description="Address of a server that uses streamable HTTP.")
     headers: dict[str, Variable] = Field(
         default_factory=dict,
-        description="HTTP headers, each with the name of the worker's variable that holds the "
+        description="HTTP headers, each with the name of the worker's variable that has the "
         "whole value.",
     )
     headers_command: str | None = Field(
         None,
-        description="Command for a shell that prints HTTP headers as a JSON object: run when the "
-        "worker connects, and again when the server refuses access (401, 403). `env` names its "
-        "variables.",
+        description="Shell command that prints HTTP headers as a JSON object. It runs when the "
+        "worker connects, and again when the server refuses access (401, 403). `env` "
+        "names its variables.",
     )
     tools: list[str] | None = Field(
-        None, description="The only tools of it that are taken, by its own names; null: all."
+        None, description="Tools to use, by the server's names; null: all."
     )
     effects: dict[str, Effect] = Field(
         default_factory=dict,
-        description="By its own names of tools, what else than its annotations say holds: a call "
-        "only `reads`, is `repeatable`, or is made at most `once`.",
+        description="Corrections of its annotations, by the server's tool names: a call only "
+        "`reads`, is `repeatable`, or is made at most `once`.",
     )
     away: Literal["park", "degrade"] = Field(
         "park",
-        description="What a start does when the server is not there: wait for it, or go on "
-        "without its tools.",
+        description="What a start does if the server is unavailable: wait for it (park), or "
+        "continue without its tools (degrade).",
     )
     start_seconds: int = Field(
-        30, ge=1, le=600, description="Seconds until a server that has not started is not there."
+        30,
+        ge=1,
+        le=600,
+        description="Seconds after which a server that has not started counts as unavailable.",
     )
-    call_seconds: int = Field(120, ge=1, le=86_400, description="Seconds that one call may take.")
+    call_seconds: int = Field(
+        120, ge=1, le=86_400, description="Time limit of one call, in seconds."
+    )
     task_seconds: int = Field(
         86_400,
         ge=1,
         le=2_592_000,
-        description="Seconds that a task may take with which the server answers a call: then it is "
-        "cancelled, and the model is told.",
+        description="Time limit in seconds of a task that the server starts for a call; then it "
+        "is cancelled, and the model gets an error.",
     )
 
     @model_validator(mode="after")

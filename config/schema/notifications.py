@@ -46,28 +46,28 @@ class Notify(Data):
     """Who is called, by HTTP."""
 
     url: str | None = Field(
-        None, description="Address that notifications are sent to by POST, as a JSON object."
+        None, description="Address to which notifications are sent by POST, as a JSON object."
     )
     url_variable: Variable | None = Field(
         None,
-        description="Variable of the worker that holds the address, for one that is a credential.",
+        description="Variable of the worker with the address, if the address is a credential.",
     )
     headers: dict[HeaderName, Variable] = Field(
         default_factory=dict,
         max_length=20,
-        description="HTTP headers, each with the name of the worker's variable that holds the "
+        description="HTTP headers, each with the name of the worker's variable that has the "
         "whole value.",
     )
     on: list[Occasion] = Field(
         list(OCCASIONS),
         min_length=1,
-        description="What is sent: waiting for a person, 80 % of a limit, a blocked feature, group "
-        "or stage, the end.",
+        description="Occasions: the job waits for a person, 80 % of a limit, a blocked feature, "
+        "group or stage, the end.",
     )
     content: bool = Field(
         False,
-        description="Whether title, question, summary and reasons are sent as well, to the address "
-        "and to hooks; else names and the reason's word alone.",
+        description="Whether the address and hooks also receive title, question, summary and "
+        "reasons; else only names and a word for the reason.",
     )
 
     @field_validator("url")

@@ -23,52 +23,53 @@ CACHE = "/cache"
 class ShellConfig(Data):
     sandbox: Literal["bubblewrap", "none"] = Field(
         "bubblewrap",
-        description="What confines commands. none runs them unconfined, with all rights of the "
-        "worker: only where the machine itself is the sandbox.",
+        description="What confines commands. `none` runs them unconfined, with all rights of the "
+        "worker; use it only if the machine itself is the sandbox.",
     )
     network: bool | list[str] = Field(
         default=False,
-        description="Whether commands reach the network: all that the worker reaches, or a list of "
-        "hosts, such as pypi.org, *.example.com (ports 80 and 443) or localhost:4873. A command "
-        "that was interrupted is then not run again but reported as one that may have happened.",
+        description="Network access of commands: everything that the worker reaches, or a list "
+        "of hosts such as pypi.org, *.example.com (ports 80 and 443) or "
+        "localhost:4873. With network, an interrupted command is not repeated but "
+        "reported as possibly done.",
     )
     readable: list[str] = Field(
         default_factory=list,
-        description="Further folders that commands may read, beside the system's programs.",
+        description="Folders that commands may read, besides the system's programs.",
     )
     path: list[str] = Field(
         default_factory=list,
-        description="Folders with programs that come before the system's, such as the bin of a "
-        "virtual environment. They lie below what is readable.",
+        description="Folders of programs that precede the system's in PATH, such as the bin of a "
+        "virtual environment. They must be in readable folders.",
     )
     environment: dict[Variable, Variable] = Field(
         default_factory=dict,
-        description="Variables of commands, each with the name of the worker's variable that holds "
-        "the value. Values are hidden in what commands print and in files that they change.",
+        description="Variables of commands, each with the name of the worker's variable that has "
+        "the value. The values are redacted in the output and in changed files.",
     )
     setup: list[Annotated[str, Field(min_length=1)]] = Field(
         default_factory=list,
-        description="Commands that install what others need into /layer, such as python3 -m venv "
-        "/layer. They run once for a job, before its first command; afterwards /layer is readable, "
-        "and /layer/bin comes first in PATH.",
+        description="Commands that install what other commands need into /layer, such as python3 "
+        "-m venv /layer. They run once for a job, before its first command; "
+        "afterwards /layer is read-only, and /layer/bin comes first in PATH.",
     )
     setup_inputs: list[str] = Field(
         default_factory=list,
         description="Files of the workspace that setup reads, such as requirements.txt or "
-        "**/package.json. When their content changes, the layer is built anew.",
+        "**/package.json. If their content changes, the layer is built anew.",
     )
     caches: dict[Variable, CacheName] = Field(
         default_factory=dict,
-        description="Folders that package managers fill for the next command of the job, each by "
-        "the variable that says where it is: PIP_CACHE_DIR: pip is /cache/pip. They are part of no "
-        "checkpoint and go when the job ends.",
+        description="Cache folders that the job's commands share, by the variable with the "
+        "folder's path: PIP_CACHE_DIR: pip gives /cache/pip. They are in no "
+        "checkpoint and are deleted when the job ends.",
     )
     cache_bytes: int = Field(
         2_000_000_000,
         ge=1_000_000,
-        description="Most bytes of the caches together; larger ones are emptied.",
+        description="Maximum bytes of all caches together; larger ones are emptied.",
     )
-    seconds: int = Field(600, ge=1, le=3600, description="Most seconds of one command.")
+    seconds: int = Field(600, ge=1, le=3600, description="Time limit of one command, in seconds.")
     volatile: list[str] = Field(
         default_factory=lambda: [
             "**/.git/index",
@@ -82,20 +83,29 @@ class ShellConfig(Data):
             "output/changes.patch",
             "output/branch.bundle",
         ],
-        description="Paths that commands leave and that differ from run to run. They are kept, and "
-        "left out of the tree by which a result is compared, and of workspace_summary.md.",
+        description="Paths of files whose content differs from run to run. They are stored, but "
+        "left out of the tree by which results are compared, and of "
+        "workspace_summary.md.",
     )
-    cpu_seconds: int = Field(1800, ge=1, description="Most seconds of CPU time of a process.")
+    cpu_seconds: int = Field(1800, ge=1, description="Maximum CPU time of a process, in seconds.")
     memory_bytes: int = Field(
-        2_000_000_000, ge=1_000_000, description="Most memory of a command's processes together."
+        2_000_000_000, ge=1_000_000, description="Maximum memory of a command's processes together."
     )
-    processes: int = Field(256, ge=2, le=10_000, description="Most processes at a time.")
-    file_bytes: int = Field(1_000_000_000, ge=512, description="Largest file a command may write.")
+    processes: int = Field(
+        256, ge=2, le=10_000, description="Maximum number of processes at a time."
+    )
+    file_bytes: int = Field(
+        1_000_000_000, ge=512, description="Maximum size of a file that a command writes."
+    )
     disk_bytes: int = Field(
-        2_000_000_000, ge=1_000_000, description="Most bytes a command's workspace may grow to."
+        2_000_000_000,
+        ge=1_000_000,
+        description="Maximum bytes to which a command's workspace may grow.",
     )
     tmp_bytes: int = Field(
-        500_000_000, ge=1_000_000, description="Size of its /tmp, which is in memory and not kept."
+        500_000_000,
+        ge=1_000_000,
+        description="Size of its /tmp, which is in memory and is discarded.",
     )
 
     @field_validator("readable", "path")

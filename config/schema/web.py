@@ -18,12 +18,14 @@ KEYED: dict[SearchKind, str] = {"brave": "https://api.search.brave.com"}
 class Search(Data):
     """The provider that `web_search` asks."""
 
-    kind: SearchKind = Field(description="Whose protocol it speaks.")
-    url: str | None = Field(None, description="Its address; null takes the public one of `brave`.")
-    api_key_variable: str | None = Field(
-        None, description="Environment variable of the worker that holds the key; `brave` needs it."
+    kind: SearchKind = Field(description="The provider's protocol.")
+    url: str | None = Field(
+        None, description="The provider's address; null: the public one of `brave`."
     )
-    results: int = Field(8, ge=1, le=20, description="Most results of one search.")
+    api_key_variable: str | None = Field(
+        None, description="Environment variable of the worker with the key; `brave` needs it."
+    )
+    results: int = Field(8, ge=1, le=20, description="Maximum number of results of one search.")
 
     @field_validator("url")
     @classmethod
@@ -53,19 +55,21 @@ class Web(Data):
 
     allow_private: list[str] = Field(
         default_factory=list,
-        description="Hosts and address ranges fetch_page may reach although they are not public.",
+        description="Private hosts and address ranges that fetch_page may reach.",
     )
     page_bytes: int = Field(
-        10_000_000, ge=1000, le=50_000_000, description="Largest page, unpacked, in bytes."
+        10_000_000, ge=1000, le=50_000_000, description="Maximum bytes of a page, decompressed."
     )
     page_seconds: int = Field(
-        60, ge=1, le=120, description="Time limit of one page with its redirects, in seconds."
+        60, ge=1, le=120, description="Time limit of one page including redirects, in seconds."
     )
     read_seconds: int = Field(
-        15, ge=1, le=120, description="Longest silence of the other side, in seconds."
+        15, ge=1, le=120, description="Longest pause in the server's response, in seconds."
     )
     search: Search | None = Field(
-        None, description="Who web_search asks; null: nobody, and it says so."
+        None,
+        description="The search provider of web_search; null: none, and web_search then reports "
+        "that.",
     )
 
     @field_validator("allow_private")

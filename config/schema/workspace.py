@@ -14,9 +14,9 @@ class Workspace(Data):
     remote: str | None = Field(
         None,
         max_length=1000,
-        description="Where the job's checkpoints are pushed to, and fetched from by workers that "
-        "lack them: a git repository (file://, ssh:// or host:path, https://) or a bucket "
-        "(s3://bucket/prefix), without a password. null: none.",
+        description="Where the job's checkpoints are pushed to, and from where workers that lack "
+        "them fetch them: a git repository (file://, ssh:// or host:path, https://) "
+        "or a bucket (s3://bucket/prefix), without a password. null: none.",
     )
 
     @field_validator("remote")

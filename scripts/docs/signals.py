@@ -19,15 +19,17 @@ from workflows.inbox import Inbox
 from workflows.status import status_answer
 
 MEANING = {
-    "agent": "Which agent does the job. Only a fork may leave it out.",
-    "instructions": "What to do. May be empty if the agent brings instructions of its own.",
-    "documents": "Paths the worker can read, http(s) addresses, or what `starter.py` staged.",
+    "agent": "The agent that does the job. Only a fork may leave it out.",
+    "instructions": "What to do. May be empty if the agent has its own instructions.",
+    "documents": "Paths that the worker can read, http(s) addresses, or files that "
+    "`starter.py` staged.",
     "items": "Scope items: what the job must cover.",
-    "set": "Configuration for this job alone, dotted keys to values.",
-    "fork": '`{"job": "…", "phase": N}`: go on from the start of a phase of another job; without '
-    "`phase` from the end of one that is closed.",
-    "repository": "What the job [works on](repositories.md): `{url, ref, depth}` or `{folder}`.",
-    "publish": "Where its branch is pushed in the end: `{remote, branch}`.",
+    "set": "Configuration for this job alone: values by dotted key.",
+    "fork": '`{"job": "…", "phase": N}`: continue from the start of a phase of another '
+    "job; without `phase`, from the end of a closed one.",
+    "repository": "The repository or folder that the job [works on](repositories.md): `{url, "
+    "ref, depth}` or `{folder}`.",
+    "publish": "The branch to which its work is pushed at the end: `{remote, branch}`.",
     "project": "Set by the project that the job works for.",
 }
 
