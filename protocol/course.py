@@ -14,7 +14,7 @@ from protocol.state import Data
 
 
 class PatternThresholds(Data):
-    """Repetitions of a pattern before the model gets advice, and before only a rewind is accepted."""
+    """Repetitions of a pattern before the model gets a hint, and before it has to rewind."""
 
     nudge: int = Field(
         ge=2, description="The model gets a hint at this count and at each multiple."
