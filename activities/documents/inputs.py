@@ -200,19 +200,19 @@ def text_beside(name: str) -> str:
 
 
 def quality_beside(name: str) -> str:
-    """Name of the file that says how a document was read, where there is something to say."""
+    """Return the name of the file with warnings about a document's reading."""
     return f"{name}.reading.json"
 
 
 def reading_warnings(files: Files) -> list[str]:
-    """What is to be said of how the documents of a workspace were read, a line for each."""
+    """Return warnings about how the workspace's documents were read, one line each."""
     if files.entry("documents") is None:
         return []
     ending = quality_beside("")
     records = [
         entry
         for entry in files.walk("documents")
-        # A document of its own may be named so.
+        # An ordinary document may have such a name.
         if entry.path.endswith(ending) and files.entry(entry.path.removesuffix(ending))
     ]
     lines = []

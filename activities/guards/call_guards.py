@@ -97,11 +97,11 @@ class CallGuards:
         return self._settle_votes(self._hooks.voters(event, stop_hook_active=active), {})
 
     def judge_voters(self, voters: list[Voter]) -> VotingOutcome:
-        """What others say, who stand where guards do: may be bypassed like them."""
+        """Ask voters other than guards, such as verifiers; people may bypass them like guards."""
         return self._settle_votes(voters, {})
 
     def judge_change(self, tool: str, arguments: dict[str, Any], after: Files) -> VotingOutcome:
-        """Ask voters other than guards, which may be bypassed like guards."""
+        """Ask the guards on changed fields, once the files after the call are known."""
         voters = [
             self._guard_voter(guard, "before_tool", tool, after)
             for guard in self._guards_in_stage()

@@ -1,11 +1,11 @@
-"""The messages of a phase, stored so that adding one costs the same however many there are.
+"""Stores a phase's messages so that adding one costs the same at any length.
 
-conversation/0000/00 … 0031/31          one JSON message a blob, as it goes on the wire: on shelves,
-conversation/0032/00/00 … 0032/31/31    32 to a shelf, and after 32 shelves 32 of them to a case
+conversation/0000/00 … 0031/31          one JSON message per blob, as sent: 32 to a shelf,
+conversation/0032/00/00 … 0032/31/31    and after 32 shelves, 32 shelves to a case
 conversation/0033/00/00 …
-conversation/provider/0000/03           what belongs to the model's provider of the message at the
-                                        same place, such as reasoning that it wants back unchanged,
-                                        and which images it shows
+conversation/provider/0000/03           data beside the message at the same place, for the
+                                        model's provider: reasoning to send back unchanged,
+                                        and the images that the message shows
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Conversation:
         return loaded
 
     def provider_bytes(self, start: int, stop: int) -> Iterator[bytes]:
-        """Return the bytes of the data beside each of those messages, empty where there is none."""
+        """Return the bytes of the data beside each of those messages; empty if there is none."""
         for number in range(start, stop):
             raw = self.files.tree_entry((PROVIDER, *_message_path(number)))
             yield self.files.store.read(raw.id) if raw else NO_DATA
@@ -426,31 +426,31 @@ def _message_path(number: int) -> tuple[str, ...]:
 
 
 def to_wire(value: Any) -> bytes:
-    """A part of a request in the bytes that are sent.
+    """Encode a part of a request as the bytes to send, with credentials hidden.
 
-    Files that no tool has shown may hold a credential: they are in the system prompt, and in what
-    judges and summaries are asked. Here it is looked for once in each part.
+    Files that no tool has shown may contain a credential and appear in the system prompt and in
+    prompts for judges and summaries. Checking each part once covers them.
     """
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return hide_in_json(written.encode("utf-8", "replace"))
 
 
 def call_id(step: int, index: int) -> str:
-    """Id of a tool call: made from where it stands, so that it is the same in every run."""
+    """Return the id of a tool call, derived from its place so that every run has the same."""
     return f"s{step}c{index}"
 
 
 ERROR_PREFIX = "Error: "
-"""Before the results of calls that failed."""
+"""Prefix of results of failed calls."""
 
 
 def tool_result(step: int, index: int, content: str) -> dict[str, Any]:
-    """The message that answers a tool call."""
+    """Return the message with the result of a tool call."""
     return {"role": "tool", "tool_call_id": call_id(step, index), "content": content}
 
 
 def executed_tools(conversation: Conversation) -> frozenset[str]:
-    """The tools that were carried out since the last todo was completed, refused ones not."""
+    """Return the tools that succeeded since the last todo was completed."""
     fine: set[str] = set()
     tools: set[str] = set()
     for number in reversed(range(len(conversation))):
@@ -466,7 +466,7 @@ def executed_tools(conversation: Conversation) -> frozenset[str]:
 
 
 def count_results(conversation: Conversation) -> int:
-    """How many calls of the newest reply have their result."""
+    """Return the number of results of the newest reply's calls."""
     count = 0
     for number in reversed(range(len(conversation))):
         role = conversation.message(number)["role"]

@@ -60,7 +60,7 @@ class ChatForm:
         if stored["role"] != "assistant":
             return message
         if self.reasoning:
-            # An endpoint that demands it demands it of every reply, whoever made it.
+            # Some endpoints require this field in every reply, even in those of other models.
             fields = fields or {PLAIN_FIELDS[0]: ""}
         for call, extra in zip(stored.get("tool_calls", []), extras, strict=False):
             if extra:

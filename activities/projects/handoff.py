@@ -1,4 +1,4 @@
-"""Both ends of a handoff: a workspace made ready for it, and its work checked before it counts."""
+"""Both ends of a handoff: prepares a job's workspace, and checks its work before it counts."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ from protocol.tools import ToolRoute
 from protocol.validation_errors import all_validation_errors
 
 KEPT_BY_SYSTEM = (RESULT, *(spec.state_file for spec in FORM_SPECS.values()))
-"""Files that the system writes beside a project's product: no job makes them in it."""
+"""Files that the system writes beside a project's product; jobs cannot add them to it."""
 NOT_PRODUCT = {"output": ("completion.json",)}
-"""What every job writes to a folder, where that is the product's."""
+"""By product folder: files that every job writes there and that are no part of the product."""
 BRIEF_CHARACTERS = 20_000
 FINDINGS_CHARACTERS = 12_000
 FINDINGS = "documents/findings.md"
@@ -84,12 +84,16 @@ WRITTEN_TESTS = (
 )
 MOST_TESTS = 40
 STARTING_SECONDS = 600
-"""In which the commands of a feature list can be tried."""
+"""Time limit for trying the commands of a feature list, in seconds."""
 _MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
 
 
 def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str:
-    """A handoff as the receiver's instructions; `again` for one who knows the project already."""
+    """Render a handoff as the receiver's instructions.
+
+    Args:
+        again: Whether the job already has the project's brief.
+    """
     handoff = link.handoff
     lines = [handoff.task.strip()]
     if handoff.inputs.findings:
@@ -131,14 +135,14 @@ def render_handoff(root: Root, link: ProjectLink, *, again: bool = False) -> str
 
 
 def _project_brief(repository: ProjectRepository, handoff: Handoff) -> str:
-    """What the project was asked for."""
+    """Return the project's instructions."""
     if not handoff.inputs.state:
         return ""
     return (repository.read_file(handoff.inputs.state, BRIEF) or b"").decode(errors="replace")
 
 
 def _numbered_findings(findings: list[str]) -> str:
-    """Findings word for word, each under a heading of its own."""
+    """Render findings verbatim, each under its own heading."""
     return "\n\n".join(f"### Finding {n}\n\n{text}" for n, text in enumerate(findings, 1))
 
 
@@ -146,7 +150,7 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
     """Put the project's files into the workspace and check the precondition.
 
     Raises:
-        ConfigError: it does not hold; the job does not begin.
+        ConfigError: The precondition does not hold, so the job does not begin.
     """
     repository, inputs = open_linked_project(root, link), link.handoff.inputs
     origin = repository.origin
@@ -158,7 +162,7 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
         )
     files = repository.put_into(snapshot.files, inputs.commit, link.folder)
     for path in (*REPORT_FILES.values(), FINDINGS):
-        # What the job before answered is not this one's answer.
+        # Delete the answers of an earlier job.
         if files.entry(path) is not None:
             files = files.delete(path)
     findings, brief = _numbered_findings(inputs.findings), _project_brief(repository, link.handoff)
@@ -177,7 +181,7 @@ def hand_over(root: Root, snapshot: Snapshot, link: ProjectLink) -> None:
 
 
 def handoff_problems(snapshot: Snapshot) -> list[str]:
-    """Why the work of a project's job cannot be taken over, a sentence each."""
+    """Return why a project cannot take over the job's work, one sentence per reason."""
     if snapshot.link is None:
         return []
     handoff, files = snapshot.link.handoff, snapshot.files
@@ -206,7 +210,7 @@ def handoff_problems(snapshot: Snapshot) -> list[str]:
 
 
 def _untested_checks(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]:
-    """Checks of features that nothing could prove, a sentence for each reason."""
+    """Return one sentence per reason why checks of features cannot be proved."""
     names_by_reason: dict[str, list[str]] = {}
     for feature in report.features:
         for check in feature.checks:
@@ -229,7 +233,7 @@ def _untested_checks(report: FeatureReport, handoff: Handoff, folder: str) -> li
 
 
 def read_handoff_report(files: Files, kind: ReportKind) -> tuple[BaseModel | None, str]:
-    """The typed file that a job answers with, or what is wrong with it."""
+    """Return a job's typed report, or what is wrong with the file."""
     path = REPORT_FILES[kind]
     try:
         entry = files.entry(path)
@@ -241,7 +245,7 @@ def read_handoff_report(files: Files, kind: ReportKind) -> tuple[BaseModel | Non
     except (FilesError, PathRefused) as problem:
         return None, str(problem)
     except ValidationError as error:
-        # All at once: each refusal counts, and after a few the job waits for a person.
+        # Name all errors at once: each refusal counts, and after a few the job waits for a person.
         return None, f"{path} cannot be used: {all_validation_errors(error)}."
     except (ValueError, RecursionError) as error:
         return None, f"{path} is not valid JSON ({error})."
@@ -250,9 +254,9 @@ def read_handoff_report(files: Files, kind: ReportKind) -> tuple[BaseModel | Non
 def handoff_product_tree(
     repository: ProjectRepository, snapshot: Snapshot, folder: str, handoff: Handoff
 ) -> str:
-    """The tree of a job's work; what the system keeps is as it was handed over."""
-    # Whoever ran the tests left them: in the product they would be new at each run, and collide.
-    # A log may be wanted, such as one that a test reads.
+    """Return the tree of a job's work, with the system's files as they were handed over."""
+    # Leave out caches of test runs: they would differ after each run and cause conflicts. Keep
+    # logs, since a test may read one.
     caches = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
     before = handoff.inputs.commit
     link, since = snapshot.link, None
@@ -267,7 +271,7 @@ def handoff_product_tree(
 
 
 def with_new_tests(repository: ProjectRepository, snapshot: Snapshot) -> tuple[str, list[str]]:
-    """What a tester was handed with the tests that it wrote, as a tree, and their paths."""
+    """Return the handed-over tree with the tester's new tests, and the paths of these tests."""
     assert snapshot.link
     handoff, folder = snapshot.link.handoff, snapshot.link.folder
     tree = handoff_product_tree(repository, snapshot, folder, handoff)
@@ -275,7 +279,7 @@ def with_new_tests(repository: ProjectRepository, snapshot: Snapshot) -> tuple[s
 
 
 def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
-    """What the system's own runs show to be wrong with what a job hands over; empty if nothing."""
+    """Return what the system's own runs show to be wrong with a job's work; empty if nothing."""
     link = snapshot.link
     if link is None:
         return ""
@@ -309,7 +313,7 @@ def handoff_proof_problems(root: Root, job: str, snapshot: Snapshot) -> str:
 
 
 def with_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:
-    """The routes of a job, with the time that the system's own runs take at its end."""
+    """Return the job's routes, with time for the system's own runs at its end."""
     if link is None or not (link.handoff.tests or link.handoff.report == "features"):
         return routes
     for route in routes:
@@ -320,7 +324,7 @@ def with_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[T
 
 
 def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
-    """Why the commands of a feature list cannot be run here at all."""
+    """Return why the commands of a feature list cannot run here; empty if they can."""
     link = snapshot.link
     report, _ = read_handoff_report(snapshot.files, "features")
     if link is None or not isinstance(report, FeatureReport):
@@ -352,10 +356,10 @@ def _not_startable(root: Root, job: str, snapshot: Snapshot) -> str:
 
 
 def _files_with_merge_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
-    """Files in which marks of a merge are left.
+    """Return files that still contain conflict marks.
 
-    A merge of the system names the file itself in its marks. Others, such as `<<<<<<< HEAD`, belong
-    to a text about git.
+    The system's merges name the file in their marks. Other marks, such as `<<<<<<< HEAD`, belong to
+    a text about git.
     """
     files, folder = snapshot.files, link.folder
     if files.tree_entry((folder,)) is None:
@@ -363,7 +367,7 @@ def _files_with_merge_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
     now = [entry for entry in _changed_folder_entries(snapshot, folder) if entry.kind == "file"]
     named = {entry.path.removeprefix(f"{folder}/") for entry in now}
     if link.tree and not snapshot.repository:
-        # What was marked may have been renamed since.
+        # The marked file may have been renamed since.
         handed = Files(files.store, link.tree).walk("")
         named.update(entry.path for entry in handed if entry.kind == "file")
     labels = set(map(to_bytes, named))
@@ -375,7 +379,7 @@ def _files_with_merge_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
 
 
 def _changed_folder_entries(snapshot: Snapshot, folder: str) -> Iterator[FileEntry]:
-    """What is in the folder, but for what a repository brought that nobody has touched."""
+    """Yield the folder's entries, except unchanged ones of a repository."""
     files = snapshot.files
     if snapshot.repository is None:
         yield from files.walk(folder)
@@ -387,7 +391,7 @@ def _changed_folder_entries(snapshot: Snapshot, folder: str) -> Iterator[FileEnt
 
 
 def _without_a_name(snapshot: Snapshot, folder: str) -> list[str]:
-    """Files and folders whose names git does not take; what is in such a folder goes with it."""
+    """Return files and folders whose names git refuses; a folder stands for its content."""
     files = snapshot.files
     if files.tree_entry((folder,)) is None:
         return []

@@ -1,4 +1,4 @@
-"""What of a job's work a repository does not want: new files that its `.gitignore` names."""
+"""Leaves out files that do not belong into a repository: new ones that `.gitignore` names."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ IGNORE = ".gitignore"
 
 
 def without_ignored(files: Files, folder: str, before: str, caches: Sequence[str]) -> Files:
-    """A workspace without the new files in a folder that are ignored, or left by runs of tests.
+    """Return the workspace without the folder's new files that are ignored or left by test runs.
 
-    What was there before is the repository's own, whatever the name.
+    Files that existed before belong to the repository and stay.
 
     Args:
         files: The workspace.
-        folder: Of it, where the repository's files are.
-        before: Hex id of that folder as it was.
-        caches: Patterns of what runs leave.
+        folder: Name of the folder with the repository's files.
+        before: Hex id of that folder's original tree.
+        caches: Patterns of files that runs leave.
     """
     if files.tree_entry((folder,)) is None:
         return files
@@ -39,7 +39,7 @@ def without_ignored(files: Files, folder: str, before: str, caches: Sequence[str
 
 
 def _ignored(product: Files, paths: list[str]) -> set[str]:
-    """Those of some paths that the `.gitignore` files on the way to them name."""
+    """Return the paths that `.gitignore` files in their folders exclude."""
     if not paths:
         return set()
     folders = {
@@ -59,5 +59,5 @@ def _ignored(product: Files, paths: list[str]) -> set[str]:
 def _ignored_names(work_tree: pygit2.Repository, path: str) -> bool:
     try:
         return bool(work_tree.path_is_ignored(to_bytes(path).decode()))
-    except (ValueError, pygit2.GitError):  # a name that libgit2 cannot be asked about
+    except (ValueError, pygit2.GitError):  # libgit2 cannot check such a name
         return False

@@ -1,10 +1,10 @@
-"""A project's repository elsewhere: brought where it lacks commits, pushed after each step.
+"""A project's repository in a remote: fetched if commits are missing here, pushed after each step.
 
 Its area in the remote is `projects/<project>/`, with these refs:
 
     heads/<branch>    as in the repository
     owner/<run id>    first run of the project's workflow
-    begin/<commit>    a commit whose files say what was fetched into the repository
+    begin/<commit>    a commit with the files that record what was fetched into the repository
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from protocol.git_address import shown_address
 from protocol.handoffs import ProjectLink
 
 SHALLOW = "shallow"
-"""File of a repository that was fetched without all of its history."""
+"""File that git writes in a repository with a part of the history."""
 _BEGIN = "begin/"
 
 
 def project_area(project: str) -> str:
-    """The area of a project's refs."""
+    """Return the area of a project's refs."""
     return f"projects/{remote_job_area(project).partition('/')[2]}"
 
 
 def check_project_owner(remote: str, project: str, chain: str) -> None:
-    """Refuse a project whose id another one has in the remote.
+    """Refuse a project if the remote has another one with its id.
 
     Raises:
-        ConfigError: Another project has the id.
+        ConfigError: The remote has another project with this id.
         ApplicationError: The remote cannot be used.
     """
     try:
@@ -51,7 +51,7 @@ def check_project_owner(remote: str, project: str, chain: str) -> None:
 
 
 def open_remote_project(root: Root, project: str, remote: str, *commits: str) -> ProjectRepository:
-    """The project's repository with these commits, fetched if they are not here.
+    """Open the project's repository, fetching these commits if they are missing.
 
     Raises:
         CheckpointMissing: There is no repository, and no remote.
@@ -77,16 +77,17 @@ def open_remote_project(root: Root, project: str, remote: str, *commits: str) ->
 
 
 def open_linked_project(root: Root, link: ProjectLink) -> ProjectRepository:
-    """The repository of the project that a job works for."""
+    """Open the repository of the project that a job works for."""
     inputs = link.handoff.inputs
     needed = filter(None, (inputs.commit, inputs.state, inputs.base))
     return open_remote_project(root, link.id, link.remote, *needed)
 
 
 def push_project(repository: ProjectRepository, project: str, remote: str) -> None:
-    """Push the branches that moved through this handle, and what else another host needs.
+    """Push the branches moved through this handle, with the owner and the record of what was
+    fetched.
 
-    The others may be older here than in the remote.
+    Other branches are not pushed: the remote may have newer commits of them.
 
     Raises:
         ApplicationError: The remote cannot be used.
@@ -118,7 +119,7 @@ def _has_all_commits(path: Path, commits: tuple[str, ...]) -> bool:
 
 
 def _store_project_files(repository: ProjectRepository) -> str:
-    """A commit with the files that say what was fetched; empty for a project begun empty."""
+    """Commit the files that record what was fetched; return "" for a project that began empty."""
     if (origin := repository.origin) is None:
         return ""
     names = [name for name in (PINNED, SHALLOW) if (repository.path / name).exists()]
@@ -128,7 +129,7 @@ def _store_project_files(repository: ProjectRepository) -> str:
 
 
 def _restore_project_files(repository: ProjectRepository, commit: str) -> None:
-    # The pin last, as where it was fetched: it says that all is there.
+    # Write the record last: it confirms that everything else is here.
     for name in (SHALLOW, PINNED):
         place = repository.path / name
         data = repository.read_file(commit, name)

@@ -39,48 +39,53 @@ MAIN = "main"
 EMAIL = "longhaul@localhost"
 """Of the author of commits that the system makes."""
 PINNED = "origin.json"
-"""What was fetched into a repository when its job or project began. Written last."""
+"""File that records what was fetched when the job or project began. Written last."""
 NOWHERE = pygit2.Oid(raw=b"\1" * 20)
 MODES = {FileMode.BLOB: FILE, FileMode.BLOB_EXECUTABLE: EXECUTABLE, FileMode.LINK: LINK}
 
 
 def project_repository_path(root: Root, project: str) -> Path:
-    """Where the repository of a project is."""
+    """Return the path of a project's repository."""
     return root.path / ".longhaul" / "projects" / f"{job_folder_name(project)}.git"
 
 
 def git_accepts_name(builder: Any, name: str) -> bool:
-    """Whether git has a place for a file or folder of that name, tried on a builder of no use."""
+    """Return whether git accepts a file or folder of that name; `builder` is only for trying."""
     try:
-        # Of a commit elsewhere git does not ask whether it is there.
+        # Git does not check whether a submodule's commit exists.
         builder.insert(name, NOWHERE, FileMode.COMMIT)
-    except (ValueError, pygit2.GitError):  # no UTF-8; or what some file system takes for `.git`
+    except (
+        ValueError,
+        pygit2.GitError,
+    ):  # it is not UTF-8, or some file system equates it with `.git`
         return False
     return True
 
 
 def is_git_folder(name: str) -> bool:
-    """Git takes none, and a project has one history: it is left out without a word."""
+    """Return whether the name is git's own folder, which git refuses and which is left out
+    silently.
+    """
     return name.lower() == ".git"
 
 
 @dataclass(frozen=True)
 class Since:
-    """Where a folder began: a commit, and its tree as a folder of a workspace."""
+    """The original state of a folder: a commit, and its tree as a folder of a workspace."""
 
     commit: str
     folder: str
-    """Hex id."""
+    """Hex id of that tree."""
 
 
 class ProjectRepository:
     """A handle on a project's repository; for one thread."""
 
     def __init__(self, path: Path) -> None:
-        """Raises CheckpointMissing if there is none."""
+        """Raises CheckpointMissing if the repository does not exist."""
         self.path = path
         self.moved_branches: dict[str, str] = {}
-        """Commits by name of the branches that were put there through this handle."""
+        """Commits by branch, for branches moved through this handle."""
         try:
             self.git = pygit2.Repository(str(path))
         except (pygit2.GitError, KeyError):
@@ -88,11 +93,12 @@ class ProjectRepository:
 
     @classmethod
     def create(cls, path: Path) -> ProjectRepository:
-        """The repository, made if need be; a kill or a race harms nothing."""
+        """Open the repository, creating it if needed; safe against kills and races."""
         if not path.exists():
             with atomic_folder(path) as draft:
                 created = pygit2.init_repository(str(draft), bare=True, initial_head=MAIN)
-                # Work that was not accepted is referred to by Temporal's history alone.
+                # Work that was not accepted is referred to only by Temporal's history, so git must
+                # keep it.
                 created.config["gc.auto"] = 0
                 created.config["gc.pruneExpire"] = "never"
                 created.free()
@@ -102,13 +108,13 @@ class ProjectRepository:
 
     @property
     def origin(self) -> RepositoryOrigin | None:
-        """What was fetched into it; None where it was begun empty."""
+        """The record of what was fetched into it; None if it began empty."""
         with suppress(FileNotFoundError):
             return RepositoryOrigin.model_validate_json((self.path / PINNED).read_bytes())
         return None
 
     def get_commit(self, commit: str) -> pygit2.Commit:
-        """Raises CheckpointMissing."""
+        """Return a commit. Raises CheckpointMissing."""
         try:
             target = self.git[commit]
         except (KeyError, ValueError):
@@ -121,7 +127,7 @@ class ProjectRepository:
         return str(self.get_commit(commit).tree_id)
 
     def read_file(self, commit: str, path: str) -> bytes | None:
-        """The content of a file at a commit, None if there is none."""
+        """Return a file's content at a commit; None if there is no such file."""
         try:
             blob = self.get_commit(commit).tree[path]
         except KeyError:
@@ -129,27 +135,27 @@ class ProjectRepository:
         return bytes(blob.data) if isinstance(blob, pygit2.Blob) else None
 
     def changed_paths(self, before: str, after: str) -> list[str]:
-        """Paths at which two commits differ."""
+        """Return the paths at which two commits differ."""
         difference = self.get_commit(before).tree.diff_to_tree(self.get_commit(after).tree)
         return sorted({delta.new_file.path for delta in difference.deltas})
 
-    # Between here and workspaces
+    # Conversion from and to workspaces
 
     def put_into(self, files: Files, commit: str, folder: str) -> Files:
-        """The files with the commit's tree in a folder, in place of what was there.
+        """Return the files with the commit's tree as a folder, replacing that folder.
 
-        Contents are copied unless the files' store borrows them from here.
+        Contents are copied, unless the files' store borrows objects from this repository.
         """
         return files.with_tree_entry(
             (folder,), TreeEntry(FOLDER, self.as_folder(files.store, commit))
         )
 
     def as_folder(self, store: ObjectStore, commit: str) -> bytes:
-        """The id of a commit's tree as a folder of workspaces."""
+        """Write a commit's tree as a workspace folder and return its id."""
         return self._as_folder(store, self.get_commit(commit).tree)
 
     def files_of(self, store: ObjectStore, tree: str) -> Files:
-        """A tree of this repository as files of a job's."""
+        """Return a tree of this repository as workspace files."""
         return Files(store, self._as_folder(store, self._get_tree(tree)).hex())
 
     def _get_tree(self, tree: str) -> pygit2.Tree:
@@ -183,13 +189,13 @@ class ProjectRepository:
         return convert(tree)
 
     def take_from(self, files: Files, folder: str, since: Since | None = None) -> str:
-        """The id of a tree here with what is in a folder of a workspace and has a name for git.
+        """Write a workspace folder as a git tree and return its id; skip names that git refuses.
 
         Args:
             files: The workspace.
-            folder: Of it.
-            since: Where the folder began: what is the same there is not read, and what a folder
-                cannot hold, such as a submodule, stays.
+            folder: Name of the folder.
+            since: The folder's original state: unchanged parts are not read, and entries that a
+                workspace cannot hold, such as submodules, are kept.
         """
         raw = files.tree_entry((folder,))
         now = raw.id if raw and raw.mode == FOLDER else EMPTY_TREE
@@ -201,7 +207,7 @@ class ProjectRepository:
     def _as_tree(
         self, store: ObjectStore, folder: bytes, old_folder: bytes, old: pygit2.Tree | None
     ) -> pygit2.Oid:
-        """A folder as a tree; `old_folder` is what the tree `old` was as a folder."""
+        """Write a folder as a tree; `old_folder` is the workspace form of the tree `old`."""
         if old is not None and folder == old_folder:
             return old.id
         trial = self.git.TreeBuilder()
@@ -226,7 +232,7 @@ class ProjectRepository:
                 inner = before if isinstance(before, pygit2.Tree) else None
                 old_inner = was[name].id if inner is not None and name in was else EMPTY_TREE
                 below = self._as_tree(store, raw.id, old_inner, inner)
-                # Git has no empty folders.
+                # Git has no empty folders, so leave them out.
                 if below.raw != EMPTY_TREE:
                     written[to_bytes(plain)] = TreeEntry(FOLDER, below.raw)
             else:
@@ -237,7 +243,7 @@ class ProjectRepository:
     # Writing
 
     def with_files(self, tree: str, files: Mapping[str, bytes | None]) -> str:
-        """The id of a tree with these files at its top, or without those that are None."""
+        """Write a tree with these files at its top, without those that are None; return its id."""
         builder = self.git.TreeBuilder(tree)
         for name, data in files.items():
             if data is not None:
@@ -249,7 +255,9 @@ class ProjectRepository:
     def with_added(
         self, tree: str, other: str, is_wanted: Callable[[str], bool]
     ) -> tuple[str, list[str]]:
-        """A tree with the files that only another has and that are wanted, and their paths."""
+        """Add the wanted files that only `other` has to `tree`; return the tree's id and their
+        paths.
+        """
         before, after = self._get_tree(tree), self._get_tree(other)
         added = [
             each.new_file
@@ -264,17 +272,17 @@ class ProjectRepository:
         return (str(index.write_tree(self.git)) if added else tree), paths
 
     def commit(self, tree: str, parents: list[str], message: str, timestamp: int) -> str:
-        """A commit; the same arguments give the same one. It moves no branch."""
+        """Write a commit without moving a branch; the same arguments give the same commit."""
         who = pygit2.Signature("longhaul", EMAIL, timestamp, 0)
         ids = [pygit2.Oid(hex=parent) for parent in parents]
         commit_id = self.git.create_commit(None, who, who, message, pygit2.Oid(hex=tree), ids)
         return str(commit_id)
 
     def merge(self, head: str, commit: str, message: str, timestamp: int) -> tuple[str, list[str]]:
-        """Both sides in one commit, and where they collide: a path each, and what is there.
+        """Merge two commits; return the merge and a line for each conflict.
 
-        The commit holds both versions of these places: marked as git marks them in a text, of all
-        else one with the other beside it.
+        A merge with conflicts contains both versions: within a text between git's conflict marks,
+        otherwise as two files side by side.
         """
         ours, theirs = self.get_commit(head), self.get_commit(commit)
         base = self.git.merge_base(ours.id, theirs.id)
@@ -290,15 +298,15 @@ class ProjectRepository:
         if not conflicts:
             if tree == self.tree_id(head):
                 return head, []
-            # One commit for each piece of work: how a job came to it is on the job's branch.
+            # Make one commit for each piece of work; the job's branch has its single steps.
             return self.commit(tree, [head], message, timestamp), []
-        # The side that is to be mended goes first: its story is the one that goes on.
+        # The side that has to resolve the conflict is the first parent.
         return self.commit(tree, [commit, head], "Both versions\n\n" + message, timestamp), sorted(
             conflicts
         )
 
     def _put_aside(self, index: Any, ours: pygit2.Commit) -> list[str]:
-        """Put files beside where a folder is as well, as after a rename: git would drop them."""
+        """Move files whose path is also a folder, as after a rename: git would drop them."""
         sides = [side for three in index.conflicts or [] for side in three[1:] if side]
         folders = {str(above) for entry in [*index, *sides] for above in Path(entry.path).parents}
         conflicts = []
@@ -311,7 +319,7 @@ class ProjectRepository:
         return conflicts
 
     def _settle_conflict(self, index: Any, ancestor: Any, mine: Any, other: Any) -> str:
-        """Put what collides at one path into the index; in words, what is there now."""
+        """Put one conflict into the index; describe how it was resolved."""
         entry = mine or other
         if entry is None:
             return " (renamed by both sides)"
@@ -330,9 +338,9 @@ class ProjectRepository:
         return f" (what others had accepted; yours is {beside})"
 
     def _conflict_text(self, ancestor: Any, mine: Any, other: Any) -> str | None:
-        """A file with both versions of what collides; None where it is no text."""
-        # Where the version before was no text nothing is marked either. A zero byte beyond the
-        # first 8,000 is no sign of that for git, yet what is marked would end there.
+        """Return a text with both versions between conflict marks; None if a version is no text."""
+        # If the base is no text, git writes no marks. A zero byte beyond the first 8,000 does not
+        # make git treat a file as binary, but it would end the marked text.
         for side in filter(None, (ancestor, mine, other)):
             blob = self.git[side.id]
             if not isinstance(blob, pygit2.Blob) or blob.is_binary or b"\0" in blob.data:
@@ -345,14 +353,14 @@ class ProjectRepository:
             return None
 
     def set_branch(self, branch: str, commit: str) -> None:
-        """Put a branch at a commit, for people who look."""
+        """Point a branch at a commit, for people who look at the repository."""
         if not pygit2.reference_is_valid_name(f"refs/heads/{branch}"):
             return
         ref = self.path / "refs" / "heads" / branch
         ref.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path / f"draft-{secrets.token_hex(6)}"
         draft.write_text(f"{commit}\n")
-        # Whole or not at all, and no lock that a killed worker could leave.
+        # Replace the file atomically, without a lock that a killed worker could leave behind.
         try:
             draft.replace(ref)
             self.moved_branches[branch] = commit
@@ -362,19 +370,19 @@ class ProjectRepository:
 
 
 def _is_open_conflict(index: Any, entry: Any) -> bool:
-    """Whether this is one side of a conflict that is not settled."""
+    """Return whether the entry is one side of an unresolved conflict."""
     return index.conflicts is not None and entry.path in index.conflicts
 
 
 def _instead_of_folder(index: Any, entry: Any, *, mine: bool) -> str:
-    """Put a file beside the folder that has its name; in words, where it is."""
+    """Put a file beside the folder that has its name; describe where."""
     beside = _free_path_beside(index, entry.path, "accepted" if mine else "yours")
     index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
     return f" (a folder on one side; the file of the other is {beside})"
 
 
 def _free_path_beside(index: Any, path: str, whose: str) -> str:
-    """A path for the version of a file that cannot be at its own."""
+    """Return a free path for a version of a file that cannot keep its own path."""
     beside = f"{path}~{whose}"
     while beside in index:
         beside += "~"

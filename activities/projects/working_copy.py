@@ -1,7 +1,7 @@
-"""The git of an agent's working copy: status, diff, log and blame of the product, to be read.
+"""Read-only git for an agent's working copy: status, diff, log and blame of the product.
 
-It is made beside the copy that a command works in and shown to it read-only, so that nothing is
-written that way: the system makes the commits. None of it is part of a checkpoint.
+The git folder is created beside the command's working copy and shown read-only, since the system
+makes the commits. It is in no checkpoint.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from protocol.handoffs import ProjectLink
 from protocol.repository import RepositoryLink
 
 SHOWN_GIT, OBJECTS = "/git", "/git-objects"
-"""Where a command in a sandbox sees it, and the objects of the project's repository."""
+"""Paths in the sandbox of the git folder and of the project's objects."""
 
 
 @dataclass(frozen=True)
 class GitPlace:
-    """Where the git of a product is, and at which commit the product was handed over."""
+    """The repository of a product, its folder, and the commit that was handed over."""
 
     owner: str
     folder: str
@@ -36,7 +36,7 @@ class GitPlace:
     def from_links(
         cls, link: ProjectLink | None, repository: RepositoryLink | None
     ) -> GitPlace | None:
-        """What a project handed over, else what the job itself began from."""
+        """Return the place of a project's product, else of the job's repository; None without."""
         if link:
             return cls(link.id, link.folder, link.handoff.inputs.commit)
         if repository:
@@ -48,9 +48,10 @@ class GitPlace:
 def readable_git(
     root: Root, place: GitPlace | None, workspace: Path, *, confined: bool
 ) -> Iterator[Mapping[str, Path]]:
-    """Give the product in a command's workspace a git while the body runs.
+    """Provide git for the product in a command's workspace during the context.
 
-    Gives the folders that the sandbox has to show. Unconfined, what is written goes nowhere.
+    Yields the folders that the sandbox has to show. Without a sandbox, changes to the git folder
+    are discarded.
     """
     product = workspace / place.folder if place else workspace
     mark = product / ".git"
@@ -58,7 +59,7 @@ def readable_git(
         yield {}
         return
     path = project_repository_path(root, place.owner)
-    if not path.exists():  # on the host that was lost
+    if not path.exists():  # the repository was on a host that is lost
         yield {}
         return
     repository = ProjectRepository(path)
@@ -70,7 +71,7 @@ def readable_git(
         yield {SHOWN_GIT: git_folder, OBJECTS: objects} if confined else {}
     finally:
         with suppress(OSError, UnicodeDecodeError):
-            # What somebody put in its place is theirs.
+            # Keep a file that somebody put in its place.
             if not mark.is_symlink() and mark.read_text() == text:
                 mark.unlink()
 
@@ -78,7 +79,7 @@ def readable_git(
 def _make_git_folder(
     repository: ProjectRepository, commit: str, place: Path, *, confined: bool
 ) -> Path:
-    """A folder for git whose main line ends at the commit, made if need be."""
+    """Create a git folder whose main branch ends at the commit, unless it exists."""
     folder = place / f"git-{commit}"
     if confined and folder.exists():
         return folder

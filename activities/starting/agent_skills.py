@@ -1,7 +1,7 @@
-"""The Agent Skills of a job: read when it begins, and pinned with its files.
+"""A job's Agent Skills: read and pinned with its files when it begins.
 
-A skill's folder is copied to `skills/<name>/` of the workspace, which the system keeps. What is
-changed where it came from does not change a job that runs.
+A skill's folder is copied to `skills/<name>/` of the workspace, which the system protects. Later
+changes of the original folder do not affect running jobs.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from protocol.text import first_few
 
 PLACE = "skills"
 REPOSITORY = "repo"
-"""Where a job's workspace has the repository that it begins from."""
+"""Folder of a job's repository in the workspace."""
 OF_REPOSITORY = ".agents/skills"
 MOST_SKILLS = 100
 MAX_NAMED = 5
-"""Skills that a notice names."""
+"""Number of skills that a notice names."""
 MOST_FILES = 2000
 MOST_BYTES = 50_000_000
-"""Of all skills that a configuration names, together."""
+"""Limit for all skills of a configuration together."""
 SKIPPED = frozenset({".git", "__pycache__", "node_modules"})
 
 
 @dataclass
 class SkillFolders:
-    """Skills that were read, and what people should know of those that are odd."""
+    """Skills that were read, and notices for people about irregular ones."""
 
     skills: dict[str, tuple[Skill, dict[str, tuple[bytes, bool]]]] = field(default_factory=dict)
-    """By name: the skill, and by path its files with whether each can be run."""
+    """By name: the skill, and its files by path with content and whether they are executable."""
     notices: list[str] = field(default_factory=list)
     _count: int = 0
     _size: int = 0
 
     def add(self, folder: Path) -> None:
-        """Read one skill."""
+        """Read one skill; if it is unusable, add a notice."""
         where = f"skill {folder}"
         try:
             text = (folder / SKILL_FILE).read_text(encoding="utf-8", errors="replace")
@@ -59,7 +59,7 @@ class SkillFolders:
             self.notices.append(f"{where}: left out, {error}")
 
     def put_into(self, files: Files) -> Files:
-        """Put the skills in the place of those that the workspace has."""
+        """Replace the workspace's skills by these."""
         if files.entry(PLACE):
             files = files.delete(PLACE)
         for name, (_, content) in self.skills.items():
@@ -71,7 +71,7 @@ class SkillFolders:
         return files
 
     def _read_files(self, folder: Path) -> Iterator[tuple[str, tuple[bytes, bool]]]:
-        """Every file below the folder by its path in it; links are not followed."""
+        """Yield every file below the folder with its path in it; links are not followed."""
         for parent, folders, names in os.walk(folder):
             folders[:] = sorted(set(folders) - SKIPPED)
             for name in sorted(names):
@@ -88,18 +88,18 @@ class SkillFolders:
 
 
 class _TooMuch(Exception):
-    """More files than a job's skills may have."""
+    """The skills together have too many files or bytes."""
 
 
 def read_skills(config: AgentConfig) -> SkillFolders:
-    """The skills that the configuration names; they are the job's from here on.
+    """Read the skills that the configuration names, and pin them.
 
     Raises:
-        ConfigError: a folder is not there, or no skill is in it.
+        ConfigError: A folder is missing or has no skill.
     """
     skills = SkillFolders()
     for path in config.skills:
-        # Not of any user's home: the worker has another one than whoever wrote the file.
+        # `~` is not expanded: the worker's home differs from that of the file's author.
         places = [(folder / path).absolute() for folder in configuration_layers().folders]
         place = next((each for each in places if each.is_dir()), places[-1])
         folders = list(_skill_folders(place))
@@ -120,16 +120,16 @@ def read_skills(config: AgentConfig) -> SkillFolders:
 
 
 def take_repository_skills(snapshot: Snapshot, folder: str) -> list[str]:
-    """Add the skills that a repository brings which the start says to trust.
+    """Add the skills of a trusted repository.
 
-    One of the same name takes the place of the agent's: it is nearer to the work.
+    A skill of the same name replaces the agent's own.
 
     Args:
-        snapshot: The job as it begins, the repository in its workspace.
-        folder: Where that lies.
+        snapshot: The job at its start, with the repository in its workspace.
+        folder: The repository's folder.
 
     Returns:
-        Lines for people.
+        Notices for people.
     """
     config, files, place = snapshot.config, snapshot.files, f"{folder}/{OF_REPOSITORY}"
     if files.entry(place) is None:
@@ -150,7 +150,7 @@ def take_repository_skills(snapshot: Snapshot, folder: str) -> list[str]:
         if skill.name in entries:
             notices.append(f"skill {entry.path}: takes the place of the agent's own")
         entries[skill.name] = skill
-        # By its tree: nothing is copied.
+        # Reuse the stored tree, so nothing is copied.
         files = files.with_tree_entry(
             (PLACE, skill.name), files.tree_entry(tuple(entry.path.split("/")))
         )
@@ -161,7 +161,7 @@ def take_repository_skills(snapshot: Snapshot, folder: str) -> list[str]:
 
 
 def notice_untrusted_skills(files: Files, folder: str) -> list[str]:
-    """Return a notice if the repository in a folder brings skills, which nobody trusts."""
+    """Return a notice if the repository has skills that are not trusted."""
     place = f"{folder}/{OF_REPOSITORY}"
     if files.entry(place) is None:
         return []
@@ -179,7 +179,7 @@ def notice_untrusted_skills(files: Files, folder: str) -> list[str]:
 
 
 def _skill_folders(place: Path) -> Iterator[Path]:
-    """The folder itself if it is a skill's, else those in it that are."""
+    """Yield the folder if it has a skill, else its subfolders that have one."""
     if (place / SKILL_FILE).is_file():
         yield place
     elif place.is_dir():

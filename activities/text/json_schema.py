@@ -1,4 +1,4 @@
-"""JSON Schemas that other people and models write; nothing that they refer to is fetched."""
+"""Applies JSON Schemas written by other people and models, without fetching what they refer to."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from referencing.exceptions import Unresolvable
 from config.patterns import compile_cached_pattern
 
 MAX_VIOLATIONS = 5
-"""Violations that one message names."""
+"""Number of violations in one message."""
 MAX_TEXT = 300
-"""Characters of one of them."""
+"""Characters shown of a violation."""
 
 
 def schema_validator(schema: dict[str, Any]) -> Validator:
-    """A validator of this schema, of 2020-12 where it names no dialect."""
+    """Return a validator of this schema, by draft 2020-12 if it names no dialect."""
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
-    # Patterns in a linear-time engine; a registry of its own, so that nothing is fetched.
+    # Use a linear-time engine for patterns, and an empty registry, so that nothing is fetched.
     safe = validators.extend(kind, {"pattern": _check_pattern})
     validator: Validator = safe(schema, registry=Registry())
     return validator
 
 
 def schema_problem(schema: dict[str, Any]) -> str | None:
-    """What is wrong with the schema itself; None for one that can be used."""
+    """Return what is wrong with the schema itself; None if it can be used."""
     try:
         type(schema_validator(schema)).check_schema(schema)
     except SchemaError as error:
@@ -42,10 +42,10 @@ def schema_problem(schema: dict[str, Any]) -> str | None:
 
 
 def list_violations(schema: dict[str, Any], value: object) -> list[str]:
-    """What does not fit, the first few, each with its place.
+    """Return the first violations, each with its place.
 
     Raises:
-        ValueError: the schema cannot be applied: it refers to nowhere, or in a circle.
+        ValueError: The schema has a dangling or circular reference.
     """
     try:
         errors = sorted(
@@ -66,7 +66,7 @@ def _check_pattern(
 ) -> Iterator[SchemaViolation]:
     try:
         expression = compile_cached_pattern(pattern)
-    except re2.error:  # lookarounds and the like
+    except re2.error:  # the engine does not support lookarounds and the like
         return
     if isinstance(instance, str) and not expression.search(instance):
         yield SchemaViolation(f"{instance[:100]!r} does not match {pattern!r}")

@@ -1,4 +1,4 @@
-"""What a tool is given."""
+"""The context of a tool call."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from protocol.state import JobState
 
 
 def no_heartbeat() -> None:
-    """For tools that run as local activities, which need none."""
+    """Do nothing; for tools that run as local activities, which need no heartbeat."""
 
 
 @dataclass(frozen=True)
 class ViewedImage:
-    """What the model is shown of an image."""
+    """An image to show to the model."""
 
     data: bytes
     mime: str
     pointer: str
-    """What it is in words."""
+    """Description of the image in words."""
     tokens: int
 
 
 @dataclass
 class ToolContext:
-    """One call's view of the job. A tool changes `files` by assigning the new value.
+    """The job as one call sees it. A tool changes `files` by assigning the new value.
 
-    The runner compares `files` before and after and refuses the call as a whole when it
-    touched what the system owns, so no tool has to check ownership itself.
+    The runner compares `files` before and after, and refuses the whole call if it changed a
+    protected path, so tools need not check ownership.
     """
 
     files: Files
     reads: Files
-    """For each path read in this phase, the content as it was then."""
+    """For each path read in this phase, its content at that time."""
     changes: Files
-    """For each path changed since the job began, the number of the step that last did."""
+    """For each path changed since the job began, the number of the step that last changed it."""
     state: JobState
     config: AgentConfig
     conversation: Conversation
-    """Of the running phase."""
+    """Conversation of the running phase."""
     history: Files
-    """The conversations of earlier phases, a folder each, by number."""
+    """Conversations of earlier phases, one folder each, by number."""
     root: Root
-    """Of the worker: where stores shared between jobs lie by default."""
+    """The worker's root, where shared stores are by default."""
     job: str
     """The job's id."""
     key: str
@@ -59,36 +59,36 @@ class ToolContext:
     activity_id: str = ""
     """The activity that makes the call. A call that is resumed is made by another activity."""
     attempt: int = 1
-    """Which one this is, where those before may have been made on another host."""
+    """Attempt number, if earlier attempts may have run on another host; else 1."""
     project_id: str = ""
-    """The project it works for, if it does."""
+    """The project it works for; empty without one."""
     project_link: ProjectLink | None = None
-    """What that handed over."""
+    """The project's handoff."""
     repository: RepositoryLink | None = None
-    """What the job has of a repository."""
+    """The job's repository."""
     earlier_jobs: Sequence[str] = ()
-    """Jobs of the project that had its task before it."""
+    """Earlier jobs of the project with the same task."""
     commit: str = ""
-    """The checkpoint that it starts from."""
+    """The checkpoint that the call starts from."""
     time_ms: int = 0
-    """When the call was scheduled, epoch milliseconds by the server: a later call, a later time."""
+    """When the call was scheduled, in epoch milliseconds by the server; grows from call to call."""
     command_failure: str = ""
-    """What the model has to read in the result before it goes on: a command did not succeed."""
+    """How a failed command ended, which the model has to read before its next calls run."""
     heartbeat: Callable[[], None] = no_heartbeat
     waited_seconds: int = 0
-    """For `wait`: how many seconds it was."""
+    """For `wait`: seconds that have passed."""
     pending: Pending | None = None
-    """How far the call was, where it is under way."""
+    """Progress of a call that is not finished."""
     held: dict[str, Any] = field(default_factory=dict)
-    """What the turn before left for this one."""
+    """State that the previous turn of the call left for this one."""
     images: list[ViewedImage] = field(default_factory=list)
-    """What the model is shown beside the result, in order."""
+    """Images to show to the model after the result, in order."""
     answer: str = ""
-    """For `delegate`: what the helper said."""
+    """For `delegate`: the helper's answer."""
     gives_up: bool = False
-    """Whether the task of the call is not wanted any more."""
+    """Whether to cancel the call's task."""
 
     def note_read(self, path: str) -> None:
-        """Remember the file as it is now: an edit is refused when it changed since."""
+        """Record the file's current version as read: an edit is refused if it has changed since."""
         parts = parse_path(path)
         self.reads = with_entry(self.reads, "/".join(parts), self.files.tree_entry(parts))

@@ -1,4 +1,4 @@
-"""Who may write which path. Checked on what a tool changed, whatever tool it was."""
+"""Decides who may write which path, by the changes of a tool, whichever tool it is."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ DOCUMENT_NOTICE = (
 )
 STRATEGIC = ("plan.md", "todos.yaml")
 READ = (*STRATEGIC, "workspace.md", "instructions.md", "experiences.md")
-"""What others write and the system reads."""
+"""Files that agents or people write and the system reads."""
 
 
 def write_refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = ()) -> str | None:
-    """Why the path may not be changed, or None.
+    """Return why the path may not be changed, or None.
 
     Args:
         path: Changed path, relative to the workspace.
         phase: Kind of the running phase.
-        owned_by_tool: System paths that the tool at work exists to write.
+        owned_by_tool: System paths that this tool may write.
     """
     if _covers_path(owned_by_tool, path):
         return None
@@ -55,30 +55,30 @@ def write_refusal(path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = 
 
 
 def folder_refusal(path: str) -> str | None:
-    """Why there may be no file at this path, or None: the system will need a folder there."""
+    """Return why there may be no file at this path, or None: the system needs a folder there."""
     if any(pattern.startswith(f"{path}/") for pattern in SYSTEM):
         return f"{path} is a folder that the system writes to. Give the file another name."
     return None
 
 
 def restore_owned_paths(kind: PhaseKind, before: Files, after: Files) -> tuple[Files, list[str]]:
-    """`after` with what a program may not change as it was before, and the paths of that."""
+    """Return `after` with protected paths restored as in `before`, and the restored paths."""
     put_back = []
     for change in diff_files(before, after):
         is_new_file = change.new is not None and change.new.kind != "folder"
         if write_refusal(change.path, kind) or (is_new_file and folder_refusal(change.path)):
             put_back.append(change.path)
-    # What lies in a folder that took a file's place goes first: it would take the file along.
+    # Restore deeper paths first: they may be in a folder that replaced a file.
     for path in sorted(put_back, reverse=True):
         after = with_entry(after, path, before.tree_entry(tuple(path.split("/"))))
     return after, put_back
 
 
 def git_path_refusal(path: str) -> str | None:
-    """Why no tool but a command may put a file at this path, or None.
+    """Return why only commands may write this path, or None.
 
-    Git runs what it finds in a repository's `.git` (hooks, and programs that its configuration
-    names), for a person too who only looks at the job's folder.
+    Git executes files in a repository's `.git` (hooks, configured programs), even for a person who
+    only looks at the job's folder.
     """
     if all(part.casefold() != ".git" for part in path.split("/")):
         return None
@@ -86,24 +86,24 @@ def git_path_refusal(path: str) -> str | None:
 
 
 def is_system_path(path: str) -> bool:
-    """Whether the system keeps this path."""
+    """Return whether only the system may write this path."""
     return _covers_path(SYSTEM, path)
 
 
 def system_path_prefix(path: str) -> str | None:
-    """The shortest beginning of the path that the system keeps, or None."""
+    """Return the shortest leading part of the path that only the system may write, or None."""
     parts = path.split("/")
     beginnings = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
     return next(filter(is_system_path, beginnings), None)
 
 
 def is_outside_content(path: str) -> bool:
-    """Whether what stands there came from documents or the web."""
+    """Return whether the path's content came from documents or the web."""
     return _covers_path(("documents/", "chunks/"), "/".join(parts_of(path)))
 
 
 def _covers_path(patterns: tuple[str, ...], path: str) -> bool:
-    # Below a file's name as well: a folder there would keep the file from being written.
+    # Also match paths below a file's name: a folder there would prevent writing the file.
     return f"{path}/".startswith(_folder_patterns(patterns))
 
 

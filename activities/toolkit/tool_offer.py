@@ -1,8 +1,8 @@
-"""Which of an agent's tools the model is offered, and which wait until `search_tools` finds them.
+"""Decides which of an agent's tools are offered, and which wait until `search_tools` finds them.
 
-A list of many tools costs tokens in every request and makes the right one harder to see. Up to
-`limits.tools_offered` tools all are offered; above, the core is, and the rest is deferred: named
-in the system prompt, described in `tools/<name>.md`, callable once found.
+Many tools cost tokens in every request and make the right one harder to find. Up to
+`limits.tools_offered` tools are all offered. Of more, only a core is; the others are deferred:
+named in the system prompt, described in `tools/<name>.md`, callable once found.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from protocol.state import PhaseKind
 CORE_GROUPS = ("files", "todos", "job", "discovery", "skills", "images")
 """Groups that are never deferred."""
 IMAGES = "images"
-"""The group that only models have that can look."""
+"""Group that is only offered to models with vision."""
 SEARCH_TOOL = "search_tools"
 MAX_OFFERED = 128
-"""Tools that endpoints take in one request."""
+"""Maximum number of tools that endpoints accept in one request."""
 
 
 @dataclass(frozen=True)
 class ToolOffer:
-    """The tools of one kind of phase: what is in requests, and what is not yet."""
+    """The tools of one kind of phase: those in requests, and the deferred ones."""
 
     offered: list[Tool]
-    """In the order in which they are sent, which only ever grows at its end."""
+    """In request order; found tools are added at the end."""
     deferred: list[Tool]
 
 
@@ -41,18 +41,18 @@ def offer_tools(
     found_tools: Sequence[str] = (),
     unused: Collection[str] = (),
 ) -> ToolOffer:
-    """What is offered and what is deferred.
+    """Return which tools are offered and which are deferred.
 
     Args:
-        config: The agent's.
-        kind: Of the phase.
-        found_tools: Deferred tools that were found.
-        unused: Tools that the job has no use for at present.
+        config: The agent's configuration.
+        kind: Kind of the phase.
+        found_tools: Deferred tools that `search_tools` found.
+        unused: Tools that the job cannot use at present.
     """
     tools = [entry for entry in agent_tools(config) if kind in entry.phases]
     if not config.model_for(kind).vision:
         tools = [entry for entry in tools if entry.group != IMAGES]
-    # Not among what is counted: it is there for the others.
+    # Do not count `search_tools`, which is only needed for the others.
     tools = [entry for entry in tools if entry.name not in (SEARCH_TOOL, *unused)]
     deferred = {entry.name: entry for entry in tools if entry.group not in CORE_GROUPS}
     if len(tools) <= config.limits.tools_offered or not deferred:
@@ -64,14 +64,14 @@ def offer_tools(
 
 
 def unused_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> list[str]:
-    """Tools that a phase does not offer, since the job has nothing for them when it begins.
+    """Return tools that a phase does not offer, since the job cannot use them when it begins.
 
-    They can be called all the same: `tools/` documents them.
+    They can still be called, since `tools/` documents them.
 
     Args:
         files: The workspace.
-        has_traces: Whether earlier jobs left notes on such a situation.
-        may_ask: Whether a question to a person is left.
+        has_traces: Whether earlier jobs left traces of a similar situation.
+        may_ask: Whether the job may ask a person another question.
     """
     groups = {"documents": bool(files.entry("documents") and files.children("documents"))}
     groups["traces"] = has_traces
@@ -80,16 +80,16 @@ def unused_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> lis
 
 
 def offered_names(config: AgentConfig, kind: PhaseKind, unused: Collection[str]) -> list[str]:
-    """Names of the tools that a kind of phase has, deferred ones included."""
+    """Return the names of a phase's tools, including deferred ones."""
     tool_offer = offer_tools(config, kind, unused=unused)
     return [entry.name for entry in tool_offer.offered + tool_offer.deferred]
 
 
 def equipped_tools(config: AgentConfig) -> list[Tool]:
-    """Every tool a job of the agent may come to call, in the order of its equipment.
+    """Return every tool that jobs of the agent may call.
 
     Raises:
-        UnknownTool: the configuration names what is neither a tool nor a group.
+        UnknownTool: The configuration has a name that is neither a tool nor a group.
     """
     offers = [offer_tools(config, kind) for kind in get_args(PhaseKind)]
     tools = [entry for tool_offer in offers for entry in tool_offer.offered + tool_offer.deferred]
@@ -104,9 +104,9 @@ def deferred_refusal(
     unused: Collection[str],
     name: str,
 ) -> str | None:
-    """What a call to a tool that is still deferred is answered, or None; arguments as of
-    `offer_tools`.
-    With all of them: a tool that requests have is never refused for being deferred.
+    """Return the refusal of a call to a deferred tool, or None; arguments as `offer_tools`.
+
+    Offered tools are never refused.
     """
     if all(entry.name != name for entry in offer_tools(config, kind, found_tools, unused).deferred):
         return None
