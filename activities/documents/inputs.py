@@ -189,13 +189,13 @@ def _fetch_input_document(address: str, limit: int) -> tuple[str, bytes]:
 
 
 def _input_name_from_address(address: str) -> str:
-    """A file name from an address, which may hold whatever a file name must not."""
+    """Derive a valid file name from an address."""
     name = PurePosixPath(unquote(urlsplit(address).path)).name
     return re.sub(r"[^\w .()+,=@-]", "-", name)[-100:].strip(". ") or "document"
 
 
 def text_beside(name: str) -> str:
-    """Name of the file that holds a document's text."""
+    """Return the name of the file with a document's text."""
     return f"{name}.txt"
 
 
@@ -224,8 +224,7 @@ def reading_warnings(files: Files) -> list[str]:
 
 
 def _unused_input_name(name: str, used_names: set[str]) -> str:
-    """A second document of the same name gets a number; so does one named as what stands beside
-    another."""
+    """Return the name, with a number if it or a name derived from it is in use."""
     beside = {name_of(other) for other in used_names for name_of in (text_beside, quality_beside)}
     candidate, number = name, 2
     while candidate in used_names | beside or not used_names.isdisjoint(

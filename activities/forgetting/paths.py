@@ -1,4 +1,4 @@
-"""What a job has on a workspaces root, and how it is removed: first renamed, then deleted.
+"""The files of a job on a workspaces root, and their removal: first renamed, then deleted.
 
 After a kill at any moment the next call continues: the names before deletion are derived from the
 original ones.

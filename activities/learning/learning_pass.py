@@ -55,10 +55,10 @@ class GuardStatus:
 
 
 class LearningPass:
-    """What the jobs of a workspaces root have taught. Reads the store once.
+    """Patterns and guards learned from a workspaces root's jobs. Reads the store once.
 
     Raises:
-        StoreUnavailableError: the store does not answer.
+        StoreUnavailableError: The store does not answer.
     """
 
     def __init__(self, root: Root) -> None:

@@ -104,7 +104,7 @@ def proposed_guard_name(agent: str, project: str, by: str) -> str:
 
 
 def _with_lesson(guard: Guard | None, pattern: Pattern) -> Guard | None:
-    """Add what was said of these calls, since the message may name the old limit."""
+    """Add the correction for these calls: the guard's own message may name the old limit."""
     if guard is None or not pattern.lesson:
         return guard
     return guard.model_copy(update={"message": pattern.lesson})

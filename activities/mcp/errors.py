@@ -1,8 +1,8 @@
-"""What can come of a call that is no result.
+"""Errors of a call to a server.
 
-ServerUnavailable        the server cannot be reached, and nothing was done
-ServerCallFailed         the server, or the way to it, says that the call cannot be done
-ServerCallInterrupted    the server was lost after the call was sent: it may have been done
+ServerUnavailable        the server cannot be reached, and nothing was done ServerCallFailed
+the server, or the connection to it, reports that the call failed ServerCallInterrupted    the
+server was lost after the call was sent: it may have been done
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Server-sent events: the form in which a reply is streamed."""
+"""Server-sent events: the format of a streamed reply."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 DONE = b"[DONE]"
 MARK = b"\xef\xbb\xbf"
-"""What some servers, by the standard, put before the first byte."""
+"""Byte order mark, which the standard allows at the start."""
 
 
 class EventParser:
-    """The data of the events of one stream, which comes in pieces of any size.
+    """Parses the events of one stream, which arrives in pieces of any size.
 
-    After https://html.spec.whatwg.org/multipage/server-sent-events.html; names, ids and retry
-    times, which chat completions do not use, are passed over like comments.
+    Follows https://html.spec.whatwg.org/multipage/server-sent-events.html. Event names, ids and
+    retry times, which chat completions do not use, are ignored like comments.
     """
 
     def __init__(self) -> None:
         self.is_over = False
-        """Whether the last event, which has no data of its own, was there."""
+        """Whether the final event `[DONE]` has arrived."""
         self._rest = b""
         self._data: list[bytes] = []
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The data of each event that is complete with this piece."""
+        """Yield the data of each event that this piece completes."""
         lines = (self._rest + piece).splitlines(keepends=True)
-        # What ends in a carriage return may be half of a line's end.
+        # A carriage return at the end may be half of a line end.
         is_complete = not lines or lines[-1].endswith(b"\n")
         self._rest = b"" if is_complete else lines.pop()
         for line in lines:

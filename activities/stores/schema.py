@@ -41,21 +41,23 @@ REQUIREMENTS = Table(
     Column("candidate", Text),
     Column("status", Text, nullable=False),
     Column("duplicate_of", Text),
-    Column("blob", Text, nullable=False),  # git id of the final.json it was filled from
-    Column("key", Text, nullable=False),  # idempotency key of the call that filled it
+    Column("blob", Text, nullable=False),  # git id of its final.json
+    Column("key", Text, nullable=False),  # idempotency key of the call that wrote it
     Column("at", BigInteger, nullable=False),  # when that call was scheduled, epoch ms
-    Column("withdrawn", Boolean, nullable=False),  # no longer in its job's workspace
+    Column(
+        "withdrawn", Boolean, nullable=False
+    ),  # by a person or fork, or missing in the workspace
     Column("taken_by", Text),
     Column("taken_key", Text),
-    Column("taken_until", BigInteger),  # epoch ms; then another may take it
+    Column("taken_until", BigInteger),  # epoch ms; afterwards other jobs may take it
     Column("decided_by", Text),
     Column("decided_key", Text),
     Column("decided_at", BigInteger),  # when the call was scheduled, epoch ms
     Column("reasons", Text),
-    Column("said", Text),  # fingerprint of its words: who has the same is a double
-    Column("withdrawn_by", Text),  # a person or a fork; what a rewind undid has none
-    Column("withdrawn_why", Text),  # with it the workspace does not bring the row back
-    Column("restored_by", Text),  # who took that back
+    Column("said", Text),  # fingerprint of its words, equal in duplicates
+    Column("withdrawn_by", Text),  # a person or a fork; NULL after a rewind
+    Column("withdrawn_why", Text),  # if set, filling does not restore the row
+    Column("restored_by", Text),  # the person who undid the withdrawal
     Column("restored_why", Text),
     Index("requirements_said", "said"),
     Index("requirements_to_take", "status", "withdrawn", "at"),
@@ -85,8 +87,8 @@ TRACES = Table(
     "traces",
     METADATA,
     Column("id", Integer, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),  # a job's run and a number, or a call's key
-    Column("project", Text, nullable=False),  # empty: the job is nobody's but its own
+    Column("key", Text, nullable=False, unique=True),  # run id and number, or a call's key
+    Column("project", Text, nullable=False),  # empty: the job belongs to no project
     Column("job", Text, nullable=False),
     Column("agent", Text, nullable=False),
     Column("task", Text, nullable=False),
@@ -102,17 +104,17 @@ TRACES = Table(
     Column("guard", Text, nullable=False),
     Column("tool", Text, nullable=False),
     Column("path", Text, nullable=False),
-    Column("stage", Text, nullable=False),  # `experiment`: nothing was refused
+    Column("stage", Text, nullable=False),  # `experiment` if nothing was really refused
     Column("checkpoint", Text, nullable=False),
     Column("scope", Text, nullable=False),  # `project` or `universal`
-    Column("retrieved", Integer, nullable=False),  # how often it was shown to an agent
+    Column("retrieved", Integer, nullable=False),  # number of times shown to agents
     Column("embedding", LargeBinary),  # half-precision floats
-    Column("embedded_by", Text),  # the model's name
+    Column("embedded_by", Text),  # name of the embedding model
     Index("traces_of_job", "job"),
-    sqlite_autoincrement=True,  # the number of one that was removed is never given again
+    sqlite_autoincrement=True,  # ids of deleted traces are never reused
 )
 
 
 def storable_value(value: Any) -> Any:
-    """The value as a column takes it: PostgreSQL has no zero byte in a text."""
+    """Return the value without zero bytes, which PostgreSQL refuses in texts."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value

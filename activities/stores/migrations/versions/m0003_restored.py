@@ -1,4 +1,4 @@
-"""Who took a withdrawal back, and why."""
+"""Add to requirements who undid a withdrawal, and why."""
 
 from __future__ import annotations
 
