@@ -73,13 +73,13 @@ def _place(item: pytest.Item) -> tuple[bool, ...]:
 
 @pytest.fixture(autouse=True)
 def own_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test gets at the store that the environment may name."""
+    """Keep tests away from a store that the environment may name."""
     monkeypatch.delenv("LONGHAUL_STORE_URL", raising=False)
 
 
 @pytest.fixture(autouse=True)
 def own_credentials() -> None:
-    """What a test finds hidden is told by its own environment."""
+    """Make hidden values in a test depend on its own environment only."""
     credentials.refresh_values()
 
 

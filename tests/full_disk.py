@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """What this process writes beyond so many bytes of a file fails, as on a full disk."""
+    """Make this process fail to write beyond that many bytes of a file, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

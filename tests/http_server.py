@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Handler(BaseHTTPRequestHandler):
-    """To be given `do_GET` or `do_POST`."""
+    """Base of handlers that define `do_GET` or `do_POST`."""
 
     def body(self) -> bytes:
         return self.rfile.read(int(self.headers["Content-Length"]))

@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass
 class Receiver:
-    """What came: bodies and headers of every request, in order."""
+    """Bodies and headers of all requests, in order."""
 
     port: int = 0
     statuses: list[int] = field(default_factory=list)
@@ -64,7 +64,7 @@ def receiver(*statuses: int) -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nothing of it belongs into a test's output."""
+            """Log nothing, to keep the test's output clean."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.port = server.server_port

@@ -24,7 +24,7 @@ def remote(tmp_path: Path) -> Path:
 def address(
     request: pytest.FixtureRequest, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """By file, unless a test is parametrised with the names of wires."""
+    """Use a `file:` address unless the test is parametrised with kinds of servers."""
     with wired(getattr(request, "param", "file"), remote, monkeypatch) as url:
         yield url
 

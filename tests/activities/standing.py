@@ -33,7 +33,7 @@ AT = 1_700_000_000
 def environment(
     *, local: bool = True, attempt: int = 1, activity_id: str = "7", at: float = AT
 ) -> Any:
-    """Where activities of the job run; scheduled `at`, epoch seconds."""
+    """Return the environment of the job's activities, scheduled `at` (epoch seconds)."""
     env = ActivityEnvironment()
     env.info = dataclasses.replace(
         env.info,
@@ -141,7 +141,7 @@ class Standing:
         return content
 
     def completion(self, **arguments: object) -> GateFacts:
-        """What the completion gate is told of a call of `job_complete`."""
+        """Return the completion gate's facts about a call of `job_complete`."""
         claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
         self.reply(("job_complete", json.dumps(claim)))
         request = FactsRequest(root=self.root.id, commit=self.commit, at=AT, step=self.step, call=0)

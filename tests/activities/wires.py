@@ -57,7 +57,7 @@ def _backend() -> Path:
 
 
 def certificate(folder: Path) -> Path:
-    """Of this host, signed by nobody else; key and certificate in one file."""
+    """Write a self-signed certificate for this host; key and certificate are in one file."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not there: on Debian `apt install openssl`")
     path = folder / "certificate.pem"

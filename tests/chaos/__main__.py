@@ -80,7 +80,7 @@ async def _round(
     seed: int,
     count: int,
 ) -> int:
-    """All works under one seed, side by side; how many failed."""
+    """Run all works side by side under one seed; return the number of failures."""
     plans = {
         work.name: draw(seed, work.name, len(quiet[work.name].answered), count, kinds)
         for work in works
@@ -117,7 +117,7 @@ def _tell(outcome: Outcome, blows: Sequence[Blow] = ()) -> None:
 
 
 def _kinds(library: Path | None) -> list[Kind]:
-    """What can be done here; says what cannot."""
+    """Return the disturbances that are possible here; print which are not."""
     kinds = list(KINDS)
     if not disk.can_mount():
         print("skipped: full disk (no file system can be mounted here: unshare is refused)")

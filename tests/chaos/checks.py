@@ -82,7 +82,7 @@ def _calls(quiet: Evidence, shaken: Evidence, blows: int) -> Iterator[str]:
 
 
 def _deviation(request: str, known: Sequence[str]) -> str:
-    """Where a request leaves those that are known."""
+    """Show where a request differs from the most similar known one."""
     at, nearest = max((_shared(request, each), each) for each in known)
     return f"{request[max(0, at - 100) : at + 200]!r}, not {nearest[at : at + 200]!r}"
 

@@ -180,7 +180,7 @@ async def _leave(place: Place) -> list[str]:
 
 
 def _until_gone(workers: list[Worker]) -> list[Worker]:
-    """Those that have not ended in time."""
+    """Wait for the workers to end; return those that have not ended in time."""
     until = time.monotonic() + DRAIN_SECONDS
     while (left := [each for each in workers if each.alive]) and time.monotonic() < until:
         time.sleep(0.05)

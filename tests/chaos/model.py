@@ -48,7 +48,7 @@ class Moody:
 
 
 def spoil(reply: Reply, mood: Kind | None) -> Answer | None:
-    """What comes in place of the reply; None: the reply."""
+    """Return the answer that replaces the reply; None to send the reply."""
     match mood:
         case "model 429":
             return Failure(429, "Too many requests.", headers={"retry-after": "1"})

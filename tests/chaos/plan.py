@@ -48,7 +48,7 @@ class Blow:
 
     @property
     def kinds(self) -> list[Kind]:
-        """All that is done."""
+        """All disturbances of this blow."""
         return [self.kind, self.meanwhile] if self.meanwhile else [self.kind]
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ def _lasts(kind: Kind) -> bool:
 
 
 def _part(kind: Kind) -> str:
-    """What it befalls."""
+    """Return the part of the system that it disturbs."""
     if kind in MODEL:
         return "model"
     return kind.split()[-1] if kind.startswith(NETWORK) else kind.split()[0]

@@ -51,11 +51,11 @@ class Proxy:
             writer.transport.abort()
 
     def stall(self) -> None:
-        """Nothing comes through and nothing is closed: packets are lost, for all anybody knows."""
+        """Hold all data back without closing anything, as if packets were lost."""
         self._flows.clear()
 
     def flow(self) -> None:
-        """What was held back comes through."""
+        """Let the data through that was held back."""
         self._flows.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

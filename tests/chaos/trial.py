@@ -24,7 +24,7 @@ PATIENCE = 150.0
 
 @dataclass
 class Ground:
-    """What trials share."""
+    """Resources that trials share."""
 
     folder: Path
     nursery: Nursery
@@ -34,7 +34,7 @@ class Ground:
 
 @dataclass
 class Outcome:
-    """What came of a trial."""
+    """Result of a trial."""
 
     name: str
     seconds: float
@@ -94,7 +94,7 @@ async def run(
 
 
 async def told(place: Place) -> str:
-    """Where the work stands, for a message."""
+    """Describe the state of the work, for a message."""
     lines = [f"{place.calls} model calls, ended: {place.ended}"]
     try:
         async for found in place.client.list_workflows("ExecutionStatus = 'Running'"):

@@ -41,7 +41,7 @@ FEATURES = """Make a library in Python that converts imperial measures into metr
 
 @dataclass(frozen=True)
 class Work:
-    """One workflow, from its input to its model."""
+    """A workflow: its input, its model and its checks."""
 
     name: str
     workflow: str

@@ -32,7 +32,9 @@ def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
 
 
 def tries() -> Iterator[None]:
-    """One after another, for what follows a little later: on a busy machine much later."""
+    """Yield for up to a minute, to try again until an effect shows: it may be late on a busy
+    machine.
+    """
     until = time.monotonic() + 60
     while time.monotonic() < until:
         yield
@@ -67,7 +69,7 @@ class Engine:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    """On a thread of its own: commands run loops of their own in the test's."""
+    """Run it on a separate thread, since commands run their own loops in the test's thread."""
     found: list[Engine] = []
     ready, stop = threading.Event(), asyncio.Event()
 

@@ -62,7 +62,7 @@ class Broken(Endpoint):
 
 
 class Thinking(Endpoint):
-    """Its model thinks, and what it thought is all the same to it."""
+    """Its model reasons but ignores reasoning that is sent back."""
 
     def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
         return [

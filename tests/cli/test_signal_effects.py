@@ -14,7 +14,7 @@ from cli.jobs import JobView
 
 
 def signal(name, payload):
-    """One as it was sent: with who sent it."""
+    """Return the payload as sent, with its sender."""
     return [name, {**payload, "by": signal_effects.sender_name()}]
 
 

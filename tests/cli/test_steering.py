@@ -20,7 +20,7 @@ from tests.workflows.short import DONE, Short, hand_over, job
 
 
 def at_work(view: RequestView) -> bool:
-    """In each phase of work before anything is done for it."""
+    """Return whether a phase of work has begun with its first todo."""
     return bool(view.current_todo and view.current_todo.text.startswith("Work"))
 
 

@@ -23,7 +23,7 @@ SHIPPING: dict[Kind, list[Path]] = {
 
 
 def wrong(kind: Kind, text: str) -> list[str]:
-    """Where a file does not fit the schema, dotted."""
+    """Return the dotted places at which a file violates the schema."""
     found = Draft202012Validator(editor_file_schema(kind)).iter_errors(yaml.safe_load(text))
     return [".".join(map(str, error.absolute_path)) or "the whole" for error in found]
 

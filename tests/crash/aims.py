@@ -21,7 +21,7 @@ PATIENCE = 15.0
 
 @dataclass
 class View:
-    """What an aim can see of a worker's jobs."""
+    """What an aim can observe of a worker's jobs."""
 
     repositories: list[Path]
     ending: Callable[[], bool]
@@ -71,7 +71,7 @@ def at_a_phase_end(view: View) -> bool:
 
 
 def at_any_time(view: View) -> bool:
-    """No aim at all."""
+    """Any time before the end."""
     return _later(view, 1.0) and not view.ending()
 
 

@@ -25,7 +25,7 @@ THREADS = 40
 
 @dataclass(frozen=True)
 class Place:
-    """What a trial is given: shared processes, and a folder of its own."""
+    """A trial's resources: shared processes, and its own folder."""
 
     folder: Path
     workers: Nursery

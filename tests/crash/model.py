@@ -53,7 +53,7 @@ class Ledger:
 
     @property
     def text(self) -> str:
-        """What the ledger must hold in the end."""
+        """The expected final ledger."""
         return "".join(
             self._line(2 * phase, todo, letter)
             for phase in range(1, self.phases + 1)
@@ -106,7 +106,7 @@ class Ledger:
         return second if view.replies else first
 
     def _entries(self, phase: int, todo: int) -> tuple[list[Call], list[Call]]:
-        """All calls of a todo, in two halves."""
+        """Return all calls of a todo, in two halves."""
         append: list[Call] = [
             ("append_file", {"path": LEDGER, "content": self._line(phase, todo, letter)})
             for letter in LINES

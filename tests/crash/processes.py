@@ -105,7 +105,7 @@ class Worker:
 
     @property
     def _code(self) -> Path:
-        """Where the nursery writes it."""
+        """Return the file to which the nursery writes it."""
         return self.log.with_suffix(".code")
 
     def kill(self) -> None:
@@ -183,7 +183,7 @@ def nursery(logs: Path, **more: str) -> Iterator[Nursery]:
 
 
 def environment(address: str, root: Path, queue: str, model_url: str) -> dict[str, str]:
-    """What tells `worker.py` and `starter.py` where everything is."""
+    """Return the environment with which `worker.py` and `starter.py` find everything."""
     return {
         **CLEAN,
         "TEMPORAL_ADDRESS": address,

@@ -147,7 +147,7 @@ class Site:
             await self._go_on(before)
 
     def _leave_locks(self) -> None:
-        """What killed writers of another kind leave in git repositories and in ours."""
+        """Leave locks as other killed writers would, in git repositories and in ours."""
         for name in self.asked:
             repository = self.root.repository(self.job_id(name))
             for left in LEFT_BEHIND if repository.exists() else ():
@@ -197,7 +197,7 @@ class Site:
             await asyncio.sleep(0.01)
 
     async def _told(self, since: dict[str, int]) -> str:
-        """Where the jobs stand, for a message."""
+        """Describe the state of the jobs, for a message."""
         lines = [f"{self.name}: {self.blows}, no progress since {since}, now {self.steps()}"]
         for handle in self.handles.values():
             found = (await handle.describe()).raw_description

@@ -123,12 +123,12 @@ def work(view: RequestView) -> Sequence[Call]:
 
 
 async def until_called(there: Receiver, times: int) -> None:
-    """Until so many waits were told of."""
+    """Wait until that many waits were notified."""
     while len({body["key"] for body in there.bodies}) < times:  # noqa: ASYNC110 - a thread tells
         await asyncio.sleep(0.005)
 
 
 async def until_again(there: Receiver, key: str) -> None:
-    """Until it has come a second time."""
+    """Wait until the notification has arrived a second time."""
     while there.keys[key] < 2:  # noqa: ASYNC110 - a thread tells
         await asyncio.sleep(0.005)

@@ -100,7 +100,7 @@ def tree_but_for_usage(site: Site, stayed: Site) -> str:
 
 
 def differing(site: Site, stayed: Site) -> str:
-    """Where the last trees are not the same, for a message."""
+    """Describe how the last trees differ, for a message."""
     paths = sorted({path for path, _ in files(site).items() ^ files(stayed).items()})
     state, before = last(site).state, last(stayed).state
     return f"{site.name}: {paths}, {state} instead of {before}"

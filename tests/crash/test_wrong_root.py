@@ -44,7 +44,7 @@ async def trial(place: Place) -> Site:
 
 
 async def until_waiting(site: Site) -> dict[str, Any]:
-    """What the job waits for, once it does."""
+    """Wait until the job waits; return its reason."""
     async with asyncio.timeout(PATIENCE):
         while True:
             with suppress(WorkflowQueryFailedError):

@@ -42,7 +42,7 @@ def hits(sites: list[Site]) -> list[Blow]:
 
 
 def told(sites: list[Site]) -> str:
-    """What was done, for a message."""
+    """Describe the blows, for a message."""
     return f"seed {SEED}: {[site.blows for site in sites]}"
 
 
@@ -79,7 +79,9 @@ def in_tree(root: Root, job: str, commit: str) -> dict[str, bytes | None]:
 
 
 def on_disk(root: Root, job: str) -> dict[str, bytes | None]:
-    """The same of the folder that people look at; `errors/` is in no checkpoint."""
+    """Return the same for the folder that people look at, without `errors/`, which is in no
+    checkpoint.
+    """
     folder = root.workspace(job)
     return {
         path.relative_to(folder).as_posix(): None if path.is_dir() else path.read_bytes()

@@ -36,7 +36,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def links(path: Path) -> list[str]:
-    """Where a page points to."""
+    """Return the targets of a page's links."""
     return _LINK.findall(_BLOCK.sub("", path.read_text(encoding="utf-8")))
 
 

@@ -29,12 +29,7 @@ class Block:
 
 @dataclass
 class PromptCache:
-    """What one provider has cached.
-
-    Args:
-        style: `breakpoint` matches at breakpoints alone, of which one lies at the last block that
-            no model made; `cache_control` at marks and within some blocks before.
-    """
+    """The prompts that one provider has cached."""
 
     style: str = "breakpoint"
     stored: set[tuple[str, str]] = field(default_factory=set)
@@ -94,7 +89,9 @@ def _block(message: dict[str, Any]) -> Block:
 
 
 def _prefixes(blocks: list[Block]) -> tuple[list[int], list[str]]:
-    """Where each block ends, in tokens of four characters, and the hash of all up to there."""
+    """Return the end of each block in tokens of four characters, and the hash of everything up to
+    there.
+    """
     ends, hashes, size, digest = [], [], 0, hashlib.sha256()
     for block in blocks:
         size += len(block.text)

@@ -330,6 +330,6 @@ def _check_strict(name: str, schema: dict[str, Any]) -> None:
 
 
 def _digest(request: dict[str, Any]) -> str:
-    """Of what the model sees: nothing of the job's name, so that two runs get the same ids."""
+    """Hash what the model sees, without the job's name, so that two runs get the same ids."""
     seen = json.dumps([request["model"], as_chat(request)["messages"]])
     return hashlib.sha256(seen.encode()).hexdigest()

@@ -85,7 +85,7 @@ CHANGING |= {"setdefault", "sort", "update"}
 
 @pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.py")), ids=lambda path: path.stem)
 def test_workflow_modules_hold_nothing_that_runs_change(path: Path) -> None:
-    """All runs on a worker share them (`engine.sandbox`)."""
+    """All runs on a worker share these modules (`engine.sandbox`)."""
     assert list(changes(ast.parse(path.read_text()))) == []
 
 

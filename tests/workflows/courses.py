@@ -50,11 +50,11 @@ class Watch:
     course: Course = field(default_factory=Course)
 
     def play(self, events: Iterable[Event]) -> list[Verdict]:
-        """What is said to these events, in order."""
+        """Return the verdicts on these events, in order."""
         return [verdict for event in events for verdict in self._one(event)]
 
     def play_in_one_reply(self, events: Sequence[CallOutcome]) -> list[Verdict]:
-        """What is said to these calls of one reply, in order."""
+        """Return the verdicts on these calls of one reply, in order."""
         said = [*self._move(after_reply(self.course, [event.call for event in events]))]
         for event in events:
             said += self._move(after_call(self.course, event, self.figures))

@@ -37,7 +37,7 @@ class Deviating:
         return answer
 
     async def hangs(self) -> None:
-        """Until an answer is a `Hang`: its job stands there."""
+        """Wait until an answer is a `Hang`, at which its job stops."""
         async with asyncio.timeout(60):
             await self._hanging.wait()
 
@@ -46,7 +46,7 @@ class Deviating:
         return str(self.requests[number]["messages"][-1]["content"])
 
     def results(self, number: int) -> list[str]:
-        """What the tool calls before a request were answered."""
+        """Return the results of the tool calls before a request."""
         messages: list[dict[str, Any]] = self.requests[number]["messages"]
         return [str(each["content"]) for each in messages if each["role"] == "tool"]
 

@@ -66,7 +66,7 @@ class Short:
 
     @property
     def refusals(self) -> list[str]:
-        """What calls of job_complete were answered that were refused."""
+        """Results of the refused calls of job_complete."""
         return list(self._refused.values())
 
     def __call__(self, request: Request) -> Reply:

@@ -43,7 +43,7 @@ def page(**details: Any) -> dict[str, Any]:
 
 
 def in_phase(number: int) -> Any:
-    """For `Jobs.until`: the job is in the phase of that number, or was: a phase is short."""
+    """For `Jobs.until`: whether the job has reached the phase of that number; phases are short."""
     return lambda phase: phase and phase["number"] >= number
 
 

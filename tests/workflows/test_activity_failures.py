@@ -25,7 +25,7 @@ from workflows.activity_table import SHOW_FOLDER
 def wrapped(
     cause: BaseException | None, state: RetryState = RetryState.NON_RETRYABLE_FAILURE
 ) -> ActivityError:
-    """As Temporal gives the failure of a regular activity."""
+    """Wrap a failure as Temporal does for a regular activity."""
     error = ActivityError(
         "Activity task failed",
         scheduled_event_id=1,

@@ -113,7 +113,7 @@ async def test_a_job_meets_with_every_answer_and_completes(temporal: Client, roo
 
 
 async def told(handle: WorkflowHandle[Any, Any]) -> list[str]:
-    """What failed activities said, as Temporal Web shows it."""
+    """Return messages of failed activities, as Temporal Web shows them."""
     found = []
     async for event in handle.fetch_history_events():
         started = event.activity_task_started_event_attributes
@@ -195,7 +195,7 @@ async def test_a_fallback_that_takes_too_little_keeps_nobody_from_the_model(
 
 
 def of_one_family(request: Request) -> str:
-    """What servers say that know fewer settings, and demand turns and ids of a form."""
+    """Refuse like servers that know fewer settings and require turns and ids of a certain form."""
     for name in ("max_completion_tokens", "stream_options"):
         if name in request:
             return f"Unrecognized request argument supplied: {name}"
@@ -208,7 +208,7 @@ def of_one_family(request: Request) -> str:
 
 
 def of_another(request: Request) -> str:
-    """What is said to those who may not have all of a model that reasons."""
+    """Refuse like an endpoint whose reasoning models are not fully available to this account."""
     if "temperature" in request:
         return "Unsupported value: 'temperature' does not support 0 with this model."
     if request.get("stream"):

@@ -130,7 +130,7 @@ async def ended(jobs: Jobs, handle: WorkflowHandle[Any, dict[str, Any]]) -> dict
 
 
 def follows(before: Snapshot, after: Snapshot, message: str) -> None:
-    """What may change from one checkpoint to the next, of which a line tells."""
+    """Check that only changes named in the message were made between two checkpoints."""
     old, new = before.state.phase, after.state.phase
     done = {todo.id for todo in old.todos if todo.done}
     if new.number == old.number:

@@ -60,7 +60,7 @@ class Failing:
 
 
 async def raw(jobs: Jobs, job_id: str) -> str:
-    """All that Temporal holds of a job, with payloads' bytes in clear text beside their base64."""
+    """Return everything that Temporal stores of a job, with payloads decoded and as base64."""
     handle = jobs.client.get_workflow_handle(job_id)
     described = await handle.describe()
     parts = [(await handle.fetch_history()).to_json(), str(described.raw_description)]

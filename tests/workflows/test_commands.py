@@ -56,7 +56,7 @@ async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Ro
 async def test_a_phase_does_not_end_over_a_command_that_failed_unread(
     temporal: Client, root: Root
 ) -> None:
-    """What it printed would be gone with the phase, before the model had seen it."""
+    """Otherwise its output would be gone with the phase, before the model has seen it."""
     made, failing = run("echo tea > output/tea.md"), run("echo cold; exit 3")
     works = iter([[made, failing, DONE]])
     model = Short(

@@ -107,7 +107,7 @@ def _third(phase: dict[str, Any]) -> bool:
 
 @confined
 async def test_a_verifier_that_never_ends_is_not_gone_round(temporal: Client, root: Root) -> None:
-    """By a model that completes the todo when the job may not be completed."""
+    """The model completes the todo when the job may not be completed."""
     model = Short({"Close": [close("output/tea.md"), DONE]})
     verifier = {**HANGS, "phases": []}
     async with serving(temporal, root, model) as jobs:

@@ -88,7 +88,7 @@ async def test_an_unguarded_change_stops_running_jobs_visibly_and_they_go_on_onc
 
 
 async def doctor(name: str) -> str:
-    """What `doctor` says of something."""
+    """Return the doctor's line on a check."""
     [told] = [check.found async for check in run_checks() if check.name == name]
     return told
 
@@ -165,7 +165,7 @@ async def test_a_job_can_be_moved_to_newer_code_that_is_made_for_it(
 
 
 async def move(client: Client, handle: Handle) -> None:
-    """What `temporal workflow update-options --versioning-override-behavior auto_upgrade` does."""
+    """Like `temporal workflow update-options --versioning-override-behavior auto_upgrade`."""
     await client.workflow_service.update_workflow_execution_options(
         UpdateWorkflowExecutionOptionsRequest(
             namespace=client.namespace,

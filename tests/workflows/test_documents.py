@@ -23,7 +23,7 @@ MARKDOWN = "pypdf-7.1.0/CHANGELOG.md"
 
 
 def once_listed(view: RequestView) -> bool:
-    """Where all requirements are in one file."""
+    """Return whether all requirements are in one file."""
     return view.current_todo is not None and view.current_todo.text.startswith(
         "Check `output/requirements."
     )

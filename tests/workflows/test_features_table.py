@@ -14,7 +14,7 @@ CODED = ChildWork(commit="c1")
 
 
 def listed(*names: str) -> Play:
-    """Its features are known."""
+    """Return a project whose features are known."""
     play = Play(started("features"))
     play.one(features(*names))
     play.merges.clear()

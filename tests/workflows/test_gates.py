@@ -41,7 +41,7 @@ def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
 
 
 def follows(outcome: NextPhase | Refusal) -> str:
-    """What comes after the phase, or why it goes on."""
+    """Return the purpose of the next phase, or the reason of the refusal."""
     return outcome.purpose if isinstance(outcome, NextPhase) else outcome.reason
 
 

@@ -182,7 +182,7 @@ def test_groups_are_taken_for_as_long_as_the_record_has_room() -> None:
 
 
 def test_a_result_of_any_size_is_cut_to_what_the_server_takes() -> None:
-    """It ends a run whose result is too large for it, and takes no such answer to a query."""
+    """The server ends a run whose result is too large, and rejects such an answer to a query."""
     items = ["茶" * 160] * 2000
     play = Play(started("groups", items=items))
     play.project.groups = [

@@ -162,7 +162,7 @@ async def test_history_carries_references_only(ended: Ended) -> None:
 
 @pytest.fixture(scope="module")
 async def chained(ended: Ended) -> Ended:
-    """The same job, continued as new all the while."""
+    """Run the same job, continued as new repeatedly."""
     handle = await ended.jobs.start({**WHOLE, "set": {"limits.history_events": 100}})
     # So that its last run begins well after the first, however fast it works.
     await handle.signal("pause", {})

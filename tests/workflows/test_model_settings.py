@@ -143,7 +143,7 @@ async def test_a_model_that_never_calls_a_tool_is_a_matter_of_its_server(
 
 
 class NeverDone(Handler):
-    """Its streams just end."""
+    """Its streams end without a final event."""
 
     def do_POST(self) -> None:
         incoming = wire.parse_request_body(self.body())

@@ -87,7 +87,7 @@ class Unseen(ProjectDisplay):
 
 
 class OneRun(Continuation):
-    """No history grows without a server."""
+    """Never continues as new, since no history grows without a server."""
 
     def is_due(self, record: JobRecord | ProjectRecord, events: int) -> bool:
         return False

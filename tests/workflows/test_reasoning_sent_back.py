@@ -86,7 +86,7 @@ class Thinking(httpx2.AsyncBaseTransport):
 
 
 def _key(content: str | None, calls: list[Any]) -> str:
-    """Of a reply: its text and what it calls with."""
+    """Return the key of a reply: its text and calls."""
     raw = [json.loads(one) if isinstance(one, str) else one for one in calls]
     return hashlib.sha256(json.dumps([content, raw]).encode()).hexdigest()
 

@@ -142,7 +142,7 @@ async def test_text_beside_a_call_is_not_held_against_it(temporal: Client, root:
 
 
 class CannotDemand(Deviating):
-    """Its endpoint knows no `tool_choice`."""
+    """Its endpoint does not support `tool_choice`."""
 
     def __call__(self, request: Request) -> Answer:
         if "tool_choice" in request:

@@ -197,7 +197,7 @@ async def test_a_cancelled_project_is_reset_and_its_jobs_begin_anew_under_their_
 
 
 def _own_files(snapshot: Any) -> dict[str, str]:
-    """What the agent wrote: without what the system keeps."""
+    """Return the agent's files, without those of the system."""
     kept = ("archive", "workspace_summary.md", "tools/")
     return {
         entry.path: entry.id for entry in snapshot.files.walk() if not entry.path.startswith(kept)

@@ -331,7 +331,7 @@ async def test_what_comes_while_the_result_is_written_is_refused(
 async def test_a_step_given_up_at_its_gate_begins_nothing_more(
     temporal: Client, root: Root, ends: str
 ) -> None:
-    """What the gate is told ends well before its cancellation could be noticed."""
+    """The facts for the gate are complete long before the cancellation could be noticed."""
     async with serving(temporal, root, Short()) as jobs:
         with gate_held(ends) as held:
             handle = await jobs.start(job())

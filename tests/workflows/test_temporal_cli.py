@@ -139,7 +139,7 @@ async def test_a_question_is_read_and_answered_with_plain_json(jobs: Jobs) -> No
 
 
 async def _details_that_say(jobs: Jobs, job_id: str, text: str) -> str:
-    """They are set when the folder is shown, a moment after the state that a query sees."""
+    """The details are set when the folder is shown, a moment after a query sees the state."""
     details = await _current_details(jobs, job_id)
     async with asyncio.timeout(20):
         while text not in details:
@@ -149,7 +149,7 @@ async def _details_that_say(jobs: Jobs, job_id: str, text: str) -> str:
 
 
 async def _current_details(jobs: Jobs, job_id: str) -> str:
-    """What Temporal Web asks the worker for."""
+    """Return the details that Temporal Web requests from the worker."""
     answer: Any = await jobs.client.workflow_service.query_workflow(
         QueryWorkflowRequest(
             namespace="default",

@@ -78,7 +78,7 @@ def decisions(jobs: Jobs, job_id: str) -> list[dict[str, str]]:
 def store(
     request: pytest.FixtureRequest, root: Root, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> RelationalStore:
-    """Of what jobs find here, which have a server's graph where they have a server's store."""
+    """The jobs' store; if it is in a server, the graph is in one too."""
     monkeypatch.setenv("LONGHAUL_STORE_URL", url)
     monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
     if not url.startswith("sqlite"):
@@ -89,7 +89,7 @@ def store(
 
 
 def once_listed(view: RequestView) -> bool:
-    """Where all that was found, or decided, is in one file: at the todo after that."""
+    """Return whether all results are in one file, at the todo after that."""
     after = "Check `output/requirements.", "Note in `notes/method.md`"
     return view.current_todo is not None and view.current_todo.text.startswith(after)
 

@@ -17,7 +17,7 @@ def checkpoints(root: Root) -> Checkpoints:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> ObjectStore:
-    """One repository for a module's tests: they only add objects."""
+    """A repository for all tests of a module, since they only add objects."""
     path = tmp_path_factory.mktemp("repo")
     pygit2.init_repository(str(path), bare=True)
     return ObjectStore(path)

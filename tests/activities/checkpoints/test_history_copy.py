@@ -24,7 +24,7 @@ def story(checkpoints: Checkpoints, files: Files, steps: int) -> list[str]:
 
 
 def everything(folder: Path) -> set[tuple[str, int, int]]:
-    """What lies below a folder, with size and time."""
+    """Return everything below a folder with size and time."""
     return {
         (str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns)
         for path in folder.rglob("*")

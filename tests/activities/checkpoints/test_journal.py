@@ -202,7 +202,7 @@ def test_processes_append_at_once(folder: Path, start: Start) -> None:
 def test_a_writer_frozen_while_the_journal_is_packed_loses_nothing(
     checkpoints: Checkpoints, folder: Path, start: Start, stop: str, at: str
 ) -> None:
-    """It has opened its file, or has looked at it, and wakes after others went on."""
+    """A frozen writer has opened or examined its file, and wakes after the packing."""
     child = start(FREEZER, str(folder), stop, at)
     os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
     checkpoints.store.write_blob(b"mine")

@@ -172,7 +172,7 @@ def test_one_that_sleeps_for_ever_is_ended(folder: Path, monkeypatch: pytest.Mon
         _: float,
         seconds: float,
     ) -> Iterator[str]:
-        """Its time begins when it has: on a busy machine all of it may pass before."""
+        """Start the time limit once the command has begun, which takes time on a busy machine."""
         until(folder / "begun")
         return watch(process, where, config, time.monotonic() + seconds, seconds)
 

@@ -6,7 +6,7 @@ from activities.documents.bidi import is_right_to_left, order_bidi_letters
 
 
 def read(shown: str) -> str:
-    """What is read where letters of one width stand like this, from the left; spaces are gaps."""
+    """Return the reading order of letters of equal width shown from the left; spaces are gaps."""
     places = [place for place, letter in enumerate(shown) if letter != " "]
     letters = [shown[place] for place in places]
     return order_bidi_letters(letters, lambda n: places[n], lambda n: places[n] + 1, 0.5)

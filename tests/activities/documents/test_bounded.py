@@ -114,7 +114,7 @@ def test_word_document_of_more_paragraphs_than_memory_holds():
 
 
 class Interrupted(BaseException):
-    """As what Temporal raises in the thread of a cancelled activity."""
+    """An exception like the one Temporal raises in the thread of a cancelled activity."""
 
 
 def test_interruption_kills_the_child(endless):

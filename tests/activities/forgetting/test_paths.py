@@ -42,7 +42,7 @@ def make(root: Root, job: str = JOB, files: int = 3) -> None:
 
 
 def left(root: Root) -> list[str]:
-    """All there is but for what says that jobs were forgotten."""
+    """Return all files except the records of forgotten jobs."""
     found = [path.relative_to(root.path) for path in root.path.rglob("*") if not path.is_dir()]
     kept = (".longhaul/root-id", ".longhaul/forgotten/")
     return [str(path) for path in found if not str(path).startswith(kept)]

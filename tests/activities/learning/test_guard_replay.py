@@ -26,7 +26,7 @@ GUARD = Guard(
 
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
-    """One that has completed."""
+    """A completed job."""
     job = Standing.begin(tmp_path)
     job.write("output/completion.json", json.dumps({"status": "completed"}))
     return job

@@ -122,7 +122,7 @@ async def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 async def over_stdio() -> None:
-    """By hand: dozens of tests start it, and the SDK takes half a second to load."""
+    """Serve without the SDK, which takes half a second to load; dozens of tests do this."""
     loop, lines = asyncio.get_running_loop(), asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     answering: dict[int, asyncio.Task[None]] = {}
@@ -155,7 +155,7 @@ async def answer(request: dict[str, Any]) -> None:
 
 
 def by_the_sdk(port: int | None) -> None:
-    """As servers mostly are; over stdio without a port."""
+    """Serve by the SDK, as most servers do: over HTTP, or over stdio without a port."""
     from mcp.server import Server  # noqa: PLC0415
     from mcp.server.stdio import stdio_server  # noqa: PLC0415
     from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult  # noqa: PLC0415

@@ -109,7 +109,7 @@ def serving(handler: type[Handler]) -> Iterator[str]:
 
 def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
     class Status(Gateway):
-        """What other tests begin is not counted."""
+        """Counts only what this test begins."""
 
         said: ClassVar[list[tuple[int, dict[str, Any]]]] = []
         begun: ClassVar[list[str]] = []

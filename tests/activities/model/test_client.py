@@ -18,7 +18,7 @@ YEAR = 365 * 86_400
 
 
 def told(*, since: float, began: float = 0.0, ahead: float = 0.0) -> ApplicationError:
-    """What becomes of a failure that may pass in 10 s.
+    """Return the failure shown after a temporary error of which the endpoint asks to wait 10 s.
 
     Args:
         since: Seconds from the first attempt to this one, on the server.

@@ -57,7 +57,7 @@ CALLS: dict[str, list[Call]] = {
 
 @dataclass(frozen=True)
 class Form:
-    """One way to send calls."""
+    """One way in which endpoints send calls."""
 
     index: str
     id: str
@@ -154,7 +154,7 @@ def read(pieces: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def run(calls: list[tuple[str, str]]) -> list[Call]:
-    """Those that would be run: with a name and an object that is no mark of a refusal."""
+    """Return the calls that would run: those with a name and an object that marks no refusal."""
     objects = [(name, json.loads(raw)) for name, raw in calls if name and is_json_object(raw)]
     return [(name, given) for name, given in objects if MIXED_UP not in given]
 

@@ -49,7 +49,7 @@ def look(tester: Standing) -> None:
 
 
 def judged(tester: Standing) -> list[str]:
-    """What keeps the verdict from being taken."""
+    """Return why the verdict is not accepted."""
     checks = [{"check": "browser", "passed": True}]
     verdict = {"health": "ok", "checks": checks, "passed": True, "findings": []}
     tester.write("output/verdict.json", json.dumps(verdict))

@@ -67,11 +67,11 @@ class Desk:
 
     @property
     def refusal(self) -> str:
-        """What the gate of its job says."""
+        """Return the refusal by the gate of its job."""
         return handoff_proof_problems(self.standing.root, JOB, self.standing.open())
 
     def taken(self) -> ChildWork:
-        """What the project makes of it once the job is over."""
+        """Return the project's examination of the finished job."""
         request = TakeWorkRequest(
             root=self.standing.root.id,
             form="features",

@@ -21,7 +21,7 @@ class WorkTree:
 
     @classmethod
     def create(cls, path: Path, **files: str) -> WorkTree:
-        """With one commit of these files; `__` in a name stands for a slash, `_` for a dot."""
+        """Create it with one commit of these files; in names `__` means a slash, `_` a dot."""
         path.mkdir(parents=True)
         work_tree = cls(path)
         work_tree.git("init", "-q", "-b", "trunk")
@@ -54,7 +54,7 @@ class WorkTree:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What a git command prints that is to succeed."""
+    """Run a git command that must succeed and return its output."""
     environment = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
     done = subprocess.run(
         ["git", *_WHO, "-c", "protocol.file.allow=always", *arguments],

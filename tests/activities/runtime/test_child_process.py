@@ -36,7 +36,9 @@ def test_one_that_takes_too_long_is_killed(tmp_path: Path, monkeypatch: pytest.M
     begun: list[int] = []
 
     class Noted(subprocess.Popen[bytes]):
-        """Its id is not asked of itself: it may be killed before it can say anything."""
+        """Records its process id from outside: the process may be killed before it can print
+        anything.
+        """
 
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)

@@ -34,7 +34,7 @@ def vector(text: str) -> list[float]:
 
 @dataclass
 class Endpoint:
-    """What the server was asked, and how it is to answer."""
+    """Records the server's requests and decides its answers."""
 
     url: str
     asked: list[list[str]] = field(default_factory=list)

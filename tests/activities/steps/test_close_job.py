@@ -27,7 +27,7 @@ CLAIM: dict[str, Any] = {
 
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
-    """With two of its three todos and an item open."""
+    """A job with two of its three todos done and an open item."""
     job = Standing.begin(tmp_path)
     job.write("output/tea.md", "tea")
     snapshot = job.open()

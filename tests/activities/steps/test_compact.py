@@ -25,7 +25,7 @@ LIMIT = 12_000
 
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
-    """In the middle of a phase: twenty long results, a decision early on, a file changed."""
+    """A job within a phase: twenty long results, an early decision, a changed file."""
     standing = Standing.begin(tmp_path)
     snapshot = standing.open()
     snapshot.conversation = snapshot.conversation.append({"role": "user", "content": "Begin."})

@@ -95,7 +95,7 @@ async def test_a_kept_reply_that_is_garbled_counts_as_none(job: Standing) -> Non
 
 
 async def test_one_kept_reply_of_a_job_is_enough(job: Standing) -> None:
-    """And one that breaks off while it is written over the one before is not taken for whole."""
+    """A reply that breaks off while it overwrites the previous one is not taken as complete."""
     long, short = Reply("x" * 5000, calls=[("list_files", {})]), call("list_files")
     with Script(long, short, short) as script:
         calls = ModelCalls(job.root, lambda _: client_for(script))
@@ -110,7 +110,7 @@ async def test_one_kept_reply_of_a_job_is_enough(job: Standing) -> None:
 
 
 async def test_an_attempt_that_comes_late_takes_no_later_reply_away(job: Standing) -> None:
-    """One that was frozen, while another made the call and the job went on."""
+    """The late attempt was frozen while another made the call and the job continued."""
     with Script(call("list_files"), call("list_files")) as script:
         calls = ModelCalls(job.root, lambda _: client_for(script))
         later = await ask(job, script, id_="8", at=AT + 8, calls=calls)
@@ -141,7 +141,7 @@ async def test_no_credential_of_the_worker_is_sent(
 async def test_a_credential_of_any_name_is_known_before_it_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is stored of a conversation is sent as it is with every later request."""
+    """The stored conversation must not contain any: later requests send it unchanged."""
     monkeypatch.setenv("TEA_ACCESS", "l0ng-leaf-4711")
     job = Standing.begin(tmp_path, set={"model.api_key_variable": "TEA_ACCESS"})
     snapshot = job.open()

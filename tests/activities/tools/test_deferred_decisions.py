@@ -49,7 +49,7 @@ def job(tmp_path: Path) -> Standing:
 
 
 async def cancelled(job: Standing) -> list[str]:
-    """What is unresolved in the result of the job, cancelled now."""
+    """Cancel the job and return the unresolved entries of its result."""
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="cancelled"
     )

@@ -40,7 +40,7 @@ def sent(job: Standing, **settings: Any) -> list[dict[str, Any]]:
 
 
 def look(job: Standing, *paths: str) -> list[str]:
-    """One reply that looks at these and then lists the folder."""
+    """Make one reply that views these images and then lists the folder."""
     calls = [("view_image", json.dumps({"path": path})) for path in paths]
     job.reply(*calls, ("list_files", '{"path": "received"}'))
     for number, _ in enumerate(calls):

@@ -44,7 +44,7 @@ calls = st.sampled_from(
 
 @dataclass
 class Site:
-    """One workspace, a canary beside it, and the context in which tools run."""
+    """A workspace, a canary beside it, and the context for tools."""
 
     job: Standing
     outside: Path

@@ -261,7 +261,7 @@ def test_a_provider_with_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def away(job: Standing) -> str:
-    """What a person is told whom the job waits for."""
+    """Return the message for the person whom the job waits for."""
     job.reply(("web_search", '{"query": "tea"}'))
     with pytest.raises(ApplicationError) as raised:
         job.run("web_search", job.request(), local=False)

@@ -23,7 +23,7 @@ def trace(number: int, what: str = "", **details: Any) -> Trace:
 
 
 def store(root: Root, *traces: Trace, job: str = "job", **details: Any) -> int:
-    """As the workflow hands them over."""
+    """Store notes as the workflow hands them over."""
     env: Any = ActivityEnvironment()
     env.info = dataclasses.replace(env.info, workflow_id=job)
     base: dict[str, Any] = {"root": root.id, "agent": "generalist", "task": "Mend the server"}

@@ -49,7 +49,7 @@ def bar(step: int, **more: Any) -> Bar:
 
 
 def habit(*refused: int) -> Habit:
-    """One that was refused so often in each job and seen once more; the last is the report's."""
+    """Return a habit with these refusals per job and one hit each; the last job is the report's."""
     jobs = [
         Repeats(job=f"tea-{n}", refused=count, tried=1, here=n == len(refused))
         for n, count in enumerate(refused, 1)
@@ -66,7 +66,7 @@ def habit(*refused: int) -> Habit:
 
 
 def report(**more: Any) -> Report:
-    """One with something in every part."""
+    """Return a report with content in every part."""
     given: dict[str, Any] = {
         "job": Head(
             id="tea-1",

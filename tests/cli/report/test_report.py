@@ -52,7 +52,7 @@ class Astray:
 
 
 def patiently(engine: Any, work: Any) -> Any:
-    """What comes of it on the server's loop; a whole job takes its time on a busy machine."""
+    """Return the result of a coroutine on the server's loop, with time for a whole job."""
     return asyncio.run_coroutine_threadsafe(work, engine.loop).result(SECONDS)
 
 

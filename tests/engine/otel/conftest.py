@@ -20,7 +20,7 @@ class Exported:
     receiver: Receiver
 
     def spans(self, job: str) -> list[Span]:
-        """All of a job so far."""
+        """All spans of a job so far."""
         self.pipeline.span_export().tracers.force_flush()
         return [each for each in self.receiver.spans() if each.attributes["longhaul.job"] == job]
 

@@ -55,7 +55,7 @@ class Receiver:
 
     @property
     def address(self) -> str:
-        """What OTEL_EXPORTER_OTLP_ENDPOINT is to be."""
+        """Value for OTEL_EXPORTER_OTLP_ENDPOINT."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Receiver:
@@ -75,7 +75,7 @@ class Receiver:
                 self._metrics.append(ExportMetricsServiceRequest.FromString(body))
 
     def spans(self) -> list[Span]:
-        """All spans so far, by the time at which they began."""
+        """Return all spans so far, by start time."""
         with self._lock:
             found = [
                 Span(
@@ -91,7 +91,7 @@ class Receiver:
         return sorted(found, key=lambda span: span.begun)
 
     def metrics(self) -> dict[str, list[dict[str, Any]]]:
-        """By name, the attributes of each series that came."""
+        """Return the attributes of each received series, by name."""
         found: dict[str, list[dict[str, Any]]] = {}
         with self._lock:
             for request in self._metrics:

@@ -126,7 +126,7 @@ async def test_a_job_is_one_trace_over_runs_retries_and_workers(
 
 
 async def _until_continued(site: Watched, first_run: str) -> None:
-    """Until the job stands, in a later run, and all spans of before are sent."""
+    """Wait until the job hangs in a later run and all earlier spans have arrived."""
     # The plan was written before; two of the replies read, and one write is refused.
     writes = 1 + HELD_AT - 3
     async with asyncio.timeout(120):

@@ -59,7 +59,7 @@ class Watched:
 async def watched(
     running: DevelopmentServer, workers: Nursery, folder: Path, model: Model, **variables: str
 ) -> AsyncIterator[Watched]:
-    """What is exported comes to the receiver at once, unless the variables say otherwise."""
+    """Export to the receiver at once, unless the variables say otherwise."""
     with Receiver() as receiver, ModelServer(model, delay=0.03) as models:
         told = {
             **environment(running.address, folder / "root", folder.name, models.base_url),

@@ -142,8 +142,9 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
 
 @pytest.fixture
 def log(tmp_path: Path, graph: EmbeddedGraph) -> Path:
-    """Of a graph with one node, with what an engine leaves that had stored two more and was
-    killed."""
+    """The log of a graph with one node, with the remains of an engine that was killed after it
+    stored two more.
+    """
     graph.write(GraphQuery(PUT, {"id": "a", "name": "A"}))
     database = tmp_path / "graph" / "graph.lbug"
     subprocess.run([sys.executable, "-c", KILLED, str(database)], check=True)

@@ -24,7 +24,7 @@ FULL = {"degree": "full", "evidence": "It has a retention period."}
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where the graph is: embedded, or a server."""
+    """The graph: embedded, or in a server."""
     monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
     place: str = getattr(request, "param", "embedded")
     if place == "graph_server":
