@@ -21,7 +21,7 @@ _REGION = re.compile(r"[A-Za-z0-9-]{1,50}")
 
 @dataclass(frozen=True)
 class S3Address:
-    """Where in which bucket; an empty endpoint or region is the worker's own."""
+    """A bucket, a prefix in it, and its server; an empty endpoint or region is the worker's own."""
 
     bucket: str
     prefix: str = ""
@@ -59,5 +59,5 @@ class S3Address:
 
 
 def is_s3_address(address: str) -> bool:
-    """Whether an address is meant as that of a bucket."""
+    """Return whether an address has the scheme of a bucket."""
     return address.startswith(SCHEME)

@@ -3,14 +3,14 @@
     LonghaulError
     ├── Refusal             a request is refused; the message says why, and what to do instead
     │   ├── ToolError       … the message goes to the model
-    │   └── Mistake, Unusable, …
+    │   └── UserError, SetupError, …
     ├── Invalid             a value cannot be used; the message says which, and what is expected
-    │   ├── Problem         … in a configuration
+    │   ├── ConfigError     … in a configuration
     │   └── FilesError, DocumentError, …
     ├── Unavailable         an outside service is unavailable, and nothing was done
-    │   └── StoreAway, GraphAway, RemoteUnavailable, …
+    │   └── StoreUnavailableError, GraphUnavailableError, RemoteUnavailable, …
     ├── Interruption        work was abandoned after it had begun
-    │   └── StepFailed, CancelAsked, …
+    │   └── StepFailed, CancelRequested, …
     └── CheckpointMissing   a commit, tree or blob is not in the repository
 
 Each is defined beside the code that raises it. Failures that end or park a job are not in this
@@ -23,7 +23,7 @@ class LonghaulError(Exception):
 
 
 class Refusal(LonghaulError):
-    """What was asked is not done. The message says why, and what to do instead."""
+    """A request is refused. The message says why, and what to do instead."""
 
 
 class Invalid(LonghaulError, ValueError):
@@ -31,8 +31,8 @@ class Invalid(LonghaulError, ValueError):
 
 
 class Unavailable(LonghaulError):
-    """Something outside cannot be had now, and nothing was done there."""
+    """An outside service is unavailable, and nothing was done there."""
 
 
 class Interruption(LonghaulError):
-    """Work that had begun was given up."""
+    """Work was abandoned after it had begun."""

@@ -19,7 +19,7 @@ class ForgetRequest(Data):
 
 
 class ForgetResult(Data):
-    """What was done."""
+    """Result of the workflow."""
 
     jobs: list[str] = Field(default_factory=list)
     """The first hundred forgotten jobs."""

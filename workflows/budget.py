@@ -263,7 +263,7 @@ class Used:
 
     @property
     def raised(self) -> str:
-        """A limit with room again."""
+        """A limit that has room again, as text for the command."""
         return format_amount(self.key, 2 * self.limit, up=True).replace(",", "")
 
 

@@ -108,10 +108,8 @@ def after_completion_attempt(course: Course, deliverables: str) -> Course:
 
 
 def _novelty_key(call: Call, reply: ToolReply) -> str:
-    """Return the size of the window, in calls.
-
-    It is the longest pattern plus one reply, so that a count can still rise after the model has
-    read the advice.
+    """Return the key by which a result counts as new; for tools that read, it includes the
+    arguments.
     """
     return f"{call.fingerprint}{reply.fingerprint}" if call.tool in READERS else reply.fingerprint
 

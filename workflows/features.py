@@ -281,7 +281,7 @@ def _assign_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
         "tester",
         _feature_task_text(TEST, project, feature),
         commit=feature.commit,
-        # From the coder, whose instructions are to tell the tester what to know.
+        # Part of the coder's report, which its instructions address to the tester.
         results=[
             *([feature.coder_report] if feature.coder_report else []),
             *(RUN.format(run=run.line) for run in feature.evidence),

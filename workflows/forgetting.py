@@ -1,4 +1,4 @@
-"""The workflow that forgets: one job that a person names, or by schedule those that are due."""
+"""The workflow that deletes a job named by a person, or, by schedule, the jobs that are due."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ATTEMPTS = 4 + LOST_WORKERS
 
 @workflow.defn(name="Forget")
 class ForgetWorkflow:
-    """Removes what closed jobs left. Input: {"job": "…"}, or nothing for those that are due."""
+    """Deletes what closed jobs left. Input: {"job": "…"}, or nothing for the jobs that are due."""
 
     @workflow.run
     async def run(self, *payload: Any) -> dict[str, Any]:
-        """Return the forgotten jobs, and what remains."""
+        """Return the deleted jobs, and what remains."""
         try:
             request = read_payload_object(ForgetRequest, payload[0] if payload else {}, "forget")
         except InvalidPayload as refusal:

@@ -2,12 +2,12 @@
 
     prepare → bootstrap → work → transition → work → … → final → result
 
-Each arrow between two phases is a gate: the phase ends only where its gate passes. The purposes:
+Each arrow between two phases is a gate: the phase ends only if its gate passes. The purposes:
 
     bootstrap    strategic   reads the instructions, writes the plan, hands over the first list
     work         tactical    does the todos of one list
-    transition   strategic   looks back on a list, brings the plan up to date, hands over the next
-    rewind       strategic   follows a phase that was taken back with its files; plans another way
+    transition   strategic   looks back on a list, updates the plan, hands over the next list
+    rewind       strategic   follows a phase that was undone; plans another way
     fork         strategic   the first phase of a job that begins at a phase of another job
     final        strategic   every item is covered: verifies the result and calls `job_complete`
 
@@ -17,9 +17,9 @@ current reply, or requests a reply from the model (`job.step` counts replies). A
 once its checkpoint is known: the record changes after the activity, never before, so a step that is
 given up half way leaves nothing behind.
 
-A call passes these, in this order; each can refuse it, and the answer tells the model why:
+A call passes these checks in this order; each can refuse it, and the model gets the reason:
 
-    stuck rule   the phase goes in circles: in this turn only going back is accepted
+    stuck rule   the phase goes in circles: in this turn only a rewind or completion is accepted
     tool rule    the tool does not exist, or not in this kind of phase
     hold-back    an earlier call of the same reply failed, which the model had not read yet
     limits       no room for the call: it is not refused, the job waits for a person
@@ -31,8 +31,8 @@ A call passes these, in this order; each can refuse it, and the answer tells the
 A phase ends by its last `todo_complete`. A strategic phase also ends by itself, after a reply that
 handed over the next list (`todo_write`) and left no other todo open.
 
-`job.waiting` says why the job does not go on. With `trying` it retries by itself, as while an
-endpoint is away; otherwise it stands still until a person sends a signal.
+`job.waiting` says why the job does not continue. With `trying` it keeps retrying, for example while
+an endpoint is unavailable; otherwise it waits for a signal from a person.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Job(SignalReceiver):
             while job.result is None:
                 await self._advance(job)
         except BaseException as error:
-            # Raises again what is no cancellation.
+            # Re-raises anything that is no cancellation.
             await self._close_cancelled(job, read_cancellation(error))
             raise asyncio.CancelledError from None
         if self.inbox.refuse_late_signals():
@@ -180,7 +180,7 @@ class Job(SignalReceiver):
                 await self._steps.run_interruptible(
                     self._recovery.handle_failure(failed), self.inbox.has_cancel
                 )
-        # Before the folder is shown: from here on a waiting job uses a person's time.
+        # Count before the folder is shown: from here on a waiting job uses a person's time.
         job.count_time(workflow.now().timestamp())
         if job.waiting and not job.waiting.trying:
             with suppress(StepInterrupted, StepFailed):
@@ -213,7 +213,7 @@ class Job(SignalReceiver):
                         self._signals.pause_job(job.pausing), self.inbox.has_cancel
                     )
             if is_cancelled():
-                # It arrived during an activity that finished all the same.
+                # The signal arrived during an activity that finished anyway.
                 raise asyncio.CancelledError
             if job.waiting is None and self._display.is_reported_waiting:
                 # The next step may take long.
@@ -312,7 +312,7 @@ class PhaseLoop:
             reply = await self._steps.model_call(job)
         except StepFailed as failed:
             if failed.kind == "ModelRefused" and replies.must_reply_with_call(job):
-                # Perhaps it refuses only the demand for a call: ask once more without.
+                # Perhaps the endpoint refuses only the forced call: ask once more without it.
                 job.can_require_call = False
                 return
             if failed.kind != "ContextTooLong" or replies.is_compaction_exhausted(job):

@@ -51,7 +51,7 @@ class JobRecovery:
             job.waiting = activity_failures.wait_after_failure(lost)
             return True
         if recovered.commit == job.commit:
-            # It may have been on its way from another host, where helpers that had begun stay.
+            # It may have come late from another host, where the trees of open helpers remain.
             job.helpers = []
             again, job.missing_checkpoint = job.missing_checkpoint == job.commit, job.commit
             return not again
@@ -65,7 +65,8 @@ class JobRecovery:
         job.advance_to(recovered.commit, recovered.at)
         unheard = job.state.remarks[len(recovered.state.remarks) :]
         job.state = recovered.state
-        # The lost steps count as never taken, so the job repeats the steps of an undisturbed one.
+        # Count the lost steps as never taken, so that the job repeats the steps of an undisturbed
+        # one.
         job.step = recovered.state.step
         for dropped in questions.drop_questions(job):
             self._inbox.notice(dropped)

@@ -1,10 +1,10 @@
-"""The project: several jobs on one piece of work, decided from its state without asking a person.
+"""The project: several jobs on one piece of work; its state decides the moves, not a person.
 
-    prepare → { moves that the form wants → child jobs → look into their work → merge } → result
+    prepare → { moves that the form wants → child jobs → inspect their work → merge } → result
 
 It plans nothing and writes no product. The pure functions of its form (`workflows.forms`) decide
 from the record which job begins next and whether a job's work counts; the loop below carries that
-out. Between two moves it handles signals, some of which it hands on to its jobs.
+out. Between two moves it handles signals and passes some of them to its jobs.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Project(SignalReceiver):
             self._display.show_status()
 
     async def _settle_child(self, project: ProjectRecord, ended: EndedJob) -> None:
-        """Look into a child's work, merge it if it is accepted, and continue from there."""
+        """Inspect a child's work, merge it if it is accepted, and continue from there."""
         run = project.running[ended.job]
         work = await self._steps.take_work(project, run, ended) if ended.checkpoint else None
         if work:

@@ -68,7 +68,7 @@ class ProjectSteps(ActivityCalls):
     async def take_work(
         self, project: ProjectRecord, run: RunningJob, ended: EndedJob
     ) -> ChildWork:
-        """Look into a child's work."""
+        """Inspect a child's work."""
         request = TakeWorkRequest(
             root=project.root,
             remote=project.remote,

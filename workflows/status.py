@@ -22,9 +22,7 @@ MARKS = {"completed": "☑", "current": "▶", "open": "☐", "not needed": "·"
 
 
 def status_answer(job: JobRecord, inbox: Inbox) -> dict[str, Any]:
-    """Return the answer to the query; `starter.py show --json` adds what the workflow does not
-    know.
-    """
+    """Return the answer to the query, to which `starter.py show --json` adds some fields."""
     phase = job.state.phase
     approval = questions.approval_at_hand(job)
     return {

@@ -1,9 +1,9 @@
 """Stuck detection: is the phase going in circles? A pure function of its course.
 
 Each row of `ROWS` counts one pattern. When an event raises a row's count to the row's `nudge`, or
-to a multiple of it, the model gets advice; at its `then` the phase is narrowed to going back, or
-the job waits for a person. That comes in a later reply than the nudge: of a reply with many calls
-the model has not read the first result when the last is carried out.
+to a multiple of it, the model gets advice. At its `then` the phase accepts only a rewind or a
+completed todo, or the job waits for a person. That happens in a later reply than the nudge: when
+the last call of a long reply runs, the model has not read the first result yet.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Then = Literal["rewind", "stuck", "review"]
 
 @dataclass(frozen=True)
 class Nudge:
-    """The model gets advice, once, with its next turn."""
+    """The model gets advice once, in its next turn."""
 
     word: ClassVar = "the model was told"
     pattern: str
@@ -33,7 +33,7 @@ class Nudge:
 
 @dataclass(frozen=True)
 class Narrow:
-    """One turn in which only going back, or completing the todo, is accepted."""
+    """In the next turn only `todo_rewind` and `todo_complete` are accepted."""
 
     word: ClassVar = "only todo_rewind and todo_complete are accepted next"
     pattern: str
@@ -44,7 +44,7 @@ class Narrow:
 
 @dataclass(frozen=True)
 class Wait:
-    """A person is asked."""
+    """The job waits for a person."""
 
     word: ClassVar = "a person is asked"
     pattern: str
@@ -58,7 +58,7 @@ Verdict = Nudge | Narrow | Wait
 
 @dataclass(frozen=True)
 class PatternRow:
-    """One pattern: how its count is taken, what it is called, where it leads."""
+    """A pattern: how it is counted and described, and its consequence."""
 
     name: str
     count: Callable[[Course], int]
@@ -70,12 +70,13 @@ class PatternRow:
 def judge_stuckness(
     before: Course, after: Course, figures: StuckThresholds, todo: int
 ) -> Sequence[Verdict]:
-    """What follows from the newest event: the gravest alone, or all the advice for the model.
+    """Return the verdicts on the newest event: the most serious one alone, or all advice for the
+    model.
 
     Args:
         before: The course before the event.
-        after: The same after it.
-        figures: The agent's.
+        after: The course after the event.
+        figures: The agent's thresholds.
         todo: Number of the current todo, for the advice to the model.
     """
     if after.narrowed_issue:
@@ -89,7 +90,7 @@ def judge_stuckness(
 
 
 def stuck_advice_text(verdicts: Sequence[Verdict]) -> str:
-    """The advice to the model: every issue, then what to do, each once."""
+    """Return the advice to the model: all issues, then each recommendation once."""
     if isinstance(verdicts[0], Narrow):
         return verdicts[0].text
     advice = dict.fromkeys(verdict.advice for verdict in verdicts)
@@ -97,18 +98,18 @@ def stuck_advice_text(verdicts: Sequence[Verdict]) -> str:
 
 
 def mark_stuck_advice_sent(course: Course, verdicts: Sequence[Verdict]) -> Course:
-    """The course once the model is to get advice."""
+    """Return the course after the model was advised on these patterns."""
     patterns = [verdict.pattern for verdict in verdicts]
     return course.model_copy(update={"unread_nudges": [*course.unread_nudges, *patterns]})
 
 
 def narrow_course(course: Course, verdict: Narrow, step: int) -> Course:
-    """The course once the next turn is the last before a rewind."""
+    """Return the course in which the next turn is the last before a rewind."""
     return course.model_copy(update={"narrowed_issue": verdict.issue, "narrowed_step": step})
 
 
 def narrowed_refusal(course: Course, tool: str, todo: int) -> str | None:
-    """Why a call is not accepted in a narrowed phase, or None."""
+    """Return why a narrowed phase does not accept the call, or None."""
     if not course.narrowed_issue or tool in ACCEPTED:
         return None
     return (
@@ -117,7 +118,7 @@ def narrowed_refusal(course: Course, tool: str, todo: int) -> str | None:
 
 
 def overdue_rewind(course: Course, step: int) -> str | None:
-    """The issue of the rewind that must be forced before the next model call, or None."""
+    """Return the issue of the rewind that is due before the next model call, or None."""
     return course.narrowed_issue if course.narrowed_issue and step > course.narrowed_step else None
 
 
@@ -156,12 +157,12 @@ _REMEDIES: dict[Then, str] = {
 def _run_of_same_calls(
     calls: list[CallRecord], same: Callable[[CallRecord, CallRecord], bool]
 ) -> int:
-    """How many calls at the end are the same as the last."""
+    """Return how many calls at the end are the same as the last one."""
     return _count_leading(same(call, calls[-1]) for call in reversed(calls))
 
 
 def _count_leading(values: Iterable[bool]) -> int:
-    """How many hold before the first that does not."""
+    """Return how many values are true before the first false one."""
     count = 0
     for value in values:
         if not value:
@@ -188,7 +189,7 @@ def _same_call_error(course: Course) -> int:
 
 
 def _same_error(course: Course) -> int:
-    """Calls with the error of the last; those between that brought nothing end no run."""
+    """Count calls with the last one's error; calls in between without news do not end the run."""
     if not course.recent_calls or not course.recent_calls[-1].error:
         return 0
     error, failures = course.recent_calls[-1].error, []
@@ -201,14 +202,14 @@ def _same_error(course: Course) -> int:
 
 
 def _find_cycle(course: Course) -> tuple[int, int]:
-    """Rounds of the cycle at the end, counted when one is complete, and the calls of a round."""
+    """Return the complete rounds of the cycle at the end, and the calls per round."""
     marks = [(call.tool, call.arguments, call.result) for call in reversed(course.recent_calls)]
     cycles = [(_count_rounds(marks, length), length) for length in range(2, LONGEST_CYCLE + 1)]
     return max(cycles, key=lambda cycle: (cycle[0], -cycle[1]))
 
 
 def _count_rounds(marks: list[tuple[str, str, str]], length: int) -> int:
-    """Rounds of that many calls, newest first; the same call over and over is no cycle."""
+    """Count rounds of that length, newest first; repetitions of a single call are no cycle."""
     if len(set(marks[:length])) < 2:
         return 0
     pairs = zip(marks, marks[length:], strict=False)

@@ -1,6 +1,6 @@
-"""Tool calls: carried out, refused, approved by people, waited for, and watched.
+"""Tool calls: run, refused, approved by people, delayed by timers, and watched for loops.
 
-Every call ends in a checkpoint that holds its result, whoever decided on it.
+Every call ends in a checkpoint with its result, whoever decided on it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from workflows.steps import JobSteps
 
 
 class ToolCalls:
-    """The calls of the reply at hand.
+    """The calls of the current reply.
 
-    What a step made counts only once its checkpoint is known: the record changes after the
-    activity, never before, so that a step given up half way leaves nothing behind.
+    A step counts only once its checkpoint is known: the record changes after the activity, never
+    before, so a step that is given up half way leaves nothing behind.
     """
 
     def __init__(self, job: JobRecord, steps: JobSteps, inbox: Inbox) -> None:
@@ -33,7 +33,7 @@ class ToolCalls:
         self.notice = inbox.notice
 
     def next_call_wait(self) -> WaitState | None:
-        """How the job waits if the limits leave no room for its next call, else None."""
+        """Return how the job waits if the limits leave no room for its next call, else None."""
         return self._budget_wait(budget.next_call_reservation(self.job))
 
     def park_without_room(self, reservation: budget.Reservation) -> bool:
@@ -55,15 +55,15 @@ class ToolCalls:
         guard: str,
         instead: dict[str, str] | None = None,
     ) -> bool:
-        """Whether a person approves the call at hand.
+        """Return whether a person approves the current call.
 
-        Until somebody has spoken the job is parked, and the call comes up again when it goes on. A
-        denial is recorded as the call's result here.
+        Until somebody decides, the job is parked and stays at this call. This method records a
+        denial as the call's result.
 
         Args:
-            question: What the person is asked, beside the call and its arguments.
-            guard: Who asks: the guard's name.
-            instead: Arguments that guards have rewritten, as they would be run.
+            question: The question to the person, besides the call and its arguments.
+            guard: Name of the guard that asks.
+            instead: Rewritten arguments with which the call would run.
         """
         job = self.job
         approval = questions.approval_at_hand(job)
@@ -79,7 +79,7 @@ class ToolCalls:
         return bool(approval and approval.approved)
 
     async def answer_clarification(self, call: Call, route: ToolRoute) -> None:
-        """Put the agent's question to people, or give it the answer they gave."""
+        """Ask people the agent's question, or give the agent their answer."""
         job = self.job
         clarification = job.clarification
         if clarification.pending is None and await self.refused_by_guards(call, route, []):
@@ -108,10 +108,10 @@ class ToolCalls:
         *,
         answer: str | None = None,
     ) -> bool:
-        """Run a tool call, or record what it was answered or why a gate refused it.
+        """Run a tool call, or record its answer, or why a gate refused it.
 
         Returns:
-            False when the limits leave no room for it: the job waits, and the call comes up again.
+            False if the call is not finished: the job waits, and continues with this call.
         """
         job = self.job
         if self.park_without_room(budget.TOOL_CALL):
@@ -167,12 +167,14 @@ class ToolCalls:
             await self.wait_for_person(waiting)
 
     async def wait_for_person(self, waiting: WaitState) -> None:
-        """Park the job for what the model cannot mend, with the details in `errors/`."""
+        """Park the job because the model cannot help, with the details in `errors/`."""
         await self.steps.write_error(self.job, waiting)
         self.job.waiting = waiting
 
     async def resume_call(self, call: Call, route: ToolRoute) -> None:
-        """Go on with a call that its server has not finished, when a person or time lets it."""
+        """Continue a call that its server has not finished, once a person has answered or time has
+        passed.
+        """
         job = self.job
         if waiting := pending.pending_answer_wait(job, self.job_id, workflow.time()):
             job.waiting = waiting
@@ -188,13 +190,15 @@ class ToolCalls:
         await self.run_call(call, route)
 
     def _note_failure(self, call: Call, why: str) -> None:
-        """Remember the first call of the reply that the model has to hear of before it goes on."""
+        """Remember the reply's first failure, which the model must read before its next completion
+        counts.
+        """
         self.job.failed_call = self.job.failed_call or replies.failed_call_text(call, why)
 
     async def hold_back_call(self, call: Call, route: ToolRoute, failed: str) -> None:
-        """Count no todo, and no job, that the model called complete before it knew of a failure.
+        """Refuse a completion that the model called before it knew of a failure.
 
-        Stuck detection is shown the failure, and not all that it holds back.
+        Stuck detection sees the failure, but not the calls that it holds back.
         """
         job = self.job
         if self.park_without_room(budget.TOOL_CALL):
@@ -207,12 +211,12 @@ class ToolCalls:
         job.next_call += 1
 
     def _count_refusal(self) -> None:
-        """Count a call that was not carried out."""
+        """Count a call that was not run."""
         self.job.refusals += 1
         self.job.add_usage(Usage(refused_calls=1))
 
     def note_covered_item(self, todo: Todo) -> None:
-        """A todo that names no scope item counts for the next one: people should see that."""
+        """Tell people which scope item a todo counts for if it names none itself."""
         covered = self.job.state.covered_by(todo)
         if covered and not todo.items:
             message = f"todo {todo.id} names no scope item; it counts for {covered[0]}"
@@ -220,7 +224,7 @@ class ToolCalls:
             traces.note_trace(self.job, "decision", "gate", "scope", message, tool="todo_complete")
 
     async def refuse_call(self, call: Call, route: ToolRoute, gate: str, why: str) -> None:
-        """Record that a gate refused the call at hand."""
+        """Record that a gate refused the current call."""
         if await self.run_call(call, route, why):
             self._note_refusal(call, gate, why)
 
@@ -232,7 +236,7 @@ class ToolCalls:
         )
 
     async def deny_call(self, call: Call, gate: str, why: str) -> None:
-        """Answer a call for which no tool is run."""
+        """Answer a call for which no tool runs."""
         job = self.job
         reply = await self.steps.deny_call(job, call, why)
         job.advance_to(reply.commit)
@@ -240,18 +244,19 @@ class ToolCalls:
         self._count_refusal()
         job.next_call += 1
         if not job.course.narrowed_issue:
-            # Of the one turn before a rewind `todo_complete` is accepted whatever else is in it.
+            # In the one turn before a rewind, `todo_complete` is accepted whatever else the reply
+            # has.
             self._note_failure(call, why)
         self._note_refusal(call, gate, why)
         self._record_call(course.CallOutcome(call, reply, denied=True))
 
     async def wait_for_timer(self, call: Call, route: ToolRoute) -> None:
-        """Let time pass; signals are handled meanwhile, and then it goes on."""
+        """Run the timer of a `wait`, then the call; signals are handled meanwhile."""
         job = self.job
         if job.timer is None:
             if await self.refused_by_guards(call, route, []):
                 return
-            # A step of its own, so that people see for how long.
+            # The timer starts in a step of its own, so that people see how long it takes.
             job.timer = self.steps.begin_timer(call)
             return
         if self.park_without_room(budget.Reservation()):
@@ -274,7 +279,7 @@ class ToolCalls:
         self.record_course(course.after_call(job.course, happened, job.limits.stuck))
 
     def record_course(self, now: Course) -> None:
-        """Go on with this course, and do what stuck detection says of it."""
+        """Take over this course, and act on the verdicts of stuck detection."""
         job, before = self.job, self.job.course
         job.course = now
         verdicts = stuck.judge_stuckness(before, now, job.limits.stuck, self.todo_number)
@@ -297,7 +302,7 @@ class ToolCalls:
         job.nudges += 1
         if isinstance(gravest, stuck.Narrow) or job.calls or job.correction is None:
             job.advice = stuck.stuck_advice_text(verdicts)
-        # Else what is said of a reply without a call says more than that there were several.
+        # Otherwise the correction of the reply without calls says more than the advice.
         if isinstance(gravest, stuck.Narrow):
             job.course = stuck.narrow_course(now, gravest, job.step)
         else:
@@ -306,7 +311,9 @@ class ToolCalls:
     async def refused_by_guards(
         self, call: Call, route: ToolRoute, points: list[GuardPoint]
     ) -> bool:
-        """Whether guards or hooks refuse a call that the workflow acts on, or a person is asked."""
+        """Return whether guards or hooks refuse a call that the workflow acts on, or a person is
+        asked.
+        """
         job = self.job
         if not route.guarded:
             return False
@@ -323,7 +330,7 @@ class ToolCalls:
         waiting = guards.count_undecided_votes(job, ending, call.tool, ending.refusal)
         if ending.refusal:
             if waiting:
-                # The call comes up again once whoever failed is mended.
+                # The job stays at this call until the failing guard is repaired.
                 await self.wait_for_person(waiting)
                 return True
             await self.run_call(call, route, ending.refusal)
@@ -331,6 +338,6 @@ class ToolCalls:
 
     @property
     def _is_approved(self) -> bool:
-        """Whether a person has approved the call at hand."""
+        """Whether a person has approved the current call."""
         approval = questions.approval_at_hand(self.job)
         return bool(approval and approval.approved)

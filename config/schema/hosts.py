@@ -44,7 +44,7 @@ def parse_host_entry(text: str) -> HostEntry:
     """Read one entry of the configuration.
 
     Raises:
-        ValueError: It is none; the message says which forms there are.
+        ValueError: It is invalid; the message lists the valid forms.
     """
     forms = "expected a host such as pypi.org, *.example.com, localhost:4873, 10.0.0.5 or [::1]:80"
     try:

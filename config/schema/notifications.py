@@ -43,7 +43,7 @@ def notification_address_fault(url: str) -> str:
 
 
 class Notify(Data):
-    """Who is called, by HTTP."""
+    """Recipients of notifications by HTTP."""
 
     url: str | None = Field(
         None, description="Address to which notifications are sent by POST, as a JSON object."

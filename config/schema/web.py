@@ -51,7 +51,7 @@ class Search(Data):
 
 
 class Web(Data):
-    """What `fetch_page` takes, and from where."""
+    """Pages that `fetch_page` accepts, and the search provider."""
 
     allow_private: list[str] = Field(
         default_factory=list,
