@@ -67,7 +67,7 @@ def schema_(
 
 def tools(
     agent: Annotated[
-        str, typer.Argument(help="An agent, for what it is offered in each kind of phase.")
+        str, typer.Argument(help="An agent, to list the tools it is offered in each kind of phase.")
     ] = "",
     json: Json = False,
 ) -> int:

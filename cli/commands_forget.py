@@ -27,16 +27,16 @@ def forget(
     job: Annotated[
         str, typer.Argument(help="Id of the closed job, or of the project.", metavar="JOB")
     ] = "",
-    traces: Annotated[bool, typer.Option("--traces", help="Its traces as well.")] = False,
+    traces: Annotated[bool, typer.Option("--traces", help="Also its traces.")] = False,
     requirements: Annotated[
         bool,
-        typer.Option("--requirements", help="Its requirements as well, decided or not."),
+        typer.Option("--requirements", help="Also its requirements, decided or not."),
     ] = False,
     schedule: Annotated[
         str,
         typer.Option(
-            help="Have workers forget, as often as this (such as 1d), jobs that have been closed "
-            "for longer than their keep_days; `off`: no more."
+            help="Let workers delete jobs that were closed longer ago than their keep_days, "
+            "at this interval, such as 1d; `off` ends it."
         ),
     ] = "",
     json: Json = False,

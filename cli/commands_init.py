@@ -19,7 +19,8 @@ TEXTS = (".md", ".yaml")
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(help="Folder to make; it may be there and empty.", metavar="FOLDER")
+        Path,
+        typer.Argument(help="Folder to create; it may exist if it is empty.", metavar="FOLDER"),
     ] = Path("longhaul"),
     json: Json = False,
 ) -> int:

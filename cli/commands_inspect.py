@@ -38,7 +38,7 @@ COLUMNS = ("job_id", "agent", "status", "phase", "title", "started")
 
 
 def list_(
-    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number, newest first.")] = 50,
     json: Json = False,
 ) -> int:
     """List jobs, newest first. Needs no worker."""
@@ -102,7 +102,7 @@ def files(
     path: Annotated[str, typer.Argument(help="A file to print or a folder to list.")] = "",
     at: Annotated[str, typer.Option(help=MOMENT, metavar="PHASE|now")] = "now",
     state: Annotated[
-        bool, typer.Option("--state", help="Of a project: its own files beside the product.")
+        bool, typer.Option("--state", help="For a project: its own files instead of the product.")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -170,12 +170,16 @@ def diff(
     job: Job,
     before: Annotated[str | None, typer.Argument(help=MOMENT, metavar="PHASE|now")] = None,
     after: Annotated[
-        str | None, typer.Argument(help="The same; goes with the first.", metavar="PHASE|now")
+        str | None,
+        typer.Argument(help="The second moment; only with the first.", metavar="PHASE|now"),
     ] = None,
-    path: Annotated[str, typer.Argument(help="Only this file, or what is in this folder.")] = "",
+    path: Annotated[str, typer.Argument(help="Only this file, or the files in this folder.")] = "",
     stat: Annotated[bool, typer.Option("--stat", help="Names and sizes only.")] = False,
     name_only: Annotated[
-        bool, typer.Option("--name-only", help="Names only, of the work on a repository.")
+        bool,
+        typer.Option(
+            "--name-only", help="Only names of files that the work on a repository changed."
+        ),
     ] = False,
     json: Json = False,
 ) -> int:
@@ -301,14 +305,14 @@ def log(job: Job, json: Json = False) -> int:
 
 def doctor(
     project: Annotated[
-        Path | None, typer.Argument(help="A project's file, whose needs are tried as well.")
+        Path | None, typer.Argument(help="A project's file, whose needs are tested as well.")
     ] = None,
     model: Annotated[
         bool,
         typer.Option(
             "--model",
-            help="Ask the configured models two turns with a tool instead, and say what works. "
-            "It costs a few thousand tokens each.",
+            help="Instead, test the configured models in two turns with a tool. It costs a "
+            "few thousand tokens for each model.",
         ),
     ] = False,
     json: Json = False,

@@ -27,19 +27,19 @@ T = TypeVar("T")
 
 def traces(
     query: Annotated[
-        str, typer.Argument(help="A situation, in words; without it the newest.")
+        str, typer.Argument(help="A situation, in words; the newest traces if left out.")
     ] = "",
-    job: Annotated[str, typer.Option(help="Only of this job.")] = "",
-    type: Annotated[TraceType | None, typer.Option(help="Only of this type.")] = None,
-    guard: Annotated[str, typer.Option(help="Only of this guard, gate or pattern.")] = "",
+    job: Annotated[str, typer.Option(help="Only traces of this job.")] = "",
+    type: Annotated[TraceType | None, typer.Option(help="Only traces of this type.")] = None,
+    guard: Annotated[str, typer.Option(help="Only traces of this guard, gate or pattern.")] = "",
     level: Annotated[
-        Literal["metadata", "summary", "full"], typer.Option(help="How much of each is told.")
+        Literal["metadata", "summary", "full"], typer.Option(help="Level of detail.")
     ] = "summary",
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number.")] = 20,
     universal: Annotated[
         str,
         typer.Option(
-            help="Let every project find the trace of this number.",
+            help="Let every project find the trace with this number.",
             metavar="NUMBER",
             show_default=False,
         ),
@@ -84,11 +84,11 @@ def traces(
 
 def guards(
     action: Annotated[Action, typer.Argument(help="What to do.")] = "list",
-    name: Annotated[str, typer.Argument(help="Which guard, for show, promote, retire.")] = "",
+    name: Annotated[str, typer.Argument(help="The guard, for show, promote, retire.")] = "",
     schedule: Annotated[
         str,
         typer.Option(
-            help="Have workers propose by themselves as often as this, such as 6h; `off`: no more."
+            help="Let workers propose guards at this interval, such as 6h; `off` ends it."
         ),
     ] = "",
     json: Json = False,

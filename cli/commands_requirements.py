@@ -36,29 +36,28 @@ def requirements(
         list[str] | None,
         typer.Argument(
             help=(
-                "For show, withdraw and restore which, such as job-1/REQ-001; for search the words."
+                "For show, withdraw and restore the ids, such as job-1/REQ-001; for search "
+                "the words."
             ),
             show_default=False,
         ),
     ] = None,
-    job: Annotated[str, typer.Option(help="Only of this job.")] = "",
+    job: Annotated[str, typer.Option(help="Only requirements of this job.")] = "",
     status: Annotated[
         Literal["draft", "accepted", "rejected", "duplicate"] | None,
-        typer.Option(help="Only with this status."),
+        typer.Option(help="Only requirements with this status."),
     ] = None,
     document: Annotated[
-        str, typer.Option(help="Only from a document whose path ends so, such as policy.pdf.")
+        str, typer.Option(help="Only from documents whose path ends with this, such as policy.pdf.")
     ] = "",
     withdrawn: Annotated[
-        bool, typer.Option("--withdrawn", help="Also those that are withdrawn.")
+        bool, typer.Option("--withdrawn", help="Include withdrawn requirements.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = MOST,
-    format: Annotated[Format, typer.Option(help="Of an export.")] = "csv",
-    to: Annotated[
-        Path | None, typer.Option(help="The file that an export goes to.", show_default=False)
-    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number.")] = MOST,
+    format: Annotated[Format, typer.Option(help="Format of an export.")] = "csv",
+    to: Annotated[Path | None, typer.Option(help="File for an export.", show_default=False)] = None,
     reason: Annotated[
-        str, typer.Option(help="Why they are withdrawn or restored; it stays in the store.")
+        str, typer.Option(help="Reason of the withdrawal or restoration, stored with it.")
     ] = "",
     json: Json = False,
 ) -> int:

@@ -58,19 +58,19 @@ from engine.connection import answering_ui_link, connect_client
 Every = Annotated[
     str,
     typer.Option(
-        help="Start it again and again, as often as this, such as 6h or 1d; never two at a time. "
-        "`schedules` lists, pauses and removes it."
+        help="Start it repeatedly at this interval, such as 6h or 1d; never two at a "
+        "time. `schedules` lists, pauses and removes it."
     ),
 ]
 
 
 def demo(
     document: Annotated[
-        Path | None, typer.Option(help="Document to work on; one that ships if left out.")
+        Path | None, typer.Option(help="Document to work on; a shipped one if left out.")
     ] = None,
     agent: Annotated[str, typer.Option(help="Agent that does the job.")] = "creator",
     keep: Annotated[
-        bool, typer.Option("--keep", help="Stay up afterwards, with the Web UI, until Ctrl-C.")
+        bool, typer.Option("--keep", help="Keep running afterwards, with the Web UI, until Ctrl-C.")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -102,7 +102,8 @@ def start(
     result_schema: Annotated[
         Path | None,
         typer.Option(
-            help="JSON Schema, as JSON or YAML, that the job's result has to fit before it ends."
+            help="File with a JSON Schema, as JSON or YAML, for the job's result; the job "
+            "only completes if the result is valid."
         ),
     ] = None,
     every: Every = "",
@@ -216,13 +217,13 @@ def fork(
         int | None,
         typer.Option(
             min=1,
-            help="Begin from the start of this phase; left out, from the end of a closed job.",
+            help="Begin at the start of this phase; at the end of a closed job if left out.",
         ),
     ] = None,
     instructions: Annotated[
         str,
         typer.Option(
-            help="What is wanted otherwise: the text, or @FILE to read it.", metavar="TEXT|@FILE"
+            help="What to do differently: the text, or @FILE to read it.", metavar="TEXT|@FILE"
         ),
     ] = "",
     id: Annotated[

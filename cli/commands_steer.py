@@ -17,7 +17,7 @@ from protocol.payloads import InvalidPayload, read_signal_payload
 
 def rewind(
     job: Job,
-    issue: Annotated[str, typer.Option(help="What is wrong; the agent reads it.")],
+    issue: Annotated[str, typer.Option(help="What is wrong, for the agent to read.")],
     phase: Annotated[
         int | None, typer.Option(min=1, help="Go back to the start of this phase.")
     ] = None,
@@ -25,8 +25,7 @@ def rewind(
         bool | None,
         typer.Option(
             "--restore-files/--keep-files",
-            help="With --phase: put the files back too, which is the rule, or keep them as they "
-            "are.",
+            help="With --phase: restore the files too (the default), or keep them as they are.",
         ),
     ] = None,
     json: Json = False,
@@ -49,7 +48,7 @@ def rewind(
 
 def cancel(
     job: Job,
-    reason: Annotated[str, typer.Option(help="Why; kept with the job.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, recorded with the job.")] = "",
     json: Json = False,
 ) -> int:
     """End a job: its current step is cancelled; the last checkpoint and the files remain.
@@ -103,8 +102,8 @@ def limit(
     limits: Annotated[
         list[str],
         typer.Argument(
-            help="model_calls, tool_calls, tokens, cost or seconds, as `cost=20`; for each phase "
-            "with `phase.` before it, as `phase.model_calls=800`.",
+            help="model_calls, tool_calls, tokens, cost or seconds, such as `cost=20`; with "
+            "the prefix `phase.` for each phase, such as `phase.model_calls=800`.",
             metavar="KEY=VALUE...",
         ),
     ],
@@ -121,13 +120,15 @@ def limit(
 
 Id = Annotated[
     str | None,
-    typer.Option("--id", help="Id of what is asked; without it, what is open.", metavar="ID"),
+    typer.Option(
+        "--id", help="Id of the question or request; the open one if left out.", metavar="ID"
+    ),
 ]
 
 
 def answer(
     job: Job,
-    text: Annotated[str, typer.Argument(help="The answer; the agent reads it.", metavar="TEXT")],
+    text: Annotated[str, typer.Argument(help="The answer, for the agent to read.", metavar="TEXT")],
     id_: Id = None,
     json: Json = False,
 ) -> int:
@@ -143,7 +144,9 @@ def answer(
 def approve(
     job: Job,
     id_: Id = None,
-    reason: Annotated[str, typer.Option(help="Why, or what to mind; the agent reads it.")] = "",
+    reason: Annotated[
+        str, typer.Option(help="Why, or what to pay attention to, for the agent to read.")
+    ] = "",
     json: Json = False,
 ) -> int:
     """Approve the call for which a job waits.
@@ -156,7 +159,7 @@ def approve(
 
 def deny(
     job: Job,
-    reason: Annotated[str, typer.Option(help="Why not; the agent reads it.")],
+    reason: Annotated[str, typer.Option(help="Why not, for the agent to read.")],
     id_: Id = None,
     json: Json = False,
 ) -> int:
@@ -188,7 +191,7 @@ def tell(
     job: Job,
     text: Annotated[str, typer.Argument(help="What the agent should know.", metavar="TEXT")],
     item: Annotated[
-        bool, typer.Option("--item", help="It is one more thing that the job has to cover.")
+        bool, typer.Option("--item", help="Also add it to the scope that the job must cover.")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -210,7 +213,7 @@ def tell(
 def bypass(
     job: Job,
     guard: Annotated[str, typer.Argument(help="The guard or hook, as `show` names it.")],
-    reason: Annotated[str, typer.Option(help="Why; kept with the job.")],
+    reason: Annotated[str, typer.Option(help="Reason, recorded with the job.")],
     json: Json = False,
 ) -> int:
     """Let one refused call of a guard or hook pass; the agent is asked to repeat it.

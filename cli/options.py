@@ -14,7 +14,7 @@ Repository = Annotated[
     typer.Option(help="Git repository to work on: its address, without a password.", metavar="URL"),
 ]
 Ref = Annotated[
-    str | None, typer.Option(help="Its branch, tag or commit; what it has checked out if left out.")
+    str | None, typer.Option(help="Its branch, tag or commit; the checked-out one if left out.")
 ]
 Depth = Annotated[
     int | None, typer.Option(min=1, help="Commits of its history to fetch; all if left out.")
@@ -22,15 +22,14 @@ Depth = Annotated[
 Folder = Annotated[
     Path | None,
     typer.Option(
-        help="Local folder to work on instead, without what its .gitignore names.", metavar="PATH"
+        help="Local folder to work on instead, without the files that its .gitignore names.",
+        metavar="PATH",
     ),
 ]
-Subfolder = Annotated[
-    str, typer.Option(help="The folder within it that is worked in.", metavar="PATH")
-]
+Subfolder = Annotated[str, typer.Option(help="The folder in it to work in.", metavar="PATH")]
 TokenVariable = Annotated[
     str | None,
-    typer.Option(help="Variable of the worker that holds a token for it.", metavar="NAME"),
+    typer.Option(help="Variable of the worker with a token for it.", metavar="NAME"),
 ]
 Publish = Annotated[
     str | None,
