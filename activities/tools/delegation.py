@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.checkpoints import Files
+from activities.checkpoints import Files, PathRefused
 from activities.job.conversation import Conversation
 from activities.text.tokens import clip_text
 from activities.toolkit.context import ToolContext
@@ -78,5 +78,9 @@ def read_answer(tree: Files) -> str:
 
 
 def _check_files(files: Files, paths: list[str]) -> None:
-    if missing := [path for path in paths if files.entry(path) is None]:
+    try:
+        missing = [path for path in paths if files.entry(path) is None]
+    except PathRefused as refused:
+        raise ToolError(str(refused)) from None
+    if missing:
         raise ToolError(f"{missing[0]} does not exist; list_files shows what is there.")

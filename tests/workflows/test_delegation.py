@@ -104,13 +104,15 @@ async def test_guards_hold_for_helpers(temporal: Client, root: Root) -> None:
 
 
 async def test_what_cannot_be_delegated_costs_nothing(temporal: Client, root: Root) -> None:
-    model = Delegating(delegate("Read.", "notes/none.md"), ("delegate", {}))
+    leading_out = delegate("Read.", "../../etc/passwd")
+    model = Delegating(delegate("Read.", "notes/none.md"), ("delegate", {}), leading_out)
     async with serving(temporal, root, model) as jobs:
         assert (await jobs.result(await jobs.start(job(set=SET))))["status"] == "completed"
     assert (
         model.answers[0] == "Error: notes/none.md does not exist; list_files shows what is there."
     )
     assert "task: field required" in model.answers[1].lower()
+    assert model.answers[2].startswith("Error: The path '../../etc/passwd' holds ..")
     assert not any(map(is_helper, model.requests))
 
 
