@@ -41,6 +41,8 @@ def read_picture(name: str, data: bytes, page: int) -> Picture:
 def _open_image(name: str, data: bytes) -> tuple[Image.Image, bool]:
     """Return the image, and whether it is damaged; the readable part is shown all the same."""
     why: Exception | None = None
+    # The bound below says what to do. Opening reads the header only.
+    Image.MAX_IMAGE_PIXELS = None
     for is_damaged in (False, True):
         # This setting affects only this process, which ends with its one image.
         ImageFile.LOAD_TRUNCATED_IMAGES = is_damaged
@@ -54,7 +56,7 @@ def _open_image(name: str, data: bytes) -> tuple[Image.Image, bool]:
             return image, is_damaged
         except UnidentifiedImageError:
             continue
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        except (OSError, ValueError, SyntaxError) as error:
             why = error
     reason = f"the image cannot be read ({why})" if why else "no PNG, JPEG, WebP, GIF or PDF"
     raise DocumentError(f"{name}: {reason}")

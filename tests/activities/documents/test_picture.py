@@ -100,3 +100,15 @@ def test_a_page_of_a_pdf_is_drawn() -> None:
 def test_what_cannot_be_looked_at_is_said(data: bytes, why: str) -> None:
     with pytest.raises(DocumentError, match=why):
         draw_bounded("a", data, 1)
+
+
+@pytest.mark.parametrize("size", [(10_000, 6_000), (20_000, 10_000)])
+def test_an_image_of_too_many_pixels_says_what_to_do(size: tuple[int, int]) -> None:
+    with pytest.raises(DocumentError, match=r"000 pixels, more than 50,000,000; scale it down"):
+        draw_bounded("a.png", encoded("PNG", size, "1"), 1)
+
+
+def test_an_image_of_40_megapixels_is_shown_smaller() -> None:
+    picture = draw_bounded("a.png", encoded("PNG", (8000, 5000)), 1)
+    assert picture.about == "PNG, 8,000 x 5,000"
+    assert picture.width * picture.height <= MOST_PIXELS
