@@ -51,7 +51,13 @@ def repository_fields(
     try:
         RepositoryStart.model_validate(named)
     except ValidationError as error:
-        raise UserError(_name_options(error)) from None
+        why = _name_options(error)
+        if repository and (place := Path(repository).expanduser()).is_dir():
+            why += (
+                f"; for a folder of this machine --folder {repository}, or for its commits alone "
+            )
+            why += f"--repository {place.absolute().as_uri()}"
+        raise UserError(why) from None
     return named
 
 

@@ -29,11 +29,13 @@ class FilesError(Invalid):
 
 
 class FileMissing(FilesError):
-    """`path` does not exist."""
+    """`path` does not exist, or is a link to what does not exist."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, target: str | None = None) -> None:
         super().__init__(
             f"There is no file {quote_path(path)}; list the folder to see what is there."
+            if target is None
+            else f"{quote_path(path)} is a link to {quote_path(target)}, which is not there."
         )
         self.path = path
 

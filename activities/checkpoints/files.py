@@ -76,7 +76,7 @@ class Files:
         """Return the content of a file. Raises FileMissing, or FilesError for a folder."""
         raw = self.tree_entry(self._resolve_path(path))
         if raw is None:
-            raise FileMissing(path)
+            raise self._missing_file(path)
         if raw.mode == FOLDER:
             raise FilesError(f"{quote_path(path)} is a folder; list it or name a file in it.")
         return self.store.read(raw.id)
@@ -271,10 +271,17 @@ class Files:
         # The resolved path must follow the path rules as well.
         return parse_path("/".join(done), allow_root=allow_root) if links else tuple(done)
 
+    def _missing_file(self, path: str) -> FileMissing:
+        """Return what says that a path leads nowhere; a listing still shows a broken link."""
+        entry = self.entry(path)
+        if entry is None or entry.kind != "link":
+            return FileMissing(path)
+        return FileMissing(path, from_bytes(self.read_entry(entry)))
+
     def _folder_entries(self, path: str, parts: tuple[str, ...]) -> list[tuple[str, TreeEntry]]:
         raw = self.tree_entry(parts)
         if raw is None:
-            raise FileMissing(path)
+            raise self._missing_file(path)
         if raw.mode != FOLDER:
             raise FilesError(f"{quote_path(path)} is a file; read it or name a folder.")
         return self._sorted_entries(raw.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import secrets
 import shutil
@@ -24,9 +25,12 @@ from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
 from protocol.git_address import shown_address
 from protocol.repository import STAGED, RepositoryOrigin, RepositoryStart
+from protocol.text import first_few
 
 START = "refs/longhaul/start"
 LOCK_SECONDS = 60
+MOST_NAMED = 10
+_NO_REF = re.compile(r"couldn't find remote ref|no such ref", re.IGNORECASE)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _WRONG = re.compile(
     r"couldn't find remote ref|does not appear to be a git repository|not our ref|"
@@ -137,11 +141,29 @@ def _fetch_into(
             )
             _point_start(draft, str(start.ref), source)
     except RemoteUnavailable as away:
+        if _NO_REF.search(str(away)) and start.ref:
+            raise ConfigError(f"repository {source}: {_missing_ref(address, start)}") from None
         if _WRONG.search(str(away)):
             raise ConfigError(f"repository {source}: {away}") from None
         raise _cannot_fetch(source, away) from away
     except GitNotInstalled as lacking:
         raise _cannot_fetch(source, lacking) from lacking
+
+
+def _missing_ref(address: str, start: RepositoryStart) -> str:
+    """Return that there is no such ref, with what to do instead."""
+    ref = str(start.ref)
+    if re.fullmatch(r"[0-9a-f]{4,39}", ref):
+        return f"there is no branch or tag {ref}; a commit is named by all 40 digits of its id"
+    try:
+        command = ["ls-remote", "--heads", "--tags", "--refs", address]
+        listed = run_remote_git(None, address, start.token_variable, *command, seconds=60)
+    except RemoteUnavailable:
+        return f"there is no branch or tag {ref}"
+    names = [line.partition("\t")[2].split("/", 2)[-1] for line in listed.splitlines()]
+    close = difflib.get_close_matches(ref, names, 3)
+    others = [*close, *(name for name in names if name not in close)]
+    return f"there is no branch or tag {ref}; it has {first_few(others, MOST_NAMED) or 'none'}"
 
 
 def _cannot_fetch(source: str, why: Exception) -> ApplicationError:

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pygit2
+from pygit2.enums import FileMode
 
 from activities.checkpoints.entry_names import from_bytes, to_bytes
 from activities.checkpoints.errors import RemoteUnavailable
@@ -168,9 +169,10 @@ class _FolderPack:
         """Write one entry; return None if it is left out."""
         place = Path(os.fsdecode(item.path))
         if item.is_dir(follow_symlinks=False):
-            # Leave a nested repository out, like a submodule.
-            if self._is_ignored(f"{path}/") or (place / ".git").exists():
+            if self._is_ignored(f"{path}/"):
                 return None
+            if (place / ".git").exists():
+                return _submodule_entry(place)
             tree = self._folder(place, f"{path}/")
             return None if tree == EMPTY_TREE else TreeEntry(FOLDER, tree)
         if self._is_ignored(path):
@@ -204,6 +206,15 @@ class _FolderPack:
             return bool(self._reader.path_is_ignored(f"{self._prefix}{path}"))
         except (ValueError, UnicodeError, pygit2.GitError):
             return False  # libgit2 cannot check such a name
+
+
+def _submodule_entry(place: Path) -> TreeEntry | None:
+    """Return a repository of its own as git adds one; None if nothing is committed there."""
+    try:
+        head = pygit2.Repository(str(place)).head
+    except pygit2.GitError:
+        return None
+    return TreeEntry(FileMode.COMMIT, bytes.fromhex(str(head.target)))
 
 
 @contextmanager

@@ -34,6 +34,10 @@ def fields(**arguments: Any) -> dict[str, Any]:
         ({"repository": "https://ada:x4711x@h/tea.git"}, "without a password"),
         ({"repository": "file:///x", "folder": Path("/y")}, "give either url or folder"),
         ({"folder": Path("/y"), "depth": 1}, "go with url"),
+        (
+            {"repository": "/usr"},
+            "--folder /usr, or for its commits alone --repository file:///usr",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_said_before_anything_is_sent(

@@ -105,6 +105,16 @@ def test_a_folder_is_not_moved_where_its_paths_would_be_too_long(files: Files) -
         deep.move("d", "/".join(["e"] * 60))
 
 
+def test_a_link_to_nothing_is_told_from_a_missing_file(files: Files) -> None:
+    linked = files.link("here", "gone.md")
+    with pytest.raises(FilesError, match=r"'here' is a link to 'gone\.md', which is not there\."):
+        linked.read("here")
+    with pytest.raises(FilesError, match="'here' is a link to"):
+        linked.children("here")
+    with pytest.raises(FilesError, match="There is no file 'gone"):
+        linked.read("gone.md")
+
+
 def test_links_are_followed_inside_the_tree(files: Files) -> None:
     linked = files.link("notes/up", "..").link("here", "notes/up/notes").link("two", "here/a.md")
     assert linked.read("two") == b"text"

@@ -79,7 +79,8 @@ def test_no_more_history_is_fetched_than_was_asked_for(root: Root, tree: WorkTre
 @pytest.mark.parametrize(
     ("start", "why"),
     [
-        ({"ref": "nowhere"}, "couldn't find remote ref nowhere"),
+        ({"ref": "mian"}, "there is no branch or tag mian; it has trunk$"),
+        ({"ref": "1" * 7}, "1111111; a commit is named by all 40 digits of its id"),
         ({"ref": "1" * 40}, "no branch or tag of it has the commit 1111"),
         ({"subfolder": "cups"}, "there is no folder cups at"),
         ({"url": "file:///there/is/none"}, "does not appear to be a git repository"),

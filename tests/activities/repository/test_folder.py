@@ -138,3 +138,22 @@ def test_a_large_new_file_is_refused_before_it_is_read(root: Root, tmp_path: Pat
         large.truncate(10**12)
     with pytest.raises(ConfigError, match=r"large\.bin has 1,000,000,000,000 bytes"):
         stage_folder(tree.path, root.staged, BOUNDS)
+
+
+def test_a_repository_within_a_plain_folder_is_named_as_a_submodule(
+    root: Root, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain"
+    cup = WorkTree.create(plain / "cup")
+    (plain / "new").mkdir()
+    (plain / "new" / "a.txt").write_text("a")
+    git(plain / "new", "init", "-q")
+    (plain / "tea.md").write_text("tea")
+    repository, commit = bring_folder(root, plain)
+    listed = git(repository.path, "ls-tree", "-r", commit).splitlines()
+    assert [line.split()[3] for line in listed] == ["cup", "tea.md"]
+    assert listed[0].split()[:3] == ["160000", "commit", cup.head]
+    assert repository.origin is not None
+    assert repository.origin.notes == [
+        "Submodules are not fetched, their folders are missing: cup."
+    ]
