@@ -43,7 +43,13 @@ def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
     """
     source = f"folder {path.name or path}"
     if not path.is_dir():
-        raise ConfigError(f"repository folder {path}: there is no such folder")
+        why = "it is a file, and no folder" if path.exists() else "there is no such folder"
+        raise ConfigError(f"repository folder {path}: {why}")
+    if (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir():
+        raise ConfigError(
+            f"repository folder {path}: it is a bare repository; begin from its commits by url, "
+            f"for example --repository {path.absolute().as_uri()}"
+        )
     staged.mkdir(parents=True, exist_ok=True)
     draft = staged / f".{secrets.token_hex(6)}"
     try:
@@ -120,7 +126,7 @@ def _check_new_files(path: Path, names: list[str], source: str, bounds: Bounds) 
 
 
 def _empty_folder_error(source: str) -> str:
-    return f"repository {source}: there is no file that .gitignore leaves in"
+    return f"repository {source}: there is no file in it, or .gitignore names them all"
 
 
 class _FolderPack:

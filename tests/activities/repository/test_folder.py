@@ -85,10 +85,16 @@ def test_the_same_folder_is_staged_once(root: Root, tmp_path: Path) -> None:
 
 def test_a_folder_of_nothing_and_none_are_refused(root: Root, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match=r"there is no file that \.gitignore leaves in"):
+    with pytest.raises(ConfigError, match=r"there is no file in it, or \.gitignore names"):
         stage_folder(tmp_path / "empty", root.staged, BOUNDS)
     with pytest.raises(ConfigError, match="there is no such folder"):
         stage_folder(tmp_path / "none", root.staged, BOUNDS)
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="it is a file, and no folder"):
+        stage_folder(tmp_path / "file", root.staged, BOUNDS)
+    git(tmp_path, "init", "-q", "--bare", "bare")
+    with pytest.raises(ConfigError, match=r"it is a bare repository; .* --repository file:///"):
+        stage_folder(tmp_path / "bare", root.staged, BOUNDS)
     assert not list(root.staged.iterdir())
 
 
