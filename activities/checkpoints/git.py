@@ -43,6 +43,7 @@ def run_git(
     variables: Mapping[str, str] | None = None,
     watch: Callable[[], None] | None = None,
     stdin: bytes | None = None,
+    errors: str = "replace",
 ) -> str:
     """Run one git command and return its output.
 
@@ -53,6 +54,7 @@ def run_git(
         variables: Further variables of its environment.
         watch: Called while it runs; what it raises ends the command. Not together with `stdin`.
         stdin: What it reads.
+        errors: How bytes of its output that are not UTF-8 are decoded.
 
     Raises:
         GitNotInstalled: the program is not installed.
@@ -87,7 +89,7 @@ def run_git(
         raise RemoteUnavailable(
             _git_error_summary(stderr.decode(errors="replace")), stdout.decode(errors="replace")
         )
-    return stdout.decode(errors="replace")
+    return stdout.decode(errors=errors)
 
 
 def _read_git_output(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pygit2
 
-from activities.checkpoints import Files, diff_files
+from activities.checkpoints import Files, GitNotInstalled, diff_files
 from activities.checkpoints.entry_names import to_bytes
+from activities.checkpoints.git import run_git
 from activities.checkpoints.volatile_paths import volatile_matcher
 
 IGNORE = ".gitignore"
@@ -53,7 +56,31 @@ def _ignored(product: Files, paths: list[str]) -> set[str]:
                 target = Path(place, folder, IGNORE)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(product.store.read(raw.id))
-        return {path for path in paths if _ignored_names(work_tree, path)}
+        try:
+            return _ignored_by_git(Path(place), paths)
+        except GitNotInstalled:
+            return {path for path in paths if _ignored_names(work_tree, path)}
+
+
+def _ignored_by_git(work_tree: Path, paths: list[str]) -> set[str]:
+    """Return the ignored paths as git itself sees it.
+
+    libgit2 overlooks a pattern with `!` that takes back one of another folder's `.gitignore`.
+    """
+    # The program fails if it finds no path ignored, so there is always one.
+    ignored = secrets.token_hex(16)
+    exclude = work_tree / ".git" / "info" / "exclude"
+    exclude.parent.mkdir(exist_ok=True)
+    exclude.write_text(f"/{ignored}\n")
+    listed = run_git(
+        None,
+        # The same for every host: not the patterns of its user.
+        *("-c", f"core.excludesFile={os.devnull}", "-C", str(work_tree)),
+        *("check-ignore", "--no-index", "-z", "--stdin"),
+        stdin=b"".join(to_bytes(path) + b"\0" for path in [*paths, ignored]),
+        errors="surrogateescape",
+    )
+    return set(listed.split("\0")) & set(paths)
 
 
 def _ignored_names(work_tree: pygit2.Repository, path: str) -> bool:

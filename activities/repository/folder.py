@@ -19,7 +19,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from activities.checkpoints.entry_names import from_bytes, to_bytes
-from activities.checkpoints.errors import RemoteUnavailable
+from activities.checkpoints.errors import GitNotInstalled, RemoteUnavailable
 from activities.checkpoints.git import run_git
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.pack_writer import PackWriter
@@ -139,11 +139,18 @@ class _FolderPack:
         self._writer = PackWriter(repository.path / "objects")
         self._count = self._bytes = 0
         self._newest = 0
+        self._listed: set[str] | None = None
 
     def take(self) -> str:
         """Write everything and return the commit's id."""
         with _open_ignore_rules(self._path) as (reader, prefix):
             self._reader, self._prefix = reader, prefix
+            try:
+                self._listed = _list_by_git(self._path, reader, prefix)
+            except GitNotInstalled:
+                self._listed = None
+            except RemoteUnavailable as failed:
+                raise ConfigError(f"repository {self._source}: {failed}") from None
             tree = self._folder(self._path, "")
         if tree == EMPTY_TREE:
             self._writer.discard()
@@ -208,6 +215,8 @@ class _FolderPack:
         return record.id
 
     def _is_ignored(self, path: str) -> bool:
+        if self._listed is not None:
+            return path not in self._listed
         try:
             return bool(self._reader.path_is_ignored(f"{self._prefix}{path}"))
         except (ValueError, UnicodeError, pygit2.GitError):
@@ -221,6 +230,34 @@ def _submodule_entry(place: Path) -> TreeEntry | None:
     except pygit2.GitError:
         return None
     return TreeEntry(FileMode.COMMIT, bytes.fromhex(str(head.target)))
+
+
+def _list_by_git(path: Path, reader: pygit2.Repository, prefix: str) -> set[str]:
+    """Return the files that are not ignored, and the folders on the way to them with a slash.
+
+    libgit2 overlooks a pattern with `!` that takes back one of another folder's `.gitignore`, so
+    git itself says what is ignored.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable: as for `run_git`.
+    """
+    # Within a work tree of other files git finds the repository by itself.
+    about = [] if prefix else ["--git-dir", reader.path, "--work-tree", str(path.absolute())]
+    listed = run_git(
+        None,
+        *("-C", str(path.absolute()), *about),
+        *("ls-files", "-z", "--cached", "--others", "--exclude-standard"),
+        errors="surrogateescape",
+    )
+    names = set(listed.split("\0")) - {""}
+    parents = {
+        f"{'/'.join(parts[:depth])}/"
+        for parts in (name.rstrip("/").split("/") for name in names)
+        for depth in range(1, len(parts))
+    }
+    # A repository within is listed with a slash, a submodule of the work tree without.
+    modules = {f"{name}/" for name in names if prefix and (path / name / ".git").exists()}
+    return names | parents | modules
 
 
 @contextmanager

@@ -128,6 +128,17 @@ def test_new_files_that_are_ignored_stay_behind_and_old_ones_of_such_names_stay(
     assert changed.split() == ["A", "d.py", "M", "out/kept"]
 
 
+def test_a_pattern_takes_back_one_of_another_folder(root: Root, tmp_path: Path) -> None:
+    tree = WorkTree.create(tmp_path / "tea", _gitignore="*.log\n")
+    line = Line.begin(root, tree)
+    line.end_phase({"a/.gitignore": "!kept.log\n", "a/kept.log": "x", "a/b.log": "x", "c.py": "x"})
+    result = commit_job_branch(root, line.snapshot, "job", line.starts, "Done.")
+    changed = git(
+        project_repository_path(root, "job"), "diff", "--name-only", result.base, result.commit
+    )
+    assert changed.split() == ["a/.gitignore", "a/kept.log", "c.py"]
+
+
 def test_the_same_work_is_the_same_commit_though_the_repository_was_lost(line: Line) -> None:
     line.end_phase({"tea.py": "x = 2\n"})
     results = []

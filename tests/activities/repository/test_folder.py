@@ -163,3 +163,28 @@ def test_a_repository_within_a_plain_folder_is_named_as_a_submodule(
     assert repository.origin.notes == [
         "Submodules are not fetched, their folders are missing: cup."
     ]
+
+
+def test_a_pattern_takes_back_one_of_another_folder(root: Root, tmp_path: Path) -> None:
+    for path, text in {
+        ".gitignore": "*.log\nbuild/\n",
+        "sub/.gitignore": "!keep.log\n",
+        "sub/keep.log": "x",
+        "sub/other.log": "x",
+        "tools/.gitignore": "!build/\n",
+        "tools/build/tool": "x",
+        "build/out": "x",
+        "caf\udce9.md": "a name that is not UTF-8",
+    }.items():
+        (tmp_path / "plain" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "plain" / path).write_text(text)
+    repository, commit = bring_folder(root, tmp_path / "plain")
+    listed = git(repository.path, "ls-tree", "-r", "--name-only", commit).splitlines()
+    assert listed == [
+        ".gitignore",
+        '"caf\\351.md"',
+        "sub/.gitignore",
+        "sub/keep.log",
+        "tools/.gitignore",
+        "tools/build/tool",
+    ]
