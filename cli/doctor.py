@@ -228,6 +228,7 @@ def _check_sandbox() -> Check:
 
 
 def _check_project_needs(file: Path) -> Check:
+    from activities.commands.variables import missing_variable  # noqa: PLC0415
     from activities.projects.required_commands import failing_need, required_commands  # noqa: PLC0415 - loads the activities
     from cli.project_input import project_agents, read_project_file  # noqa: PLC0415
 
@@ -239,6 +240,8 @@ def _check_project_needs(file: Path) -> Check:
         return Check(name, False, str(wrong), "correct the file")
     if why := failing_need(start, agents):
         return Check(name, False, why)
+    if lacking := list(filter(None, (missing_variable(agent.shell) for agent in agents))):
+        return Check(name, False, lacking[0])
     return Check(name, True, ", ".join(required_commands(start)) or "none are named")
 
 

@@ -111,10 +111,14 @@ def waiting_line(waiting: dict[str, str] | None) -> str:
     if not waiting:
         return ""
     message, remedy = (waiting.get(name, "").strip() for name in ("message", "remedy"))
-    if message and remedy and not message.endswith((".", "!", "?")):
+    several = "
+" in message
+    if message and remedy and not several and not message.endswith((".", "!", "?")):
         # Messages of endpoints often lack a full stop.
         message += "."
-    text = name_program(f"{message} {remedy}".strip())
+    # The end of a command's output must not run on into the advice.
+    between = "\n" if several else " "
+    text = name_program(f"{message}{between}{remedy}".strip())
     return f"waiting ({waiting.get('reason', 'unknown')})" + (f": {text}" if text else "")
 
 

@@ -63,4 +63,8 @@ def test_the_doctor_tries_what_a_project_needs(offline, tmp_path):
     assert "The project needs `no-such-runner --version`" in check["found"]
     file.write_text("form: features\ninstructions: Tea.\nneeds: [test -d .]\n")
     assert "✓ needs of the project: test -d ." in offline("doctor", str(file)).out
+    file.write_text(f"{file.read_text()}set: {{shell.environment: {{TOKEN: NO_SUCH_VARIABLE}}}}\n")
+    lacking = offline("doctor", str(file)).out
+    assert "✗ needs of the project: " in lacking
+    assert "from the worker's variable NO_SUCH_VARIABLE, which is not set" in lacking
     assert "no such file" in offline("doctor", str(tmp_path / "none.yaml")).out

@@ -149,3 +149,13 @@ def test_a_state_on_record_names_the_phase_once():
     state = "phase 1 (tactical) Mend the bug, 2/3 todos"
     memo = {"agent": "coder", "status": "running", "phase": "1 tactical", "state": state}
     assert view.job_sheet(status_from_memo(memo), None) == ["running · coder", state]
+
+
+def test_advice_stands_apart_from_a_message_of_several_lines() -> None:
+    waiting = {
+        "reason": "dependency",
+        "message": "It failed. It printed:\nno index",
+        "remedy": "Mend.",
+    }
+    assert view.waiting_line(waiting).endswith("It printed:\nno index\nMend.")
+    assert view.waiting_line({**waiting, "message": "It failed"}).endswith(": It failed. Mend.")
