@@ -111,8 +111,7 @@ def waiting_line(waiting: dict[str, str] | None) -> str:
     if not waiting:
         return ""
     message, remedy = (waiting.get(name, "").strip() for name in ("message", "remedy"))
-    several = "
-" in message
+    several = "\n" in message
     if message and remedy and not several and not message.endswith((".", "!", "?")):
         # Messages of endpoints often lack a full stop.
         message += "."
