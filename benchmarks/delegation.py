@@ -147,8 +147,8 @@ async def read_documents_as_job(
     assert result["status"] == "completed", result
     facts = (root.workspace(name) / FACTS).read_text().splitlines()
     assert set(facts) == {f"Fact {number} is {number**2}" for number in range(files)}, len(facts)
-    own, helpers = model.sizes[False], model.sizes[True]
-    return Spent(max(own), max(helpers), model.calls, result["usage"]["prompt_tokens"])
+    agent, helpers = model.sizes[False], model.sizes[True]
+    return Spent(max(agent), max(helpers), model.calls, result["usage"]["prompt_tokens"])
 
 
 async def _run_delegation() -> Table:

@@ -155,10 +155,11 @@ def main() -> int:
     arguments = options.parse_args()
     extractions = asyncio.run(measure_manuals([file.resolve() for file in arguments.files]))
     Console(width=140).print(manuals_table(extractions))
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    worker = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     print(
-        f"Largest memory: worker {own // 1000:,} MB, one of its processes {children // 1000:,} MB"
+        f"Largest memory: worker {worker // 1000:,} MB, "
+        f"one of its processes {children // 1000:,} MB"
     )
     covered = [
         (each.cited + each.set_aside) >= LEAST_COVERED * each.binding

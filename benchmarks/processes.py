@@ -53,8 +53,8 @@ async def measure_process_rate(processes: int) -> float:
 async def compare_processes() -> None:
     """Print the rates and their ratio, several times."""
     for _ in range(ROUNDS):
-        one, two = await measure_process_rate(1), await measure_process_rate(2)
-        print(f"one process {one:.1f}, two {two:.1f} steps a second: {two / one:.2f} times")
+        single, two = await measure_process_rate(1), await measure_process_rate(2)
+        print(f"one process {single:.1f}, two {two:.1f} steps a second: {two / single:.2f} times")
 
 
 if __name__ == "__main__":

@@ -28,12 +28,12 @@ class Layers:
 
     def list_files(self, pattern: str) -> list[Path]:
         """Files that match the pattern, sorted by name; of files with one name, the strongest."""
-        found = {
+        files = {
             str(path.relative_to(folder)): path
             for folder in reversed(self.folders)
             for path in folder.glob(pattern)
         }
-        return [found[name] for name in sorted(found)]
+        return [files[name] for name in sorted(files)]
 
     def list_all(self, relative: str) -> list[Path]:
         """The files of this name in all folders, the strongest first."""
@@ -56,7 +56,7 @@ def configuration_layers(shipped: Path = SHIPPED) -> Layers:
         ConfigError: an entry is not a folder, or contains no configuration.
     """
     named = [text for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text.strip()]
-    own = []
+    folders = []
     for text in named:
         try:
             folder = Path(text.strip()).expanduser().absolute()
@@ -71,5 +71,5 @@ def configuration_layers(shipped: Path = SHIPPED) -> Layers:
                 f"{VARIABLE}: {folder}: expected {', '.join(KNOWN)} or {DEFAULTS} in it, found "
                 "none of them"
             )
-        own.append(folder)
-    return Layers((*reversed(own), shipped))
+        folders.append(folder)
+    return Layers((*reversed(folders), shipped))

@@ -283,9 +283,9 @@ def load_layered_schema(layers: Layers) -> GraphSchema:
     Raises:
         ConfigError: a schema is invalid; the message names file and key.
     """
-    shipped, *own = reversed([folder / "graph" / "schema.yaml" for folder in layers.folders])
+    shipped, *additions = reversed([folder / "graph" / "schema.yaml" for folder in layers.folders])
     schema = load_graph_schema(shipped)
-    for path in own:
+    for path in additions:
         if path.is_file():
             schema = extend_schema(schema, read_yaml_model(path, GraphSchema), path)
     return schema
@@ -321,8 +321,8 @@ def _merge_agent(name: str, layers: Layers, extending: list[str]) -> _MergedFile
 
 def _merge_defaults(layers: Layers) -> _MergedFile:
     shipped = layers.folders[-1] / DEFAULTS
-    own = [path for path in layers.list_all(DEFAULTS) if path != shipped]
-    files = [(path, read_yaml_mapping(path)) for path in (*own, shipped)]
+    additions = [path for path in layers.list_all(DEFAULTS) if path != shipped]
+    files = [(path, read_yaml_mapping(path)) for path in (*additions, shipped)]
     content: dict[str, Any] = {}
     for _, more in reversed(files):
         content = _merge_mappings(content, more)

@@ -56,12 +56,12 @@ async def count_waiting(client: Client) -> Counter[tuple[str, str]]:
     """
     waiting = [each async for each in client.list_workflows(QUERY, limit=MOST)]
     parents = {each.parent_id for each in waiting}
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for each in waiting:
         if each.id not in parents:
             status = each.typed_search_attributes.get(_STATUS) or ""
-            found[each.workflow_type, status.removeprefix(PREFIX)] += 1
-    return found
+            counts[each.workflow_type, status.removeprefix(PREFIX)] += 1
+    return counts
 
 
 async def _keep_counting(client: Client, meter: MetricMeter) -> None:
@@ -71,7 +71,7 @@ async def _keep_counting(client: Client, meter: MetricMeter) -> None:
     failing = False
     while True:
         try:
-            found = await count_waiting(client)
+            counts = await count_waiting(client)
         except RPCError as error:
             if not failing:
                 log.warning("the jobs that wait are not counted: %s", error.message)
@@ -81,5 +81,5 @@ async def _keep_counting(client: Client, meter: MetricMeter) -> None:
             for type_ in TYPES:
                 for reason in REASONS:
                     labels = {"reason": reason, "type": type_.lower()}
-                    gauge.set(found[type_, reason], labels)
+                    gauge.set(counts[type_, reason], labels)
         await asyncio.sleep(SECONDS)

@@ -180,13 +180,13 @@ def _collect_calls(view: RequestView, messages: list[dict[str, Any]]) -> None:
         if message.get("role") == "tool"
     }
     calls = [call for message in messages for call in message.get("tool_calls") or []]
-    whole: dict[str, str] = {}
+    latest: dict[str, str] = {}
     for call in calls:
         function, text = call["function"], results.get(call["id"], "")
         if named := _SAME.match(text):
-            results[call["id"]] = whole.get(named[1], text)
+            results[call["id"]] = latest.get(named[1], text)
         else:
-            whole[one_line(f"{function['name']} {function['arguments']}", SHOWN_CALL)] = text
+            latest[one_line(f"{function['name']} {function['arguments']}", SHOWN_CALL)] = text
     for message in reversed(messages[1:-1]):
         calls = message.get("tool_calls") or []
         if not calls:

@@ -22,8 +22,8 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILIN
 
 def pinned_versions(*files: Path) -> list[tuple[str, str]]:
     """Return names and versions from requirements files, sorted."""
-    found = {pin for file in files for pin in _PIN.findall(file.read_text(encoding="utf-8"))}
-    return sorted(found)
+    pins = {pin for file in files for pin in _PIN.findall(file.read_text(encoding="utf-8"))}
+    return sorted(pins)
 
 
 def known_advisories(pins: list[tuple[str, str]], address: str) -> dict[str, list[str]]:
@@ -33,7 +33,7 @@ def known_advisories(pins: list[tuple[str, str]], address: str) -> dict[str, lis
         OSError: The database does not answer.
         ValueError, LookupError, TypeError, AttributeError: The response is not the database's.
     """
-    found: dict[str, list[str]] = {}
+    advisories: dict[str, list[str]] = {}
     for first in range(0, len(pins), AT_ONCE):
         part = pins[first : first + AT_ONCE]
         queries = [
@@ -43,8 +43,8 @@ def known_advisories(pins: list[tuple[str, str]], address: str) -> dict[str, lis
         results = _query_advisories(address, {"queries": queries})["results"]
         for (name, version), result in zip(part, results, strict=True):
             if ids := [str(entry["id"]) for entry in result.get("vulns") or []]:
-                found[f"{name}=={version}"] = ids
-    return found
+                advisories[f"{name}=={version}"] = ids
+    return advisories
 
 
 def _query_advisories(address: str, question: dict[str, Any]) -> dict[str, Any]:
@@ -52,22 +52,22 @@ def _query_advisories(address: str, question: dict[str, Any]) -> dict[str, Any]:
         address, json.dumps(question).encode(), {"Content-Type": "application/json"}
     )
     with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
+        answer_data: dict[str, Any] = json.load(answer)
+    return answer_data
 
 
 def main(files: list[str], address: str = ADDRESS) -> int:
     """Print the known vulnerabilities and return the exit code."""
     pins = pinned_versions(*map(Path, files))
     try:
-        found = known_advisories(pins, address)
+        advisories = known_advisories(pins, address)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         print(f"NOT CHECKED: {address} cannot be asked ({' '.join(str(error).split())[:200]}).")
         return 0
-    for pin, ids in found.items():
+    for pin, ids in advisories.items():
         print(f"{pin}: {', '.join(ids)}  https://osv.dev/vulnerability/{ids[0]}")
-    print(f"{len(pins)} pinned versions checked, {len(found)} with known vulnerabilities.")
-    return 1 if found else 0
+    print(f"{len(pins)} pinned versions checked, {len(advisories)} with known vulnerabilities.")
+    return 1 if advisories else 0
 
 
 if __name__ == "__main__":

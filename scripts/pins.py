@@ -29,10 +29,10 @@ def main() -> None:
         command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes"]
         command += ["--python-version", "3.11", "--upgrade", "--no-header", "--no-emit-index-url"]
         command += ["--no-annotate", "--quiet", *options]
-        made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if made.returncode:
-            sys.exit(made.stderr)
-        (ROOT / name).write_text(HEADER + made.stdout)
+        compiled = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if compiled.returncode:
+            sys.exit(compiled.stderr)
+        (ROOT / name).write_text(HEADER + compiled.stdout)
 
 
 if __name__ == "__main__":

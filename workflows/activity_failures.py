@@ -129,12 +129,12 @@ class StepFailed(Interruption):
 
 
 def _failure_causes(error: BaseException | None) -> list[str]:
-    found: list[str] = []
-    while error is not None and len(found) < MOST_CAUSES:
+    causes: list[str] = []
+    while error is not None and len(causes) < MOST_CAUSES:
         kind = getattr(error, "type", None) or type(error).__name__
-        found.append(f"{kind}: {getattr(error, 'message', None) or error}"[:MOST_SAID])
+        causes.append(f"{kind}: {getattr(error, 'message', None) or error}"[:MOST_SAID])
         error = error.__cause__
-    return found
+    return causes
 
 
 def wait_after_failure(failed: StepFailed) -> WaitState:

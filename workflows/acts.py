@@ -107,8 +107,8 @@ def pause_is_due(job: JobRecord) -> bool:
 def _rewind_text(payload: dict[str, Any]) -> str:
     if (phase := payload.get("phase")) is None:
         return "took the running phase back"
-    kept = "" if payload.get("restore_files", True) else ", keeping the files"
-    return f"went back to the start of phase {phase}{kept}"
+    files = "" if payload.get("restore_files", True) else ", keeping the files"
+    return f"went back to the start of phase {phase}{files}"
 
 
 def _act_pairs(values: dict[str, Any]) -> str:

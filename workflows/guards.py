@@ -34,8 +34,8 @@ def note_guard_refusal(
     """
     job.guard_refusals = {**job.guard_refusals, guard: job.guard_refusals.get(guard, 0) + 1}
     if guard == PROOF_GUARD:
-        found = one_line(why.removeprefix(f"Refused by {guard}: "), MOST_FOUND)
-        job.disproved = [*job.disproved, found][-MOST_DISPROVED:]
+        finding = one_line(why.removeprefix(f"Refused by {guard}: "), MOST_FOUND)
+        job.disproved = [*job.disproved, finding][-MOST_DISPROVED:]
     source: Source = "hook" if hook else "guard"
     happened = f"{what} was refused"
     traces.note_trace(job, "violation", source, guard, happened, why=why, tool=what, path=path)

@@ -41,11 +41,11 @@ class Notify:
     async def run(self, *given: Any) -> dict[str, Any]:
         """Return the answer of each destination."""
         try:
-            asked = read_payload_object(NotifyRequest, given[0] if given else None, "notify")
+            request = read_payload_object(NotifyRequest, given[0] if given else None, "notify")
         except InvalidPayload as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
         sent = await asyncio.gather(
-            *(self._send(asked, number, to) for number, to in enumerate(asked.to))
+            *(self._send(request, number, to) for number, to in enumerate(request.to))
         )
         if lost := [each for each in sent if isinstance(each, str)]:
             raise ApplicationError("; ".join(lost), type="NotSent", non_retryable=True)
@@ -71,9 +71,9 @@ async def begin_notifications(
     The job neither waits for the delivery nor learns its outcome.
     """
     for each in due:
-        wanted = [to for to in book.to if each.event in to.on] if book else []
-        if wanted:
-            await asyncio.shield(_begin_notification(each, wanted, notice))
+        recipients = [to for to in book.to if each.event in to.on] if book else []
+        if recipients:
+            await asyncio.shield(_begin_notification(each, recipients, notice))
 
 
 async def _begin_notification(

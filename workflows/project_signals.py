@@ -43,14 +43,14 @@ class ProjectSignals:
         self._inbox.sender = received.by
         act = acts.describe_act(received, 0)
         act.did = act.did.replace("the job", "the project")
-        own = "job" not in received.payload
-        if received.signal == "cancel" and own:
+        for_project = "job" not in received.payload
+        if received.signal == "cancel" and for_project:
             self._inbox.notice(act.line)
         try:
             await self._dispatch(received)
         finally:
             self._inbox.sender = ""
-        if own and received.signal in self._handlers and self._inbox.refused == refused:
+        if for_project and received.signal in self._handlers and self._inbox.refused == refused:
             self._inbox.notice(act.line)
 
     async def _dispatch(self, received: ReceivedSignal) -> None:

@@ -46,15 +46,15 @@ def current_project_wait(project: ProjectRecord) -> WaitState | None:
 
 def waiting_of(project: ProjectRecord, run: RunningJob) -> WaitState:
     """Return why a job waits, and what a person can do about it in a project."""
-    seen = run.last_report
+    report = run.last_report
     # A job knows only its share; raising it there would take budget from the others.
-    shared = next((key for key in run.share if f" {key}=" in seen.remedy), None)
+    shared = next((key for key in run.share if f" {key}=" in report.remedy), None)
     return WaitState(
-        reason=seen.waiting or "tool",
-        message=f"Job {seen.job}: {seen.message}",
+        reason=report.waiting or "tool",
+        message=f"Job {report.job}: {report.message}",
         remedy=shares.share_limit_remedy(project, shared, len(project.running))
         if shared
-        else seen.remedy,
+        else report.remedy,
     )
 
 

@@ -189,18 +189,18 @@ class S3Remote:
         """
         packs = before.listing.packs
         first = _first_to_merge(packs)
-        kept, merged = packs[:first], packs[first:]
+        older, merged = packs[:first], packs[first:]
         tips = sorted({tip for pack in merged for tip in pack.tips})
         if _missing_commits(repository, objects, tips):
             return  # a host that has all commits will merge
         with suppress(RemoteUnavailable):
             # Keep only commits without descendants among them: these include the others.
             output = run_git(repository, "merge-base", "--independent", *tips, objects=objects)
-            known = [tip for pack in kept for tip in pack.tips]
+            known = [tip for pack in older for tip in pack.tips]
             pack = self._upload_pack(area, repository, objects, output.split(), known)
             if pack is None:
                 return
-            listing = Listing(refs=before.listing.refs, packs=[*kept, pack])
+            listing = Listing(refs=before.listing.refs, packs=[*older, pack])
             if self._write_listing(area, listing, before) is None:
                 return
             self._bucket.delete_objects([f"{area}/packs/{each.key}" for each in merged])

@@ -256,8 +256,8 @@ def _sandbox_shell_preamble(config: ShellConfig) -> str:
 
 
 def _unconfined_environment(folder: Path, config: ShellConfig, mark: str) -> dict[str, str]:
-    own = {"PATH": _sandbox_path_variable(config), "HOME": str(folder), "LANG": "C.UTF-8"}
-    return {**read_variables(config), **own, MARK_VARIABLE: mark}
+    standard = {"PATH": _sandbox_path_variable(config), "HOME": str(folder), "LANG": "C.UTF-8"}
+    return {**read_variables(config), **standard, MARK_VARIABLE: mark}
 
 
 def _lower_command_priority(pid: int) -> None:
@@ -272,14 +272,14 @@ def _sandbox_python() -> str:
     """Return the Python that opens the proxy's socket in the sandbox: the system's, or the
     worker's.
     """
-    own = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
+    worker = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
     system = Path("/usr/bin/python3")
-    return str(system if system.exists() and not own.is_relative_to("/usr") else own)
+    return str(system if system.exists() and not worker.is_relative_to("/usr") else worker)
 
 
 def _sandbox_path_variable(config: ShellConfig) -> str:
-    own = [f"{LAYER}/bin"] if config.setup else []
-    return ":".join([*config.path, *own, PATH])
+    layer = [f"{LAYER}/bin"] if config.setup else []
+    return ":".join([*config.path, *layer, PATH])
 
 
 def _bwrap_command(

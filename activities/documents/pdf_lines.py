@@ -269,11 +269,11 @@ def join_divided_words(lines: list[str], words: Counter[str]) -> list[str]:
     joined: list[str] = []
     for line in lines:
         above = joined[-1] if joined else ""
-        whole = _join_divided_name(above, line, words) or _join_divided_word(above, line, words)
-        if whole is None:
+        joining = _join_divided_name(above, line, words) or _join_divided_word(above, line, words)
+        if joining is None:
             joined.append(line)
             continue
-        joined[-1], rest = whole
+        joined[-1], rest = joining
         if rest:
             joined.append(rest)
     return joined

@@ -148,11 +148,11 @@ class ContextView:
 
     def _added_tokens(self, encoding: str) -> int:
         key = (encoding, self._compaction.skills, self._compaction.summary)
-        found = token_cache.get(key)
-        if found is None:
-            found = sum(message_tokens(to_wire(message), encoding) for message in self._added)
-            token_cache.put(key, found)
-        return found
+        count = token_cache.get(key)
+        if count is None:
+            count = sum(message_tokens(to_wire(message), encoding) for message in self._added)
+            token_cache.put(key, count)
+        return count
 
     def _cleared_bytes(self, form: MessageForm | None) -> bytes:
         """Return the cleared exchanges, assembled once per compaction."""

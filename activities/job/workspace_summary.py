@@ -134,8 +134,12 @@ def _without_untouched(
     folder, origin = repository.folder, repository.origin
     now = Files(files.store, raw.id.hex())
     before = Files(files.store, repository.tree)
-    changes = [one for one in diff_files(before, now) if not differs(f"{folder}/{one.path}")]
-    changed = [replace(one.new, path=f"{folder}/{one.path}") for one in changes if one.new]
+    changes = [
+        change for change in diff_files(before, now) if not differs(f"{folder}/{change.path}")
+    ]
+    changed = [
+        replace(change.new, path=f"{folder}/{change.path}") for change in changes if change.new
+    ]
     gone = len(changes) - len(changed)
     line = (
         f"- {folder}/ · {origin.file_count:,} files of {origin.source} at {origin.commit[:12]}; "

@@ -44,7 +44,7 @@ def replay_guard(
         beat: Called often.
         made_from: Jobs whose traces the guard was made from. There, only wrong refusals count.
     """
-    own = {root.repository(job).stem for job in made_from}
+    sources = {root.repository(job).stem for job in made_from}
     folders = {row.job: root.repository(row.job).stem for row in rows}
     approved = {(folders[job], step, tool, path) for job, step, tool, path in approved_calls(rows)}
     replayed = ReplayCounts()
@@ -55,7 +55,7 @@ def replay_guard(
                     continue
                 named = str(now.arguments.get("path", ""))
                 wrong = was_refusal_wrong(path.stem, step, now.tool, named, approved, results)
-                if path.stem in own and not wrong:
+                if path.stem in sources and not wrong:
                     replayed.own += 1
                     continue
                 replayed.hits += 1

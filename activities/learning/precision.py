@@ -49,10 +49,10 @@ class GuardFigures:
     @property
     def line(self) -> str:
         silent = f", silent in {self.silent_jobs} jobs" if self.silent_jobs else ""
-        own = f", and {self.own} in the jobs it was made from" if self.own else ""
+        examples = f", and {self.own} in the jobs it was made from" if self.own else ""
         return (
             f"{self.evaluations} evaluations, {self.wrong} wrong "
-            f"({self.wrong_share:.0%}){own}{silent}"
+            f"({self.wrong_share:.0%}){examples}{silent}"
         )
 
 
@@ -86,8 +86,8 @@ def guard_figures(
             # A person bypassed its refusal.
             wrong += 1
     silent = 0 if hits else jobs
-    held = learned.replayed
-    return GuardFigures(held.hits + hits, held.wrong + wrong, silent, held.own)
+    replayed = learned.replayed
+    return GuardFigures(replayed.hits + hits, replayed.wrong + wrong, silent, replayed.own)
 
 
 def approved_calls(rows: Sequence[Row[Any]]) -> set[ApprovedCall]:

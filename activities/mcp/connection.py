@@ -158,18 +158,18 @@ class Connection:
         await self._client.session.validate_tool_result(tool, result)
 
     async def _answered(self, question: Coroutine[Any, Any, R]) -> R:
-        asked = asyncio.create_task(question)
+        answering = asyncio.create_task(question)
         try:
             # Over HTTP the connection may end without notifying those who wait for an answer.
-            await asyncio.wait({asked, self._task}, return_when=asyncio.FIRST_COMPLETED)
-            if not asked.done():
-                await asyncio.wait({asked}, timeout=1)
-            if not asked.done():
+            await asyncio.wait({answering, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                await asyncio.wait({answering}, timeout=1)
+            if not answering.done():
                 raise ConnectionError(self._failure or "the connection ended")
-            return asked.result()
+            return answering.result()
         finally:
             # Also if the answer is no longer needed, so that the server is informed.
-            asked.cancel()
+            answering.cancel()
 
     async def list_tools(self) -> list[Tool]:
         """Return all tools that the server declares.

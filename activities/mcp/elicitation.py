@@ -101,8 +101,8 @@ class Elicited:
 
     @property
     def _properties(self) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = self._schema.get("properties") or {}
-        return found
+        properties: dict[str, dict[str, Any]] = self._schema.get("properties") or {}
+        return properties
 
     @property
     def _present(self) -> dict[str, Any]:
@@ -113,8 +113,8 @@ class Elicited:
     def _defaults(self) -> dict[str, Any]:
         """Return the proposed values if they answer the whole question; silence never agrees."""
         values = self._present
-        whole = all(name in values for name in self._schema.get("required") or [])
-        return values if whole else {}
+        complete = all(name in values for name in self._schema.get("required") or [])
+        return values if complete else {}
 
     @property
     def _form(self) -> str:
@@ -133,12 +133,12 @@ class Elicited:
 
 def elicited(requests: InputRequests | None) -> list[Elicited]:
     """Return the questions among a server's requests. Raises ValueError for other requests."""
-    found = []
+    questions = []
     for key, request in (requests or {}).items():
         if not isinstance(request, ElicitRequest):
             raise ValueError(request.method)
-        found.append(Elicited(key, request.params))
-    return found
+        questions.append(Elicited(key, request.params))
+    return questions
 
 
 def _requested_type(schema: dict[str, Any]) -> str:

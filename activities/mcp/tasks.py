@@ -70,9 +70,9 @@ def until_next_poll(task: CreatedTask | TaskState, pending: Pending, now: float)
     """Return the seconds until the next poll: at least the server's interval, growing with the
     task's age.
     """
-    wanted = (task.poll_interval_ms or 0) / 1000
+    interval = (task.poll_interval_ms or 0) / 1000
     slower = min(LATEST, (now - pending.begun) / PART)
-    return min(max(SOONEST, wanted, slower), MOST_SECONDS)
+    return min(max(SOONEST, interval, slower), MOST_SECONDS)
 
 
 def is_too_old(server: Server, pending: Pending, now: float) -> bool:

@@ -88,12 +88,12 @@ class _CallTurn:
 
     def go_on(self) -> str:
         """Give the server the answers to the questions it asked before working."""
-        pending, held = self._pending, self._context.held
-        questions = self._questions(REQUESTS.validate_python(held["requests"]))
-        answers, arguments = _collect_answers(pending, questions), held["arguments"]
+        pending, state = self._pending, self._context.held
+        questions = self._questions(REQUESTS.validate_python(state["requests"]))
+        answers, arguments = _collect_answers(pending, questions), state["arguments"]
         with outcomes_told(self._declared):
             try:
-                result = self._send(arguments, Turn({**answers}, held["state"]))
+                result = self._send(arguments, Turn({**answers}, state["state"]))
             except ServerCallFailed as failed:
                 if failed.code != INVALID_PARAMS:
                     raise
@@ -185,14 +185,14 @@ class _CallTurn:
         if isinstance(result, InputRequiredResult):
             requests = result.input_requests or {}
             [first, *_] = self._questions(requests)
-            held = {
+            state = {
                 "requests": REQUESTS.dump_python(
                     requests, mode="json", by_alias=True, exclude_none=True
                 ),
                 "state": result.request_state,
                 "arguments": arguments,
             }
-            raise Unfinished(_with_open_question(pending, first), held)
+            raise Unfinished(_with_open_question(pending, first), state)
         assert isinstance(result, CreatedTask)
         going = {
             "task": result.task_id,

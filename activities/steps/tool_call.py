@@ -326,10 +326,10 @@ def _run_effect_once(
     if pending:
         key = f"{context.key}.{pending.turn}"
         before = f"{context.key}.{pending.turn - 1}" if pending.turn > 1 else context.key
-        held = effects.effect_state(results, before)
-        if held is None and not pending.task:
+        state = effects.effect_state(results, before)
+        if state is None and not pending.task:
             raise ToolError(effects.MAY_HAVE_HAPPENED)
-        context.held = held or {}
+        context.held = state or {}
 
     def run_entry() -> tuple[str, Files]:
         text = hide_credentials(entry.run(context, arguments))

@@ -32,19 +32,19 @@ def _commands_below(name: str, command: Any) -> dict[str, Any]:
     inner: dict[str, Any] | None = getattr(command, "commands", None)
     if inner is None:
         return {name: command}
-    found: dict[str, Any] = {}
+    commands_below: dict[str, Any] = {}
     for word, each in inner.items():
-        found |= _commands_below(f"{name} {word}".strip(), each)
-    return found
+        commands_below |= _commands_below(f"{name} {word}".strip(), each)
+    return commands_below
 
 
 def _command(name: str, command: Any) -> str:
     named = [param for param in command.params if param.param_type_name == "argument"]
     usage = " ".join(["starter.py", name, *(_argument_row(param) for param in named)])
     rows = [_option_row(param) for param in command.params if HELP not in param.opts]
-    told = cleandoc(command.help or "")
+    description = cleandoc(command.help or "")
     parameters = markdown_table(["argument or option", ""], rows)
-    return "\n".join([f"## {name}", "", f"`{usage}`", "", told, "", *parameters, "", ""])
+    return "\n".join([f"## {name}", "", f"`{usage}`", "", description, "", *parameters, "", ""])
 
 
 def _argument_row(param: Any) -> str:
@@ -63,13 +63,13 @@ def _option_row(param: Any) -> tuple[str, str]:
 
 def _option_help(param: Any) -> str:
     """Return an option's help with its choices and its default."""
-    told = param.help or ""
+    text = param.help or ""
     kind = param.type_descriptor.annotation
     if get_origin(kind) is Literal:
-        told += f" One of {', '.join(f'`{word}`' for word in get_args(kind))}."
+        text += f" One of {', '.join(f'`{word}`' for word in get_args(kind))}."
     flag = param.param_type_name == "option" and param.is_flag
     if param.required:
-        return str(told if param.param_type_name == "argument" else f"{told} Required.")
+        return str(text if param.param_type_name == "argument" else f"{text} Required.")
     if not flag and param.show_default and param.default not in (None, "", ()):
-        told += f" Default: {param.default}."
-    return str(told)
+        text += f" Default: {param.default}."
+    return str(text)

@@ -124,12 +124,12 @@ def _sections_below(field: FieldInfo) -> Iterator[tuple[str, type[BaseModel]]]:
     if kind := _section_of_key(field):
         yield "", kind
         return
-    suffix, held = "", field.annotation
-    while get_origin(held) in (dict, list):
-        suffix += ".*" if get_origin(held) is dict else "[]"
-        held = get_args(held)[-1]
-    if suffix and _is_model(held):
-        yield suffix, held  # type: ignore[misc]
+    suffix, inner = "", field.annotation
+    while get_origin(inner) in (dict, list):
+        suffix += ".*" if get_origin(inner) is dict else "[]"
+        inner = get_args(inner)[-1]
+    if suffix and _is_model(inner):
+        yield suffix, inner  # type: ignore[misc]
 
 
 def _section_of_key(field: FieldInfo) -> type[BaseModel] | None:
@@ -169,9 +169,13 @@ def _accepted_values(field: FieldInfo) -> str:
 def _type_annotations(kind: Any) -> list[Any]:
     """Return the annotations of a type, or of the types in a union."""
     if get_origin(kind) is Annotated:
-        return [one for held in get_args(kind)[1:] for one in getattr(held, "metadata", ())]
+        return [
+            annotation
+            for info in get_args(kind)[1:]
+            for annotation in getattr(info, "metadata", ())
+        ]
     if get_origin(kind) in (Union, UnionType):
-        return [one for part in get_args(kind) for one in _type_annotations(part)]
+        return [annotation for part in get_args(kind) for annotation in _type_annotations(part)]
     return []
 
 
@@ -188,8 +192,8 @@ def _type_name(kind: Any) -> str:
         names = ["null" if part is NoneType else _type_name(part) for part in get_args(kind)]
         return " or ".join(names)
     if get_origin(kind) is list:
-        held = get_args(kind)[0]
-        return f"list of {'mappings' if _is_model(held) else _type_name(held)}"
+        item = get_args(kind)[0]
+        return f"list of {'mappings' if _is_model(item) else _type_name(item)}"
     if get_origin(kind) is tuple:
         return f"pairs of {_type_name(get_args(kind)[0])}"
     words = {str: "text", int: "whole number", float: "number", bool: "true or false"}

@@ -43,7 +43,7 @@ def module_diagram() -> str:
 
 def package_imports() -> set[tuple[str, str]]:
     """Return pairs of packages of which the first imports the second."""
-    found = set()
+    pairs = set()
     for name in TOP:
         folder = ROOT / name
         files = folder.rglob("*.py") if folder.is_dir() else [ROOT / f"{name}.py"]
@@ -51,8 +51,8 @@ def package_imports() -> set[tuple[str, str]]:
             for module in imported_modules(ast.parse(file.read_text(encoding="utf-8"))):
                 package = module.partition(".")[0]
                 if package in TOP and package != name:
-                    found.add((name, package))
-    return found
+                    pairs.add((name, package))
+    return pairs
 
 
 def imported_modules(tree: ast.AST) -> Iterator[str]:
