@@ -1,4 +1,4 @@
-"""Entries come into trees that lag behind, and take along what they leave empty."""
+"""Adding entries to a tree and removing them, along with folders that become empty."""
 
 from __future__ import annotations
 

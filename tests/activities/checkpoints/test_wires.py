@@ -1,4 +1,4 @@
-"""What git says of a server that lets nobody in, and that no password of its own is told."""
+"""What git reports when a server refuses access, and that passwords are never printed."""
 
 from __future__ import annotations
 
