@@ -1,4 +1,4 @@
-"""Settings for jobs of the rehearsal model with as few strategic todos as there can be."""
+"""Settings for jobs of the rehearsal model with as few strategic todos as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a full disk does, without one."""
+"""The effects of a full disk, without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real HTTP server for a test, in a thread of its own; what it answers the test says."""
+"""A real HTTP server for a test, in its own thread; the test decides the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An address that notifications are sent to: a real HTTP server that remembers what came."""
+"""A target for notifications: a real HTTP server that remembers what it received."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a test repeats: little in every run, much for `make soak`."""
+"""How often a test repeats: a few times in every run, many times for `make soak`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the comparison needs no further packages for: driver, endpoint, figures, page."""
+"""The parts of the comparison that need no further packages: driver, endpoint, figures, page."""
 
 from __future__ import annotations
 

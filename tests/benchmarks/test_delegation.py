@@ -1,4 +1,4 @@
-"""Reading many files: what helpers keep out of the agent's requests."""
+"""Reading many files: how much helpers keep out of the agent's requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the comparison of engines counts as the same, and as run together."""
+"""Which texts the comparison of PDF engines counts as equal, and which as run together."""
 
 from benchmarks.pdf.fetch import listed_samples
 from benchmarks.pdf.likeness import likeness, page_words

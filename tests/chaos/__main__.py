@@ -1,4 +1,4 @@
-"""`make chaos`: work of every kind is disturbed in every way, seed after seed."""
+"""`make chaos`: disturbs work of every kind in every way, seed after seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each kind of disturbance does, and how it is undone."""
+"""What each kind of disturbance does and how it is undone."""
 
 from __future__ import annotations
 

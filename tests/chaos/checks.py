@@ -1,4 +1,4 @@
-"""What must hold at the end, whatever was done: pure functions of what was left."""
+"""What must hold at the end, whatever was done: pure functions of the evidence."""
 
 from __future__ import annotations
 

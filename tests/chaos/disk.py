@@ -1,4 +1,4 @@
-"""A small file system of our own, to be filled: mounted where nobody else sees it."""
+"""A small file system for tests that fill it, mounted where no other process sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a piece of work leaves behind that can be compared and checked."""
+"""What a piece of work leaves behind for comparison and checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that is well or not, and counts what it was asked."""
+"""A model that can be made to fail, and that counts its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One piece of work, and everything that can be done to what it runs on."""
+"""One piece of work, and everything that can be done to the system it runs on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to a piece of work, drawn from a seed: the same seed, the same plan."""
+"""The disturbances of a piece of work, drawn from a seed: the same seed, the same plan."""
 
 from __future__ import annotations
 

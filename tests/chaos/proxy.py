@@ -1,4 +1,4 @@
-"""A network that can be cut: a TCP proxy on a port of its own before another port."""
+"""A network that can be cut: a TCP proxy with its own port in front of another port."""
 
 from __future__ import annotations
 

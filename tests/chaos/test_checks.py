@@ -1,4 +1,4 @@
-"""Each thing that must not be is told as a fault."""
+"""Each forbidden state is reported as a fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network of the chaos runs passes on, cuts, refuses, holds back and lets through."""
+"""The network of the chaos runs forwards, cuts, refuses, delays and resumes connections."""
 
 from __future__ import annotations
 

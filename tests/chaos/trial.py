@@ -1,4 +1,4 @@
-"""One piece of work, disturbed by a plan or by nothing."""
+"""One piece of work, disturbed by a plan or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pieces of work that are disturbed: small, and done by models that are pure functions."""
+"""The pieces of work that are disturbed: small, done by models that are pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`diff`, and `files` of what text cannot show."""
+"""`diff`, and what `files` shows of files that are not text."""
 
 import base64
 import json

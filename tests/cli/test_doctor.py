@@ -1,4 +1,4 @@
-"""`doctor`: one line a check, with what to do."""
+"""`doctor`: one line for each check, with advice."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`doctor --model`: what works of what jobs need, asked of endpoints that misbehave in each way."""
+"""`doctor --model`: checks what jobs need, on endpoints that misbehave in each way."""
 
 from __future__ import annotations
 

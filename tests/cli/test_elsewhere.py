@@ -1,4 +1,4 @@
-"""Checkpoints that another host made are fetched for whoever looks."""
+"""Checkpoints made on another host are fetched for commands that read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`forget`, and what the other commands say of a job that was forgotten."""
+"""`forget`, and what other commands say about a job that was forgotten."""
 
 from __future__ import annotations
 

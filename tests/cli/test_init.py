@@ -1,4 +1,4 @@
-"""A folder of one's own, written by `init`."""
+"""A configuration folder written by `init`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`start`: what reaches the job, and what happens to ids that are taken."""
+"""`start`: what reaches the job, and what happens when an id is already taken."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`list` with many jobs, on a server of its own: what it costs, and each job once."""
+"""`list` with many jobs, on its own server: its cost, and that each job appears once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's mistake is one line on standard error and exit code 2, never a stack trace."""
+"""A user's mistake gives one line on standard error and exit code 2, never a stack trace."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""`starter.py` as a process: where its output goes, and how it ends when that fails."""
+"""`starter.py` as a process: where its output goes, and how it ends when writing fails."""
 
 import json
 import os

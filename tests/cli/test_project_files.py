@@ -1,4 +1,4 @@
-"""`files` and `log` of a project: its product, and its own files beside it."""
+"""`files` and `log` of a project: its product, and its own files next to it."""
 
 import itertools
 import json

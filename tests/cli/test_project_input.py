@@ -1,4 +1,4 @@
-"""`project`: what is wrong with a file is said before anything starts; the examples are right."""
+"""`project`: errors in a file are reported before anything starts; the examples are valid."""
 
 import json
 from pathlib import Path

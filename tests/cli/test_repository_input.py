@@ -1,4 +1,4 @@
-"""A repository or a folder on the command line: checked here, staged, and shown as git does."""
+"""A repository or folder on the command line: checked, staged, and shown as git does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store of requirements, as people list, search, export, withdraw and restore what is in it."""
+"""The requirement store for people: list, search, export, withdraw and restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that are started again and again, on a real server."""
+"""Jobs started on a schedule, on a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals carry the payloads of the contract, and commands report what they did."""
+"""Signals have the payloads of the contract, and commands report their effect."""
 
 import json
 from datetime import UTC, datetime

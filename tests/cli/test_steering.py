@@ -1,4 +1,4 @@
-"""A person steers a real job by commands, and does what they print."""
+"""A person steers a real job with commands, following what they print."""
 
 from __future__ import annotations
 

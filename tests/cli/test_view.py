@@ -1,4 +1,4 @@
-"""What a person sees, from the status alone."""
+"""What a person sees, computed from the status alone."""
 
 from datetime import UTC, datetime, timedelta
 from io import StringIO

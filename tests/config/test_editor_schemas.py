@@ -1,4 +1,4 @@
-"""JSON Schema of the files that people write: what ships fits, and mistakes do not."""
+"""JSON Schemas of the files that people write: shipped files are valid, mistakes are not."""
 
 from __future__ import annotations
 

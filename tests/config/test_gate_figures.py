@@ -1,4 +1,4 @@
-"""The figures that the shipped configuration gives gates, guards and stuck detection."""
+"""The figures for gates, guards and stuck detection in the shipped configuration."""
 
 from __future__ import annotations
 

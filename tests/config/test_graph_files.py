@@ -1,4 +1,4 @@
-"""The graph's schema file: every mistake names the file and the key."""
+"""The graph's schema file: every error names the file and the key."""
 
 from __future__ import annotations
 

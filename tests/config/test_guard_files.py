@@ -1,4 +1,4 @@
-"""A mistake in a guard file is told by file and line, with what was found and what was expected."""
+"""An error in a guard file names file and line, what was found and what was expected."""
 
 from __future__ import annotations
 

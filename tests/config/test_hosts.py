@@ -1,4 +1,4 @@
-"""Which places an entry of `shell.network` covers."""
+"""Which hosts an entry of `shell.network` covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of one's own above what ships."""
+"""Configuration folders that override what ships."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of guards that were learned."""
+"""Files of learned guards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every mistake in the configuration is told by file and key."""
+"""Every error in the configuration names file and key."""
 
 from __future__ import annotations
 

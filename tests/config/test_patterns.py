@@ -1,4 +1,4 @@
-"""Patterns that are looked for together."""
+"""Patterns that are searched for together."""
 
 from __future__ import annotations
 

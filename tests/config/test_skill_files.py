@@ -1,4 +1,4 @@
-"""The front matter of SKILL.md: what is taken, what is warned of, and what is left out."""
+"""The front matter of SKILL.md: what is read, what gives a warning, what is ignored."""
 
 from __future__ import annotations
 

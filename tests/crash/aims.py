@@ -1,4 +1,4 @@
-"""Moments within steps, seen from outside: when to kill or freeze a worker.
+"""Moments within steps, observed from outside, at which to kill or freeze a worker.
 
 An aim watches what the job's processes leave on the disk or ask of the model, and returns as soon
 as it sees its moment, or when its patience ends. Polling takes well under a millisecond, which is

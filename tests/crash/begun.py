@@ -1,4 +1,4 @@
-"""Trials that mostly wait, side by side: all begin with the first test, and each waits for its own.
+"""Trials that mostly wait, run side by side: all begin with the first test.
 
 What a killed worker held is given to another one once time-outs have passed, which takes seconds in
 which a machine has nothing to do.

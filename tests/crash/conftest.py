@@ -1,4 +1,4 @@
-"""A server and workers as processes of their own, to be killed, and a job that nobody disturbs."""
+"""A server and workers in separate processes that can be killed, and an undisturbed job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model of the crash tests keeps a ledger by `append_file`: a function of the request alone.
+"""The model of the crash tests: it writes with `append_file` and depends on the request alone.
 
 A job's every line is its own, so that a doubled or a lost one shows in the file itself.
 """

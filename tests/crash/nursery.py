@@ -1,4 +1,4 @@
-"""Workers by the dozen: a process that has done the imports of `worker.py` and forks.
+"""Many workers, fast: a process that has done the imports of `worker.py` and forks.
 
 The imports cost seconds of processor time, which is all that a fork saves: a forked worker is a
 process of its own that runs `engine.process.main` like any other.

@@ -1,4 +1,4 @@
-"""A task queue and a workspaces root of their own, with a worker, its jobs and their model."""
+"""A task queue and a workspaces root for one test, with a worker, its jobs and their model."""
 
 from __future__ import annotations
 

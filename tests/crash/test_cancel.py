@@ -1,4 +1,4 @@
-"""Cancelled within seconds, also in the middle of a model call that hangs."""
+"""A job is cancelled within seconds, even during a model call that hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker frozen past its time-outs while another one serves the job, then woken."""
+"""A worker frozen past its time-outs while another serves the job, and then woken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks that somebody holds and does not give back, as a frozen worker does, stop no step."""
+"""Locks that are never released, as by a frozen worker, stop no step."""
 
 from __future__ import annotations
 

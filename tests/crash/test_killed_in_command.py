@@ -1,4 +1,4 @@
-"""`kill -9` of the worker while commands run: what may be run again is, from the same tree."""
+"""`kill -9` of the worker while commands run: repeatable ones run again, from the same tree."""
 
 from __future__ import annotations
 

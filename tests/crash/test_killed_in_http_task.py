@@ -1,4 +1,4 @@
-"""`kill -9` of the worker while it polls a task of a server that is spoken to by HTTP."""
+"""`kill -9` of the worker while it polls a task of an MCP server over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kill -9` of the worker while a server works on a call: not doubled, and the model is told."""
+"""`kill -9` of the worker during an MCP call: it is not repeated, and the model is told."""
 
 from __future__ import annotations
 

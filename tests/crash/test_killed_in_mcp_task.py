@@ -1,4 +1,4 @@
-"""`kill -9` of the worker while a server works on a task, and while it waits for an answer."""
+"""`kill -9` of the worker during a task of an MCP server, and while that waits for an answer."""
 
 from __future__ import annotations
 

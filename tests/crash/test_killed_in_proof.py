@@ -1,4 +1,4 @@
-"""`kill -9` of the worker within the system's own run of a feature's tests: it is run again."""
+"""`kill -9` of the worker while the system runs a feature's tests: they are run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers are killed around every call to people: each notification is there, and counts once.
+"""Workers killed around every notification: each is sent, and counts once.
 
 A person who was called answers, so that the next call comes. A worker that dies in the midst of a
 request cannot know whether it arrived: then, and only then, it comes again, with the same key.

@@ -1,4 +1,4 @@
-"""`kill -9` of the worker before and after traces were written: none lost, none doubled."""
+"""`kill -9` of the worker before and after traces are written: none lost, none doubled."""
 
 from __future__ import annotations
 

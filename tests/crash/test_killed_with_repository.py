@@ -1,4 +1,4 @@
-"""`kill -9` of the worker while git fetches or pushes: fetched once more, and pushed once."""
+"""`kill -9` of the worker during a git fetch or push: fetched again, and pushed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host is lost while helpers read: they begin anew on the one that goes on from the remote."""
+"""A host is lost while helpers read: another host resumes from the remote, helpers start anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host is lost with its disk, and one with a root of its own goes on from the remote."""
+"""A host is lost with its disk; another, with its own root, resumes from the remote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""As `test_lost_host`, with a bucket of an object store as the remote."""
+"""Like `test_lost_host`, with a bucket of an object store as the remote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How soon a job goes on after `kill -9` of its worker."""
+"""How fast a job resumes after `kill -9` of its worker."""
 
 from __future__ import annotations
 

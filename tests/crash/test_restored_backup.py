@@ -1,4 +1,4 @@
-"""What the manual says of backups: a job goes on from copies of the root and of the database."""
+"""Backups as the manual describes: a job resumes from copies of the root and the database."""
 
 from __future__ import annotations
 

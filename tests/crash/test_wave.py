@@ -1,4 +1,4 @@
-"""Groups, four at once, on two workers of one root that are killed: the same work is done.
+"""Groups, four at once, on two workers of one root that are killed: the result is the same.
 
 One group cannot begin, two write the same file. Beside it the same project undisturbed, whose jobs
 both workers share.

@@ -1,4 +1,4 @@
-"""A worker on another workspaces root is refused, says so, and does no harm."""
+"""A worker with the wrong workspaces root is refused, says so, and does no harm."""
 
 from __future__ import annotations
 

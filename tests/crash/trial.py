@@ -1,4 +1,4 @@
-"""What all crash tests share: the seed, jobs that have begun, and what must hold in the end."""
+"""What all crash tests share: the seed, jobs already begun, and what must hold in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of the documentation do what is said of them."""
+"""The examples in the documentation do what it says."""
 
 from __future__ import annotations
 

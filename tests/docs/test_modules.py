@@ -1,4 +1,4 @@
-"""The diagram of imports sees those by name as well."""
+"""The diagram of imports includes imports by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manual gives to be copied: the unit of a worker, and profiles for Temporal."""
+"""Parts of the manual made for copying: a worker's unit file, and profiles for Temporal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documentation says is so: generated parts, links, commands, variables."""
+"""What the documentation states is true: generated parts, links, commands, variables."""
 
 from __future__ import annotations
 

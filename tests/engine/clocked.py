@@ -1,4 +1,4 @@
-"""What the code of `reading` calls: the clock, in a module that it imports."""
+"""Code that `reading` calls: it uses the clock, in a module that it imports."""
 
 from __future__ import annotations
 

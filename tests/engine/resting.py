@@ -1,4 +1,4 @@
-"""A workflow that rests until an activity or a signal, and a process that serves it."""
+"""A workflow that waits for an activity or a signal, and a process that serves it."""
 
 from __future__ import annotations
 

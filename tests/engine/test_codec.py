@@ -1,4 +1,4 @@
-"""The payload codec: what is encrypted, which keys decrypt, what bad keys come to."""
+"""The payload codec: what is encrypted, which keys decrypt, and what bad keys cause."""
 
 from __future__ import annotations
 

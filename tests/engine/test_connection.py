@@ -1,4 +1,4 @@
-"""Finding Temporal, the workspaces and the model endpoint from the environment."""
+"""Temporal, the workspaces and the model endpoint, found from the environment."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Whatever a person sends becomes a value; typed payloads are as strict as ever."""
+"""Anything a person sends becomes a value; typed payloads stay strict."""
 
 import json
 from typing import Any

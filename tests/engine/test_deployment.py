@@ -1,4 +1,4 @@
-"""The version of a worker, from our own variables or from those that a controller sets."""
+"""The version of a worker, from our own variables or those of a controller."""
 
 from __future__ import annotations
 

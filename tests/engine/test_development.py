@@ -1,4 +1,4 @@
-"""The embedded server: what it knows from the start, and ports that are taken."""
+"""The embedded server: what is set up at the start, and ports that are taken."""
 
 import socket
 

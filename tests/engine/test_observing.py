@@ -1,4 +1,4 @@
-"""What a worker's process shows of itself: health, readiness, metrics, logs."""
+"""What a worker process exposes: health, readiness, metrics, logs."""
 
 from __future__ import annotations
 

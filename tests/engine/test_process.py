@@ -1,4 +1,4 @@
-"""`worker.py` as a process: ready, drains, leaves with the right code."""
+"""`worker.py` as a process: it gets ready, drains, and exits with the right code."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The sandbox: modules are imported once, and what it forbids stays forbidden."""
+"""The workflow sandbox: modules are imported once, and forbidden calls stay forbidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker takes another activity while its loop has time for it."""
+"""A worker takes another activity only while its event loop has time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`worker.py --processes N`: several worker processes that pass for one."""
+"""`worker.py --processes N`: several worker processes that look like one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The count of jobs that wait, as the server knows them."""
+"""The number of waiting jobs, as the server counts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Image, compose file and manifests name what there is."""
+"""Image, compose file and manifests name only things that exist."""
 
 from __future__ import annotations
 

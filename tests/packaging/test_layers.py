@@ -1,4 +1,4 @@
-"""No package imports one that stands above it, wherever in a module the import is."""
+"""No package imports from a layer above it, wherever in a module the import is."""
 
 from __future__ import annotations
 

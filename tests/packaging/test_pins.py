@@ -1,4 +1,4 @@
-"""The pinned files hold what pyproject.toml asks for, and nothing that ties them to an index."""
+"""The pinned files satisfy pyproject.toml and are not tied to an index."""
 
 from __future__ import annotations
 

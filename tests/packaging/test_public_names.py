@@ -1,4 +1,4 @@
-"""Names that code of other people may import: `docs/public.md` lists them."""
+"""Names that other people's code may import: `docs/public.md` lists them."""
 
 from __future__ import annotations
 

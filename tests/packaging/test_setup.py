@@ -1,4 +1,4 @@
-"""What setup says on a machine that lacks something."""
+"""What setup reports on a machine that lacks something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel in an environment that has nothing of the checkout."""
+"""The wheel in an environment without the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start may say of repositories: addresses without passwords, names that git takes."""
+"""What a start may say about repositories: no passwords in addresses, valid git names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: what completes an item, what leaves it open, what is kept apart."""
+"""The ledger: what completes an item, what leaves it open, what is recorded separately."""
 
 from __future__ import annotations
 

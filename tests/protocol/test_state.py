@@ -1,4 +1,4 @@
-"""The state of a job, copied."""
+"""Copies of a job's state."""
 
 from __future__ import annotations
 

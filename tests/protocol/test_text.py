@@ -1,4 +1,4 @@
-"""Texts are cut between words."""
+"""Texts are shortened between words."""
 
 from __future__ import annotations
 

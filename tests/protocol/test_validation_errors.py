@@ -1,4 +1,4 @@
-"""Errors of Pydantic's are told within a line, what they quote as it stands."""
+"""Pydantic's errors on one line, quoting input unchanged."""
 
 from __future__ import annotations
 

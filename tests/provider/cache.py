@@ -1,4 +1,4 @@
-"""A prompt cache by the rules that providers document: what is read and written is computed."""
+"""A prompt cache by the documented rules of providers: reads and writes are computed."""
 
 from __future__ import annotations
 

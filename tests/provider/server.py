@@ -1,4 +1,4 @@
-"""The strict provider behind a client: inside the process, or behind a port of this machine."""
+"""The strict provider behind a client: within the process, or on a port of this machine."""
 
 from __future__ import annotations
 

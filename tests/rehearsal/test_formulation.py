@@ -1,4 +1,4 @@
-"""The rehearsal's finding of requirements: a phase that was taken back goes on where it stood."""
+"""The rehearsal model's requirements: a phase that was rewound continues where it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts: what a test wrote down is played, and nothing else passes unseen."""
+"""Scripts: a test's lines are played, and anything unexpected is an error."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The wire protocol, as the product's own client reads it."""
+"""The protocol of the rehearsal server, as the product's own client reads it."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rehearsal's work on a project: its calls are ones that the tools take."""
+"""The rehearsal model in a project: its calls are valid for the tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit of pinned versions, against a server that speaks the database's protocol."""
+"""The audit of pinned versions, against a server with the protocol of the database."""
 
 from __future__ import annotations
 

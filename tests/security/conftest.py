@@ -1,4 +1,4 @@
-"""The server that jobs have everywhere."""
+"""The server that all jobs here share."""
 
 from tests.workflows.conftest import temporal
 

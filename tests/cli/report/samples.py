@@ -1,4 +1,4 @@
-"""Reports made up for tests of the page and of what is drawn."""
+"""Reports made up for tests of the page and its charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the parts of charts lie."""
+"""Positions of the parts of charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report from what was read: checkpoints made up for it, no server."""
+"""A report computed from made-up checkpoints, without a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of a report: programs read it, so that its form is kept."""
+"""The data of a report: programs read it, so its form must not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says was proved: looked up by the system, and not undone."""
+"""What a report calls proved: looked up by the system, and not undone later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a command line's exit code shows what a program under test came to."""
+"""Whether the exit code of a command line is that of the program under test."""
 
 from __future__ import annotations
 

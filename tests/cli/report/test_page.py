@@ -1,4 +1,4 @@
-"""The page: whatever is in a report shows as text, and nothing of it runs or loads."""
+"""The page: all content of a report shows as text; nothing of it runs or loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns that are watched for."""
+"""The patterns that are watched for."""
 
 from __future__ import annotations
 

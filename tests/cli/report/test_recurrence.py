@@ -1,4 +1,4 @@
-"""Mistakes that come again: which are told, over which jobs, and how they are drawn."""
+"""Mistakes that recur: which are listed, over which jobs, and how they are drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of remotes: git's, and none that would tell a password."""
+"""Addresses of remotes: those that git takes, and none that contain a password."""
 
 from __future__ import annotations
 

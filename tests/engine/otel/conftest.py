@@ -1,4 +1,4 @@
-"""What this process exports comes to a receiver; its tests take the plugins from here."""
+"""A receiver for what this process exports; its tests take the plugins from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What turns OpenTelemetry on, and what is said when it cannot be had."""
+"""What turns OpenTelemetry on, and the message when it is unavailable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The span of a job: sent once, by whoever ends it, whatever is replayed before."""
+"""The span of a job: sent once, by the worker that ends it, whatever was replayed before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the process's provider gives to others, and what it says of itself."""
+"""What the process's provider gives to others, and what it reports about itself."""
 
 from __future__ import annotations
 

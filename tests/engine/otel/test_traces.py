@@ -1,4 +1,4 @@
-"""Traces and figures of real workers, as a receiver gets them."""
+"""Traces and metrics of real workers, as a receiver gets them."""
 
 from __future__ import annotations
 
