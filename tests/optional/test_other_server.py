@@ -1,4 +1,4 @@
-"""A server that others wrote, with whatever model it has: `LONGHAUL_TEST_ENDPOINT=http://…/v1`.
+"""An independent server, with any model: `LONGHAUL_TEST_ENDPOINT=http://…/v1`.
 
 What a weak model does to a job is a clear state, never a crash. See docs/development.md.
 """

@@ -1,4 +1,4 @@
-"""A stand-in for a provider of the Responses API that refuses what the real one refuses.
+"""A stand-in for a provider of the Responses API, which refuses what the real one refuses.
 
 Built from the client's types and from refusals that were reported: parameters it does not know,
 reasoning without what followed it or the reverse, items that were changed or that another model

@@ -1,4 +1,4 @@
-"""Recorded histories of every released version are replayed against the present workflow."""
+"""Recorded histories of every released version are replayed with the present workflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents and pages that give orders, and a model that obeys every one of them.
+"""Documents and pages that contain orders, and a model that obeys every one of them.
 
 What holds must not rest on the model: each order is carried out as far as the system lets it.
 """

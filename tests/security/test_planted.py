@@ -1,4 +1,4 @@
-"""Credentials planted where a worker has or meets them, looked for wherever a job leaves traces.
+"""Credentials planted where a worker reads them, then searched for in all traces of a job.
 
 The worker is a process of its own with everything logged: what is scanned is what there is.
 """

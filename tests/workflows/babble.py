@@ -1,4 +1,4 @@
-"""A model that calls at random whatever a job offers, up to 32 calls a reply, and gets to its end.
+"""A model that calls random tools that a job offers, up to 32 calls a reply, and reaches the end.
 
 It sees nothing but its requests and remembers nothing: asked again, it replies the same. Most of
 what it does is wrong. In a phase that gets long, and late in the job, it does what is right.

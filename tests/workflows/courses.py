@@ -1,4 +1,4 @@
-"""What happens in a phase, without one: events, and a watch that tells what is said to them."""
+"""The events of a phase without a job, and a watch that records the responses to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model of jobs that delegate: the agent, and its helpers."""
+"""A model for jobs that delegate: it plays the agent and its helpers."""
 
 from __future__ import annotations
 

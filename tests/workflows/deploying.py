@@ -1,4 +1,4 @@
-"""Worker versioning, as whoever deploys has it."""
+"""Worker versioning, as a deployment uses it."""
 
 from __future__ import annotations
 

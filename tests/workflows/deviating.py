@@ -1,4 +1,4 @@
-"""A model that answers some calls otherwise."""
+"""A model that answers some calls differently."""
 
 from __future__ import annotations
 

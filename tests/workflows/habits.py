@@ -1,4 +1,4 @@
-"""A series of jobs, and people's rules that are kept by hooks."""
+"""A series of jobs, and people's rules that hooks enforce."""
 
 from __future__ import annotations
 

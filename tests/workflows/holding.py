@@ -1,4 +1,4 @@
-"""Activities that end when a test lets them: for what comes meanwhile."""
+"""Activities that last until a test releases them, to test what arrives meanwhile."""
 
 from __future__ import annotations
 

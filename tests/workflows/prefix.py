@@ -1,4 +1,4 @@
-"""How much of a prompt a provider's prefix cache could have kept from the call before."""
+"""How much of a prompt a provider's prefix cache could reuse from the call before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project's record as workflow code holds it, and a play of it without any job."""
+"""A project's record as the workflow's code keeps it, and its course without any job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job's record as workflow code holds it, without a job."""
+"""A job's record as the workflow's code keeps it, without a job."""
 
 from __future__ import annotations
 

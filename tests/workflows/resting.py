@@ -1,4 +1,4 @@
-"""A model that rests at one point: its job stays at work while a test looks at it."""
+"""A model that stops at one point: its job stays at work while a test looks at it."""
 
 from __future__ import annotations
 

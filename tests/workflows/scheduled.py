@@ -1,4 +1,4 @@
-"""A schedule that fires every second, on the real server, until it did what a test waits for."""
+"""A schedule that fires every second, on the real server, until a test's condition holds."""
 
 from __future__ import annotations
 

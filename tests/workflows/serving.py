@@ -1,4 +1,4 @@
-"""A real Temporal server, and workers in this process with whatever model a test wants."""
+"""A real Temporal server, and workers in this process with any model a test wants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job of a few replies, and its model: each verb of a todo list does what a test says."""
+"""A job of a few replies with its model: a test decides what each verb of a todo list does."""
 
 from __future__ import annotations
 

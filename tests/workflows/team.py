@@ -1,4 +1,4 @@
-"""Agents of a project, played by one model: what each writes, by whose instructions it sees."""
+"""The agents of a project, played by one model: each recognized by its instructions."""
 
 from __future__ import annotations
 

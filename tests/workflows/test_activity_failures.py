@@ -1,4 +1,4 @@
-"""Every failure of a step leaves the job waiting for somebody who is told what to do."""
+"""After every failure of a step the job waits for a person, who is told what to do."""
 
 from __future__ import annotations
 

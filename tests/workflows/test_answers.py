@@ -1,4 +1,4 @@
-"""Every answer an endpoint can give has its handling, and a person can read what happened."""
+"""Every possible answer of an endpoint is handled, and a person can read what happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call that needs approval: the job waits, shows exactly what it would do, and is told."""
+"""A call that needs approval: the job waits, shows exactly what it would do, and is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a model calls, and in whatever order, what the job says of itself is true.
+"""Whatever a model calls, in whatever order, what the job reports about itself is true.
 
 The workflow's memory is as the checkpoint has it whenever the model is asked. No todo is done that
 no call completed and no change of its file, list or end of the job shows as done. A phase that

@@ -1,4 +1,4 @@
-"""Whether there is room for the next call: reserved in full before, settled by what was used."""
+"""Whether a budget allows the next call: fully reserved before it, settled by actual use."""
 
 from __future__ import annotations
 

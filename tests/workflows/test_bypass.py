@@ -1,4 +1,4 @@
-"""Bypassing a guard, from the record alone."""
+"""Bypassing a guard, tested on the record alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent asks a person once: the job waits, goes on with the answer or with the default."""
+"""An agent asks a person once: the job waits, then uses the answer or the default."""
 
 from __future__ import annotations
 

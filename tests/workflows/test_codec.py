@@ -1,4 +1,4 @@
-"""A job whose payloads are encrypted: nothing of it can be read in Temporal, and all of it here."""
+"""A job with encrypted payloads: unreadable in Temporal, readable with our commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The context of long phases and long jobs stays bounded, whole where it must be, and cacheable."""
+"""The context of long phases and jobs stays limited in size, complete, and cacheable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that looks alike and is none: what stuck detection must not take for a loop."""
+"""Work that looks repetitive and is not: what stuck detection must not take for a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trouble that the model cannot mend: the job waits for what it needs, and never goes back."""
+"""Failures that the model cannot fix: the job waits for what it needs and is never rewound."""
 
 from __future__ import annotations
 

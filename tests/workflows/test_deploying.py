@@ -1,4 +1,4 @@
-"""A change of the workflow's shape, deployed while jobs are at work."""
+"""A changed workflow, deployed while jobs are at work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole job with more tools than are offered: the model finds the one it needs and uses it."""
+"""A job with more tools than are offered: the model finds the one it needs and uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`creator` on documents that nobody here wrote: requirements cite the page they are on."""
+"""`creator` on other people's documents: requirements cite the page they are on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that drifts gets nowhere by it: every item is made, or the job waits and says why.
+"""A drifting model gains nothing: every item is made, or the job waits and says why.
 
 `python -m benchmarks.drift --seeds 200` is the same with more seeds, against a plain loop.
 """

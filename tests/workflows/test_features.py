@@ -1,4 +1,4 @@
-"""The feature loop end to end: initializer, coder, tester; sent back with findings; blocked."""
+"""The feature loop end to end: initializer, coder, tester; findings sent back; blocked features."""
 
 from __future__ import annotations
 

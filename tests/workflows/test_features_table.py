@@ -1,4 +1,4 @@
-"""The feature loop row by row: what is next in each state, without any job."""
+"""The feature loop row by row: the next action in each state, without any job."""
 
 from __future__ import annotations
 

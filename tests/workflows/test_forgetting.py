@@ -1,4 +1,4 @@
-"""Forgetting: what a closed job left goes, and nothing that anybody still works on."""
+"""Forgetting: the files of a closed job are deleted, and nothing that is still in use."""
 
 from __future__ import annotations
 

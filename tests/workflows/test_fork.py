@@ -1,4 +1,4 @@
-"""A new job from the start of a phase of another, which is left as it is."""
+"""A new job from the start of a phase of another job, which stays unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parallel groups end to end: a manager divides, groups work at once, the manager looks again."""
+"""Parallel groups end to end: a manager divides the work, groups do it, the manager reviews."""
 
 from __future__ import annotations
 

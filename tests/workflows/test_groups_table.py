@@ -1,4 +1,4 @@
-"""Parallel groups in every state, without any job: waves, what is sent back, how it ends."""
+"""Parallel groups in every state, without any job: waves, work sent back, the end."""
 
 from __future__ import annotations
 

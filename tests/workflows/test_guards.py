@@ -1,4 +1,4 @@
-"""Guards and hooks in a job on a real server: refusals show, a bypass holds once, Stop keeps it."""
+"""Guards and hooks in a job on a real server: refusals, one-time bypasses, Stop hooks."""
 
 from __future__ import annotations
 

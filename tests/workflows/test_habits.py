@@ -1,4 +1,4 @@
-"""Habits that become guards, each over a series of jobs: what is refused, proposed, tried, blocked.
+"""Habits that become guards, each over a series of jobs: refused, proposed, tried, blocked.
 
 That files are written where they do not belong is in `test_learning`.
 """

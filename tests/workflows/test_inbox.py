@@ -1,4 +1,4 @@
-"""Signals are kept in order or refused visibly, and what is kept stays bounded."""
+"""Signals are kept in order or visibly refused, and the number kept is limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge at the end of a phase: no with findings, a yes, a garbled answer, and the limits."""
+"""A judge at the end of a phase: a no with findings, a yes, a garbled answer, and the limits."""
 
 from __future__ import annotations
 

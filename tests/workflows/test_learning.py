@@ -1,4 +1,4 @@
-"""From a habit to a guard: over a series of jobs, with the real parts."""
+"""From a habit to a guard over a series of jobs, with the real parts."""
 
 from __future__ import annotations
 

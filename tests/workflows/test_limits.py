@@ -1,4 +1,4 @@
-"""Limits of real jobs: each parks the job before the call that would pass it."""
+"""Limits in real jobs: each parks the job before the call that would exceed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the current details of jobs and projects share."""
+"""What the current details of jobs and of projects have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs with MCP servers, from the start to the result."""
+"""Jobs with MCP servers, from start to result."""
 
 from __future__ import annotations
 

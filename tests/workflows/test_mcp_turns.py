@@ -1,4 +1,4 @@
-"""Calls that MCP servers finish later: they ask a person first, or work on a task."""
+"""Calls that MCP servers finish later: they ask a person first, or run as a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that its model keeps waiting is given what it needs with `resume`, and goes on."""
+"""A waiting job gets the model settings it needs with `resume`, and goes on."""
 
 from __future__ import annotations
 

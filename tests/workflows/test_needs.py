@@ -1,4 +1,4 @@
-"""What a project needs in the sandbox is tried before anything is paid for."""
+"""What a project needs in the sandbox is tried before any model call is paid for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People are called: what for, by whom, with what, and each time once."""
+"""Notifications to people: why, from whom, with what content, and each sent once."""
 
 from __future__ import annotations
 

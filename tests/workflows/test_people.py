@@ -1,4 +1,4 @@
-"""What people do to a job, and how the job tells who did what and when."""
+"""What people do to a job, and how the job shows who did what and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipeline end to end: each agent starts from what the one before handed over."""
+"""A pipeline end to end: each agent starts with what the previous one handed over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipeline in every state, without any job; and what of the limits its jobs get."""
+"""A pipeline in every state, without any job; and the share of the limits its jobs get."""
 
 from __future__ import annotations
 

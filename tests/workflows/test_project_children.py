@@ -1,4 +1,4 @@
-"""What a job of a project tells while the project waits for something else is not lost."""
+"""Messages from a project's job are kept while the project waits for something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects on separate workspaces roots that share a remote: any host goes on with them."""
+"""Projects on separate workspaces roots with a shared remote: any host can continue them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project on a repository: begun from its commit, ended as a branch of it."""
+"""A project on a repository: it starts from a commit there and ends as a branch of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people send to a project reaches its jobs; limits stop them; a bad signal harms nothing."""
+"""Signals to a project reach its jobs, limits stop them, and a bad signal does no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proof end to end: what does not pass comes back to its coder before a tester is paid."""
+"""Proof end to end: failing work goes back to its coder before a tester is paid for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The work of a job handed out: commits, a patch and a bundle, or a branch that is pushed."""
+"""Publishing a job's work: commits, a patch and a bundle, or a branch that is pushed."""
 
 from __future__ import annotations
 

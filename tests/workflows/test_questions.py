@@ -1,4 +1,4 @@
-"""Questions to people, from the job's record alone."""
+"""Questions to people, tested on the job's record alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reasoning over chat completions goes back where it is wanted: learned in both directions."""
+"""Reasoning is sent back over chat completions where the endpoint wants it: learned both ways."""
 
 from __future__ import annotations
 

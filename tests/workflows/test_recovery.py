@@ -1,4 +1,4 @@
-"""What parks a job, what brings it back, and what a lost checkpoint does."""
+"""What parks a job, what makes it continue, and what a lost checkpoint does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An attempt that failed: what is asked of the model, what is kept, what the next attempt sees."""
+"""A failed attempt: the question to the model, what is kept, what the next attempt sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reply that only talks is not accepted: it is corrected, and then a call is demanded."""
+"""A reply without a call is not accepted: it is corrected, and then a call is required."""
 
 from __future__ import annotations
 

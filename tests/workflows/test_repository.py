@@ -1,4 +1,4 @@
-"""A job on a repository: its files, its AGENTS.md, what the model sees of them."""
+"""A job on a repository: its files, its AGENTS.md, and what the model sees of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole jobs over the Responses API, against a provider that refuses what the real one refuses."""
+"""Whole jobs over the Responses API, against a stand-in as strict as the real provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The review of a completion: a fresh reader accepts, sends back, or does not make up its mind."""
+"""The review of a completion: a new reader accepts it, sends it back, or gives no verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going back: by the agent, by a person, by Temporal's own reset."""
+"""Rewinding: by the agent, by a person, by Temporal's own reset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rewind to a phase puts back, what it leaves, and what nothing gives back."""
+"""A rewind to a phase: what it restores, what it leaves, and what cannot be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rhythm costs a capable model nothing: what one reply may hold, and what it may not."""
+"""The order of a turn costs a capable model nothing: what one reply may and may not contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers on different workspaces roots: a project's job goes where the project is."""
+"""Workers on different workspaces roots: a project's jobs run where the project is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scope ledger through a job: where items come from, what closes them, what ends the job."""
+"""The scope ledger in a job: where items come from, what closes them, what ends the job."""
 
 from __future__ import annotations
 

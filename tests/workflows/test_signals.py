@@ -1,4 +1,4 @@
-"""What people send: every signal is applied once or refused visibly, whatever it holds."""
+"""Signals from people: each is applied once or visibly refused, whatever it contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The software example: features built, tested by running their tests, one of them blocked."""
+"""The software example: features built, tested by running their tests, one blocked."""
 
 from __future__ import annotations
 

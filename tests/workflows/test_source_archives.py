@@ -1,4 +1,4 @@
-"""A package's source archive: a job installs what its tests need, and runs them in the sandbox."""
+"""A package's source archive: a job installs the tests' dependencies and runs the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A start that is disturbed before there is a job."""
+"""A start that is disturbed before the job exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see of a job, from its record alone."""
+"""What people see of a job, tested on its record alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that go in circles, on a real server: told, narrowed, sent back, or shown to a person."""
+"""Jobs that go in circles, on a real server: nudged, restricted, rewound, or parked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs and the store: nothing is lost while it is away, nothing stays that was undone."""
+"""Jobs and the store: an outage loses nothing, and undone work leaves nothing behind."""
 
 from __future__ import annotations
 

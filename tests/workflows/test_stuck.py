@@ -1,4 +1,4 @@
-"""Each pattern is noticed at its figures, by its own row; what follows from it."""
+"""Each pattern is detected at its thresholds, row by row, and what follows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summaries of steps stay within what the server takes, whatever script a path is written in."""
+"""Summaries of steps stay within the server's limit, in whatever script a path is written."""
 
 from __future__ import annotations
 

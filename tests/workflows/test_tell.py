@@ -1,4 +1,4 @@
-"""A person says something to an agent at work: heard in its next turn, and never lost."""
+"""A person's message to an agent at work: it arrives with the next turn and is never lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporal's own command line, and so Temporal Web's forms, are full clients: plain JSON."""
+"""Temporal's own command line, and so Temporal Web's forms, can do everything: plain JSON."""
 
 from __future__ import annotations
 

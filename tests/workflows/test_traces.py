@@ -1,4 +1,4 @@
-"""What a job notes and when it hands that over, from the record alone."""
+"""What a job notes and when it hands the notes over, tested on the record alone."""
 
 from __future__ import annotations
 

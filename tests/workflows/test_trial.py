@@ -1,4 +1,4 @@
-"""A trial runs jobs under several configurations and keeps how each ended."""
+"""A trial runs jobs under several configurations and records how each ended."""
 
 from __future__ import annotations
 

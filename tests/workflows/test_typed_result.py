@@ -1,4 +1,4 @@
-"""A typed result: the job ends once its file fits the schema, and the job's result has it."""
+"""A typed result: the job ends when its file fits the schema, and the result includes it."""
 
 from __future__ import annotations
 

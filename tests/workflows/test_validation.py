@@ -1,4 +1,4 @@
-"""From a document that nobody here wrote to the graph: `creator`, then two validators at once."""
+"""From a public document to the graph: `creator`, then two validators at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server for everything that the public ones do not do: slow, crashing, garbled, changing.
+"""A server with every unusual behaviour: slow, crashing, garbled, changing.
 
     odd.py <ledger> [sdk | http <port>]
 

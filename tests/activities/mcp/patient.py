@@ -1,4 +1,4 @@
-"""A server made with the SDK that asks people and works on tasks.
+"""A server made with the SDK that asks people and runs tasks.
 
     patient.py <ledger> [older] [http <port>] [<seconds that it remembers its questions>.0]
 
