@@ -1,6 +1,6 @@
 """Clocks that jump: libfaketime, preloaded into workers alone, reads the offset from a file.
 
-Only what tells the date jumps; what measures spans (the monotonic clock) goes on, as it does when
+Only the date jumps; the monotonic clock, which measures durations, goes on, as it does when
 somebody sets a machine's clock.
 """
 

@@ -1,8 +1,7 @@
 """Moments within steps, observed from outside, at which to kill or freeze a worker.
 
-An aim watches what the job's processes leave on the disk or ask of the model, and returns as soon
-as it sees its moment, or when its patience ends. Polling takes well under a millisecond, which is
-less than a checkpoint takes.
+An aim watches what the job's processes write to disk or request from the model, and returns when it
+sees its moment or its time is up. It polls in well under a millisecond, faster than a checkpoint.
 """
 
 from __future__ import annotations

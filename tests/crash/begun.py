@@ -1,7 +1,7 @@
 """Trials that mostly wait, run side by side: all begin with the first test.
 
-What a killed worker held is given to another one once time-outs have passed, which takes seconds in
-which a machine has nothing to do.
+A killed worker's tasks go to another worker only after time-outs of some seconds, during which the
+machine is idle.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The model of the crash tests: it writes with `append_file` and depends on the request alone.
 
-A job's every line is its own, so that a doubled or a lost one shows in the file itself.
+Each line of a job is unique, so a duplicated or a lost one shows in the file itself.
 """
 
 from __future__ import annotations

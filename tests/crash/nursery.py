@@ -1,7 +1,7 @@
 """Many workers, fast: a process that has done the imports of `worker.py` and forks.
 
-The imports cost seconds of processor time, which is all that a fork saves: a forked worker is a
-process of its own that runs `engine.process.main` like any other.
+The imports cost seconds of processor time, and a fork saves nothing else: a forked worker is a
+separate process that runs `engine.process.main` like any other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Workers killed around every notification: each is sent, and counts once.
 
-A person who was called answers, so that the next call comes. A worker that dies in the midst of a
-request cannot know whether it arrived: then, and only then, it comes again, with the same key.
+The notified person answers, so that the next notification follows. A worker that dies during a
+request cannot know whether it arrived: then, and only then, it is sent again, with the same key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Groups, four at once, on two workers of one root that are killed: the result is the same.
 
-One group cannot begin, two write the same file. Beside it the same project undisturbed, whose jobs
-both workers share.
+One group cannot begin, and two write the same file. The same project also runs undisturbed, with
+jobs shared by both workers.
 """
 
 from __future__ import annotations

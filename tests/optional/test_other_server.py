@@ -1,6 +1,6 @@
 """An independent server, with any model: `LONGHAUL_TEST_ENDPOINT=http://…/v1`.
 
-What a weak model does to a job is a clear state, never a crash. See docs/development.md.
+Whatever a weak model does, the job ends in a clear state, never a crash. See docs/development.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A stand-in for a provider of the Responses API, which refuses what the real one refuses.
 
-Built from the client's types and from refusals that were reported: parameters it does not know,
-reasoning without what followed it or the reverse, items that were changed or that another model
-made, calls without outputs. The model behind it is one of the rehearsal's.
+Based on the client's types and on reported refusals: unknown parameters, reasoning without the item
+that followed it or the reverse, items that were changed or made by another model, calls without
+outputs. The model behind it is one of the rehearsal's.
 """
 
 from __future__ import annotations

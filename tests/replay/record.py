@@ -1,7 +1,7 @@
 """Records the histories that `test_replay.py` replays: `python -m tests.replay.record [SCENE…]`.
 
-Run it when the workflow's shape changed on purpose, before a release: the recorded files are what
-running jobs look like to the next version.
+Run it after an intended change of the workflow's shape, before a release: the recorded files are
+what running jobs look like to the next version.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Documents and pages that contain orders, and a model that obeys every one of them.
 
-What holds must not rest on the model: each order is carried out as far as the system lets it.
+Safety must not rest on the model: each order is carried out as far as the system allows it.
 """
 
 from __future__ import annotations

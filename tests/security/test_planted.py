@@ -1,6 +1,6 @@
 """Credentials planted where a worker reads them, then searched for in all traces of a job.
 
-The worker is a process of its own with everything logged: what is scanned is what there is.
+The worker is a separate process that logs everything, so the scan covers all there is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A model that calls random tools that a job offers, up to 32 calls a reply, and reaches the end.
 
-It sees nothing but its requests and remembers nothing: asked again, it replies the same. Most of
-what it does is wrong. In a phase that gets long, and late in the job, it does what is right.
+It sees only its requests and keeps no memory: the same request gets the same reply. Most of its
+calls are wrong. In a long phase, and late in the job, it does the right thing.
 """
 
 from __future__ import annotations

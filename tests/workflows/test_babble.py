@@ -1,8 +1,8 @@
 """Whatever a model calls, in whatever order, what the job reports about itself is true.
 
-The workflow's memory is as the checkpoint has it whenever the model is asked. No todo is done that
-no call completed and no change of its file, list or end of the job shows as done. A phase that
-came to its end has nothing open. The job ends.
+The workflow's memory equals the checkpoint whenever the model is asked. A todo is done only if a
+call completed it, or if its changed file, the list or the end of the job shows it. A phase that
+ended has no open todos. The job ends.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A drifting model gains nothing: every item is made, or the job waits and says why.
 
-`python -m benchmarks.drift --seeds 200` is the same with more seeds, against a plain loop.
+`python -m benchmarks.drift --seeds 200` does the same with more seeds, and compares it with a plain
+loop.
 """
 
 from __future__ import annotations

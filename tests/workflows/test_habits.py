@@ -1,6 +1,6 @@
 """Habits that become guards, each over a series of jobs: refused, proposed, tried, blocked.
 
-That files are written where they do not belong is in `test_learning`.
+The habit of writing files in the wrong place is tested in `test_learning`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Text with true page numbers, from documents that nobody here wrote.
+"""Text with correct page numbers, from other people's documents.
 
-What stands on which page was looked up with pdftotext, and in the case of the DOCX files is said
-by their own text.
+The expected pages come from pdftotext, and for DOCX files from their own text.
 """
 
 import time

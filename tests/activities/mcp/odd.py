@@ -2,7 +2,7 @@
 
     odd.py <ledger> [sdk | http <port>]
 
-What it does outside shows in the file `<ledger>`, a line for each call that came in.
+It writes a line to the file `<ledger>` for each call that arrives.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     patient.py <ledger> [older] [http <port>] [<seconds that it remembers its questions>.0]
 
-`older`, over HTTP alone, speaks no protocol after 2025-11-25, in which a server asks in the midst
-of a call.
+With `older` (HTTP only) it speaks no protocol after 2025-11-25, the last in which a server asks
+during a call.
 
-What it does outside shows in the file `<ledger>`, a line each. Its tasks are kept beside it, so
-that they outlast its process.
+It writes a line to the file `<ledger>` for each thing it does. Its tasks are stored next to that
+file, so they outlive its process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A process that searches: `python -m tests.activities.search.searcher ROOT COMMIT URL QUERY…`.
 
-Prints, for each query, the paths that were found, as one line of JSON.
+Prints, for each query, the paths found, as one line of JSON.
 """
 
 from __future__ import annotations
