@@ -98,7 +98,7 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
             if self.headers.get("Authorization") != authorization():
                 self._send("401 Not you", {"WWW-Authenticate": 'Basic realm="tea"'}, b"")
                 return
-            # Before much is sent git tries whether it may.
+            # Before sending much, git asks whether it may.
             is_push = self.path.endswith("/git-receive-pack") and body != b"0000"
             is_fetch = self.path.endswith("/git-upload-pack")
             trouble = given.trouble if is_push else ""
@@ -185,7 +185,7 @@ def shell(folder: Path) -> Iterator[Shell]:
     if program is None or shutil.which("ssh") is None:
         pytest.skip("sshd or ssh is not there: on Debian `apt install openssh-server`")
     if os.geteuid() == 0:
-        # What its service makes at boot.
+        # Its service creates this at boot.
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     folder.mkdir()
     for name in ("host", "key", "stranger"):

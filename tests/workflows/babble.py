@@ -64,7 +64,7 @@ class Babble:
         most = chance.choice([1, 3, 8, MOST_CALLS])
         calls = [_anything(kind, last, chance) for _ in range(chance.randint(1, most))]
         if kind == "strategic" and chance.random() < 0.4:
-            # Now and then all that the phase is about, whatever else is among it.
+            # Sometimes all that the phase needs, mixed with other calls.
             for call in _phase_at_once(chance):
                 calls.insert(chance.randint(0, len(calls)), call)
         return Reply(calls=calls[:MOST_CALLS])

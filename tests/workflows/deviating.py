@@ -57,7 +57,7 @@ async def enough(jobs: Jobs, handle: WorkflowHandle[Any, Any], steps: int) -> di
     try:
         await handle.signal("cancel", {})
     except RPCError as error:
-        # On its last steps, it may have ended since it was asked.
+        # The job may have ended since this request, if it was on its last steps.
         if error.status != RPCStatusCode.NOT_FOUND:
             raise
     return status

@@ -16,7 +16,7 @@ async def fired(
 ) -> tuple[datetime, dict[str, Any]]:
     """When the first run with such a result ended, and the result."""
     name = f"{workflow}-{jobs.queue}"
-    # Made and then changed, as by a person who changes his mind.
+    # Created and then changed, as by a person who reconsiders.
     await upsert_schedule(jobs.client, name, workflow, timedelta(days=1), jobs.queue)
     await upsert_schedule(jobs.client, name, workflow, timedelta(seconds=1), jobs.queue)
     handle = jobs.client.get_schedule_handle(name)

@@ -12,7 +12,7 @@ from rehearsal.request_view import RequestView, is_error, parse_request
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
 
 TODOS = {
-    # They plan like any other agent, so that a test can have them do anything.
+    # These jobs plan like any other, so that a test can make them do anything.
     "todos.work": [],
     "todos.bootstrap": ["Plan"],
     "todos.fork": ["Rethink"],
@@ -73,9 +73,9 @@ class Team:
 
     def _calls(self, view: RequestView, verb: str) -> list[Call]:
         if verb in ("Plan", "Rethink"):
-            # What the job is asked for goes along in the plan, which tactical phases do not see.
+            # The job's task is copied to workspace.md, as tactical phases do not see it.
             asked = view.opening.partition("## Amended")[2] or view.opening
-            # What others ran into is no part of it.
+            # Lessons from earlier jobs are no part of it.
             asked = asked.partition("# What earlier jobs ran into")[0]
             told = write("workspace.md", asked[:8000])
             return [plan("[ ] Do"), told, hand_over({}), DONE]

@@ -46,7 +46,7 @@ def wrapped(
         ("Credentials", "credentials", "--set model.name=…` gives it another model"),
         ("Endpoint", "endpoint", "endpoint"),
         ("ModelRefused", "endpoint", "request"),
-        # Only of a paused job are edits taken in.
+        # Edits are read only while a job is paused.
         ("ContextTooLong", "endpoint", "pause the job, shorten workspace.md and rewind"),
         ("Storage", "storage", "space"),
         ("WrongRoot", "storage", "root"),
@@ -89,7 +89,7 @@ def test_messages_are_bounded() -> None:
 @pytest.mark.parametrize(
     ("state", "raised"),
     [
-        # Its worker was lost after it had been cancelled, and nobody is to be asked about that.
+        # Its worker was lost after the cancellation, and no person is asked about that.
         (RetryState.CANCEL_REQUESTED, asyncio.CancelledError),
         (RetryState.MAXIMUM_ATTEMPTS_REACHED, StepFailed),
     ],

@@ -167,7 +167,7 @@ async def test_a_fallback_answers_where_the_model_fails_or_refuses(
         result = await jobs.result(handle)
         status = await handle.query("status")
     assert result["status"] == "completed"
-    # After three failures on the way, and at once after a refusal.
+    # After three failures in transit, and at once after a refusal.
     assert asked[:4] == ["first", "first", "first", "second"]
     assert asked[-1] == "first"
     assert any("the fallback second answered" in notice for notice in status["notices"])
@@ -177,7 +177,7 @@ async def test_a_fallback_that_takes_too_little_keeps_nobody_from_the_model(
     temporal: Client, root: Root
 ) -> None:
     too_long = Failure(400, "no", code="context_length_exceeded")
-    # As often as it is compacted on an endpoint's word, then until the fallback's turn comes.
+    # As many as lead to a compaction, and then failures until the fallback is used.
     troubles = [*[too_long] * 4, *[AWAY] * 3]
 
     def model(request: Request) -> Answer:
@@ -305,7 +305,7 @@ async def test_a_revoked_key_parks_the_job_and_a_new_one_finishes_it(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = itertools.count(1)
-    # From one request to the next, in the middle of the job.
+    # Between two requests, in the middle of the job.
     with ModelServer(FEW, key=lambda: "sk-old" if next(requests) < 4 else "sk-new") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-old")

@@ -105,7 +105,7 @@ def test_cached_tokens_are_charged_apart_and_without_a_price_as_others() -> None
     assert written.max_cost(1_000_000, 0) == pytest.approx(2.5)
     assert budget.model_call_reservation(1_000_000, 0, written).cost == pytest.approx(2.5)
     assert PRICE.cost(1_000_000, 400_000, 0, 9_000_000) == pytest.approx(1.2 + 0.08)
-    # More cached than sent is an endpoint's mistake and gives nothing back.
+    # More cached than sent is an endpoint's mistake and lowers no cost.
     assert PRICE.cost(1_000_000, 9_000_000, 0) == pytest.approx(0.2)
 
 
@@ -188,9 +188,9 @@ def test_cost_cannot_be_limited_where_the_price_is_unknown(payload: dict[str, An
 def test_time_counts_from_where_it_was_last_counted() -> None:
     job = record(clock=100.0)
     job.count_time(101.5)
-    job.clock = 500.0  # a person was waited for
+    job.clock = 500.0  # the job waited for a person
     job.count_time(502.0)
-    job.count_time(400.0)  # clocks may be put back
+    job.count_time(400.0)  # clocks may be set back
     assert (job.seconds, job.phase_seconds) == (3.5, 3.5)
     job.begin_phase()
     job.count_time(401.0)

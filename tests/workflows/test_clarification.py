@@ -47,9 +47,9 @@ async def test_an_answer_becomes_the_result_of_the_call(temporal: Client, root: 
 
         await handle.signal("answer", {"id": pending["id"], "text": "Black tea."})
         status = await enough(jobs, handle, 6)
-    # The reply goes on once it is answered.
+    # After the answer the rest of the reply is run.
     assert model.results(4)[-2] == "A person answers: Black tea."
-    # Once in a job: a further question is answered by the system.
+    # Once in a job: the system answers a further question.
     assert "best judgement" in model.results(6)[-1]
     assert status["clarification"] == {"used": 1, "pending": None, "resolved": 1}
 
@@ -102,7 +102,7 @@ async def test_a_question_outlives_continue_as_new_and_pause(temporal: Client, r
         status = await jobs.until(handle, waiting_for="clarification")
         pending = status["clarification"]["pending"]
         run = (await jobs.client.get_workflow_handle(handle.id).describe()).run_id
-        # Signals that change nothing fill the history until the waiting job continues as new.
+        # Signals without effect fill the history until the waiting job continues as new.
         while (await jobs.client.get_workflow_handle(handle.id).describe()).run_id == run:
             await jobs.client.get_workflow_handle(handle.id).signal("resume", {})
             await asyncio.sleep(0.02)
@@ -123,7 +123,7 @@ async def test_a_question_outlives_continue_as_new_and_pause(temporal: Client, r
 async def test_the_time_for_an_answer_goes_on_over_continue_as_new(
     temporal: Client, root: Root
 ) -> None:
-    # Where it is still at work, however late the last signal comes.
+    # The job is still at work then, however late the last signal arrives.
     model = asking(3, n5=Hang())
     async with serving(temporal, root, model) as jobs:
         settings = {"limits.history_events": 100, "limits.clarification_hours": 0.002}
@@ -131,7 +131,7 @@ async def test_the_time_for_an_answer_goes_on_over_continue_as_new(
         await jobs.until(handle, waiting_for="clarification")
         latest = jobs.client.get_workflow_handle(handle.id)
         run = (await latest.describe()).run_id
-        # Each is an event: more than a run may have.
+        # Each is an event; together they are more than a run may have.
         for _ in range(100):
             await latest.signal("resume", {})
         while (await latest.describe()).run_id == run:  # noqa: ASYNC110 - the server tells
@@ -141,7 +141,7 @@ async def test_the_time_for_an_answer_goes_on_over_continue_as_new(
 
 
 async def test_a_rewind_drops_the_question_visibly(temporal: Client, root: Root) -> None:
-    # Where it is still at work when the answer comes.
+    # The job is still at work then, when the answer arrives.
     model = asking(3, n8=call("wait", seconds=3600))
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(PAGE)

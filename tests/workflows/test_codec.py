@@ -87,7 +87,7 @@ async def test_what_temporal_holds_of_a_job(
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         held = await raw(jobs, handle.id)
-        # The other case shows that the search finds what is there.
+        # The unencrypted case shows that the search finds the words.
         assert [word in held for word in WORDS] == [keys is None] * 3
         assert ("Make" in held) == (keys is None)
         seen = await view_job(client, handle.id)

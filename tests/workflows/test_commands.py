@@ -30,7 +30,7 @@ def run(command: str) -> Call:
 
 
 async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Root) -> None:
-    # What is lacking is made in turn: first what the todo asks for, then what the verifier does.
+    # The command makes first what the todo's check wants, then what the verifier wants.
     work = run("cd output; if [ -e tea.md ]; then echo x > tested.md; else echo tea > tea.md; fi")
     made = "grep -q tea output/tea.md"
     model = Short(
@@ -49,7 +49,7 @@ async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Ro
         assert status["guards"]["refused"] == {"tests": 1}
         log = (jobs.folder(handle) / "commands" / "log.jsonl").read_text()
         assert log.count('"exit_code": 0') == 2
-        # What commands worked in goes with the job.
+        # Private folders of commands are removed with the job.
         assert not list((root.path / ".longhaul" / "private").iterdir())
 
 

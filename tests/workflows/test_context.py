@@ -76,14 +76,14 @@ class Reader:
 
     def _read(self, request: Request, todos: str) -> Reply:
         messages = request["messages"]
-        # Layers 1 to 3, whole in every request.
+        # Layers 1 to 3 are complete in every request.
         assert FACT in messages[0]["content"]
         assert re.search(r"Progress: \d/5\n.*Do todo \d, then call", todos, re.DOTALL)
         assert "read_file" in json.dumps(request["tools"])
         assert_whole(messages)
         self._weigh(request, todos)
         if (share := self.meter.measure(request)) is not None:
-            # What was cleared or summarised begins a new prefix.
+            # After clearing or summarizing, a new prefix begins.
             self.broken += share < 0.9
             self.shares += [share] if share >= 0.9 else []
         self.last = messages
@@ -156,7 +156,7 @@ async def test_a_phase_of_many_calls_with_4_kb_results(temporal: Client, root: R
     assert FACT in last
     assert "▶ 5." in last
     assert DECISION in last
-    # What we count and what was sent agree.
+    # Our count agrees with what was sent.
     estimated = result["usage"]["estimated_tokens"]
     assert abs(estimated - sum(sizes)) < 0.02 * estimated
 

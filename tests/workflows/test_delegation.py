@@ -55,7 +55,7 @@ async def test_helpers_read_side_by_side_and_answer_in_files(temporal: Client, r
     assert [conversation.message(1)["content"][:18] for conversation in held] == [
         f"What is in leaf {n}?"[:18] for n in range(6)
     ]
-    # What they read is nowhere in the agent's own requests.
+    # Nothing that helpers read is in the agent's own requests.
     own = [request for request in model.requests if not is_helper(request)]
     assert not any("lines 1-1 of 1" in str(request["messages"]) for request in own)
 
@@ -169,7 +169,7 @@ async def test_a_helper_reads_no_more_than_there_is_room_for(temporal: Client, r
 async def test_helpers_keep_to_the_limits_of_the_job(temporal: Client, root: Root) -> None:
     model = Delegating(*(delegate(f"Leaf {n}?", f"notes/leaf_{n}.md") for n in range(4)))
     async with serving(temporal, root, model) as jobs:
-        # Of the plan, the leaves, the call, and three of helpers.
+        # The calls for the plan, the leaves and the delegation, and three by helpers.
         handle = await jobs.start(job(set={**SET, "limits.job.model_calls": 7}))
         status = await jobs.until(handle, waiting_for="budget")
         assert status["usage"]["model_calls"] == 7
@@ -202,7 +202,7 @@ async def test_a_helper_that_fails_ends_alone_or_waits_with_the_job(
             await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
     assert "Read 1" in model.answers[0]
-    # The first one's reply of that round was not paid for again.
+    # The first helper's reply of that round was not paid for again.
     assert sum(is_helper(each) and task_of(each)[:3] == "One" for each in model.requests) == 2
     if status == 401:
         assert "Read 1" in model.answers[1]

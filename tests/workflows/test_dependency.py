@@ -73,7 +73,7 @@ async def test_what_the_model_can_mend_is_told_while_a_store_is_away(
         await jobs.until(handle, waiting_for="dependency")
         [refusal] = model.refusals
         assert "output/none.md: does not exist" in refusal
-        # There is nothing that the model could do about it.
+        # The model could do nothing about it.
         assert "127.0.0.1" not in refusal
         await handle.terminate()
 
@@ -88,14 +88,14 @@ async def test_a_verifier_that_never_ends_costs_no_rewind(temporal: Client, root
         assert "did not end within 1 s" in status["waiting"]["message"]
         assert "bypass JOB tests" in status["waiting"]["remedy"]
         assert (status["rewinds"], status["phase"]["number"]) == (0, 2)
-        # Its work may be why: the model is told before a person is.
+        # The work itself may be the cause, so the model is told before a person.
         assert status["guards"]["refused"] == {"tests": 3}
         page = next((jobs.folder(handle) / "errors").iterdir()).read_text()
         assert "todo_complete" in page
         assert "did not end within 1 s" in page
         await handle.signal("bypass", {"guard": "tests", "reason": "its server is slow"})
         await handle.signal("resume", {})
-        # The next phase ends with the job, and asks it again.
+        # The next phase ends with the job and tries it again.
         status = await jobs.until(handle, waiting_for="dependency", phase=_third)
         assert status["rewinds"] == 0
         await handle.terminate()

@@ -123,7 +123,7 @@ async def test_with_versioned_workers_jobs_stay_with_the_code_they_or_their_proj
             assert (await jobs.result(whole))["status"] == "completed"
     assert [await build_of(one) for one in (whole, *children, new)] == ["1", "1", "1", "2"]
     assert [await counts(one) for one in (*children, new)] == [False, False, True]
-    # Also where the job continued as new.
+    # This includes the child that continued as new.
     assert (await children[0].describe()).run_id != run
 
 

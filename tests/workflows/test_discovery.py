@@ -55,7 +55,7 @@ async def test_called_too_early_then_found_then_used(
     temporal: Client, root: Root, office: list[str]
 ) -> None:
     model = Needing()
-    # So few events that the first tactical phase is spread over several runs.
+    # So few events that the first tactical phase takes several runs.
     limited = tea(set={"tools": GROUPS, "limits.history_events": 100, "limits.min_todos": 5})
     with Script(model) as script:
         async with serving(temporal, root, script) as jobs:
@@ -76,7 +76,7 @@ async def test_called_too_early_then_found_then_used(
     assert not core & set(office)
     assert [WANTED in tools for tools in first[:3]] == [False, False, True]
     assert all(tools == first[2] for tools in first[3:])
-    # The next phase begins with the core alone.
+    # The next phase begins with the core tools alone.
     assert all(not tools & set(office) for tools in model.offered[3])
     assert all(len(prompts) == 1 for prompts in model.prompts.values())
     assert f"- `{WANTED}`: " in model.prompts[2].pop()

@@ -36,7 +36,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
     for path, source in zip(paths, (PDF, DOCX, MARKDOWN), strict=True):
         path.write_bytes(real(source))
     documents = [str(path) for path in paths]
-    # So few that the model has to look for the others.
+    # So few that the model has to search for the others.
     settings = {**BRIEFEST, "settings.confidence_threshold": 0.7, "limits.tools_offered": 12}
     async with serving(temporal, root, Resting(once_listed)) as jobs:
         handle = await jobs.start({"agent": "creator", "documents": documents, "set": settings})
@@ -50,7 +50,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
     ]
     sources = {requirement["source"] for requirement in found}
     assert {f"documents/{Path(PDF).name}", f"documents/{Path(MARKDOWN).name}"} <= sources
-    # Checked against a fresh reading of the files, not against the text the job kept.
+    # Compared with a new reading of the files, not with the text that the job stored.
     pages = {
         f"documents/{path.name}": {
             page.number: page.text for page in extract_pages(path.name, path.read_bytes())
@@ -68,7 +68,7 @@ async def test_requirements_from_pdf_docx_and_markdown_cite_the_right_pages(
         lambda connection: rows.job_requirements(connection, handle.id)
     )
     assert [json.loads(row.final_json) for row in stored] == found
-    # The text of each lies beside it, with its page marks.
+    # The text of each is stored beside it, with page marks.
     text = left.read_text(f"documents/{Path(DOCX).name}.txt")
     assert text.startswith("[page 1]\n")
     assert "[page 2]\n" in text

@@ -65,7 +65,7 @@ async def test_every_item_is_made_or_the_job_waits(
             assert (end.status, end.waiting in WAITS) == ("waiting", True)
     if rate <= 0.2:
         assert all(end.status == "completed" for end in ends)
-        # A job's seed does not stand in all that its model is asked.
+        # A job's seed is not part of every request to its model.
         calls = sum(model.calls.values()) / len(ends)
         assert calls <= 1.5 * undrifted.calls
 

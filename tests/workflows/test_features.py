@@ -62,7 +62,7 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
             "Make the feature brew": brew,
             "Make the feature serve": lambda told: [
                 write("repo/serve.md", "a cup of tea\n"),
-                # The system keeps this file, whoever writes it.
+                # The system maintains this file, whoever writes it.
                 write("repo/feature-list.json", "{}"),
             ],
             "Test the feature brew": test_brew,
@@ -81,16 +81,16 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         assert (served["status"], served["tested"]) == ("completed", True)
         assert "search_files" in served["evidence"][0]["ran"]
         assert served["evidence"][0]["asked_by"] == "serve-tester-1"
-        # It was claimed first, without running anything.
+        # It was first claimed without running anything.
         tester = await temporal.get_workflow_handle("tearoom.serve-tester-1").query("status")
         assert (tester["refusals"], tester["rewinds"]) == (1, 1)
-        # What the features cover together is the scope of none of their jobs: it has its own plan.
+        # The features together are the scope of none of their jobs: each has its own plan.
         assert tester["scope"]["original"] == 1
         assert result["unresolved"] == ["brew (blocked): It is cold."]
         assert (await handle.query("status"))["jobs"] != []
 
         held = ProjectRepository(project_repository_path(root, "tearoom"))
-        # What the runner writes is beside the product, on a branch of its own.
+        # The runner's own files are not in the product, but on a separate branch.
         state = str(held.git.references["refs/heads/state"].target)
         listed = json.loads(held.read_file(state, "feature-list.json") or b"")
         assert [each["status"] for each in listed["features"]] == ["blocked", "completed"]
@@ -101,7 +101,7 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
             json.loads(held.read_file(state, "project-result.json") or b"")["status"] == "completed"
         )
         assert held.read_file(result["commit"], "feature-list.json") is None
-        # One commit for each accepted piece of work, which says what was done.
+        # One commit for each accepted piece of work, with a message that says what was done.
         story = list(held.git.walk(result["commit"]))
         assert [each.message.partition("\n")[0] for each in story] == [
             "Did it", "Did it", "Begin: Make a tea room.",
@@ -111,12 +111,12 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         assert "Evidence: unit: search_files" in trailers
         assert held.read_file(result["commit"], "readme.md") == b"Tea.\n"
         assert held.read_file(result["commit"], "serve.md") == b"a cup of tea\n"
-        # What was not accepted is not in the main line, but on its job's branch.
+        # Rejected work is not on the main line, but on its job's branch.
         assert held.read_file(result["commit"], "brew.md") is None
         branch = held.git.references["refs/heads/jobs/tearoom.brew-coder-2"].target
         assert held.read_file(str(branch), "brew.md") == b"hot tea\n"
 
-        # The second attempt began with what the first was found to teach.
+        # The second attempt began with the lessons of the first.
         second = temporal.get_workflow_handle("tearoom.brew-coder-2")
         status = await second.query("status")
         snapshot = jobs.snapshot(second, status["checkpoint"])

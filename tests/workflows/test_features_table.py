@@ -58,14 +58,14 @@ def test_what_is_coded_is_tested_from_its_commit() -> None:
     )
     [move] = play.start()
     assert move.job == "tea.brew-tester-1"
-    # A coder says what the tester should know; beside it stands what is so.
+    # The coder's message to the tester, followed by what the system found out.
     assert move.handoff.inputs.results == [
         "Made; try it cold.",
         "What the system ran itself on it: unit: pytest: exit code 0, 3 tests.",
     ]
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.checks == ["unit"]
-    # At the top of the repository, which agents see as repo/; no fewer than the coder's.
+    # In the top folder, which agents see as repo/; no fewer tests than the coder's.
     assert move.handoff.tests["unit"].command == "pytest"
     assert [(each.command, each.tests) for each in move.handoff.accepted] == [("pytest", 3)]
     assert play.merges == []
@@ -96,7 +96,7 @@ def test_what_fails_goes_back_to_a_fork_of_the_coder_with_the_findings() -> None
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.inputs.findings == ["It is cold."]
     assert move.handoff.inputs.results == []
-    # Who is cancelled has mended nothing of that.
+    # A cancelled job has fixed none of that.
     play.end(move.job, status="cancelled", phases=0)
     [move] = play.start()
     assert move.handoff.inputs.findings[1:] == ["It is cold."]
@@ -111,7 +111,7 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
         play.one(verdict("It is cold."))
     brewed = feature(play.project, "brew")
     assert (brewed.status, brewed.reasons, brewed.tested) == ("blocked", ["It is cold."], False)
-    # What is blocked is not done.
+    # A blocked feature is not done.
     assert project_status.project_progress_line(play.project) == "0 of 2 features, 1 blocked"
     assert play.merges == []
     [move] = play.start()
@@ -137,7 +137,7 @@ def test_of_other_features_a_coder_is_told_a_line_each() -> None:
     play.one(verdict())
     [move] = play.start()
     assert move.handoff.inputs.results == ["brew (accepted): Made. It is hot."]
-    # What was proved has to hold, and a command that both have to find more.
+    # Proved tests must still pass, and a command shared by both must find more of them.
     [before] = move.handoff.accepted
     assert (before.command, before.tests, before.feature) == ("pytest", 3, "brew")
 
@@ -155,7 +155,7 @@ def test_findings_and_the_tests_that_show_them_go_on_word_for_word() -> None:
     assert coder.handoff.inputs.commit == "c1-tests"
     assert coder.handoff.inputs.findings == [found]
     assert coder.handoff.inputs.written_tests == ["tests/test_table.py"]
-    # A test that shows a bug is not to be deleted.
+    # A test that shows a bug must not be deleted.
     assert [each.tests for each in coder.handoff.accepted] == [4]
     play.end(coder.job, ChildWork(commit="c2", summary="Mended.", proofs=[proof(tests=4)]))
     [tester] = play.start()

@@ -58,7 +58,7 @@ async def test_a_closed_job_goes_and_its_fork_goes_on(temporal: Client, root: Ro
         assert (await jobs.result(fork))["status"] == "completed"
         assert open_checkpoints(root, fork.id).is_intact(base)
 
-        # Again it changes nothing; nobody can go on from it, or take its name.
+        # A second time changes nothing; nobody can fork it or reuse its name.
         record = find_forgotten(root, first.id)
         assert record
         again = await forget(jobs, first.id)
@@ -120,7 +120,7 @@ async def test_the_store_keeps_what_a_job_left_unless_asked(jobs: Jobs) -> None:
             )
         ]
 
-    # It failed before it had anything on the disk.
+    # It failed before it had written anything to disk.
     assert "nothing of" in (await forget(jobs, handle.id))["notes"][0]
     assert kept() == [1, 1, 1, 1]
     await forget(jobs, handle.id, traces=True)
@@ -140,7 +140,7 @@ async def test_with_a_project_go_its_jobs_and_never_before_it(temporal: Client, 
         child = status["running"][0]["job"]
         assert f"job {whole.id} is running" in await refused(jobs, {"job": whole.id})
         await jobs.client.get_workflow_handle(child).terminate()
-        # The next one stands where the first did.
+        # The project's next job comes to the same question.
         await jobs.until(
             whole,
             running=lambda found: found and found[0]["job"] != child,
@@ -171,7 +171,7 @@ async def test_a_schedule_forgets_what_was_closed_longer_ago_than_it_is_kept(
         async with serving(temporal, root, ASKS) as others:
             running = await others.start(job(set={"keep_days": second}))
             await others.until(running, status="waiting")
-            # Forgotten to its half, by one that was killed.
+            # Half forgotten, by a process that was killed.
             write_forgotten_record(root, ForgottenJob(job="half", timestamp=1))
             half = root.workspace("half")
             half.mkdir()
@@ -209,7 +209,7 @@ async def test_one_that_cannot_be_forgotten_now_keeps_no_other_from_it(jobs: Job
         (store.path / OWNER_FILE).write_text(mark.model_dump_json())
         for path in [store.path, *store.path.rglob("*")]:
             os.utime(path, (1_700_000_000, 1_700_000_000))
-    # As one whose lock somebody holds who is frozen: an OSError.
+    # As if a frozen process held its lock: an OSError.
     (jobs.root.repository("locked") / LOCKS[0]).mkdir()
     write_forgotten_record(jobs.root, ForgottenJob(job="locked", timestamp=1))
     other = await jobs.client.start_workflow("Other", id="taken", task_queue="nobody")

@@ -85,7 +85,7 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
     status = await fork.query("status")
     start = jobs.snapshot(fork, status["checkpoints"][0]["id"])
     base = jobs.snapshot(fork, paused["checkpoints"][1]["id"])
-    # What the first had at that point, with the amended instructions and nothing else of note.
+    # The first job's files at that point, with the amended instructions and no other real change.
     changed = {change.path for change in diff_files(base.files, start.files)}
     assert changed == {
         "archive/phase_002.md",
@@ -107,14 +107,14 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
     listed = yaml.safe_load(start.read_text("archive/phase_002.yaml"))
     assert listed["outcome"] == "forked"
     assert {todo["status"] for todo in listed["todos"]} == {"pending"}
-    # Its own account, and one story.
+    # Its own usage, and one history.
     assert result["rewinds"] == 0
     assert status["usage"]["model_calls"] == status["step"] - start.state.step
     story = [entry.message for entry in start.checkpoints.log(start.commit, 10_000)]
     assert story[0].startswith(f"forked from {first.id} at the start of phase 2 · phase 3 begins")
     assert story[-1].startswith("phase 1 begins")
 
-    # Another, of the closed job, which goes before the fork is through.
+    # A second fork of the closed job, which is deleted before the fork is complete.
     base_id = paused["checkpoints"][1]["id"]
     with gate_held("todo_complete") as held:
         fork = await jobs.start(forked)
@@ -125,7 +125,7 @@ async def test_a_fork_leaves_the_first_and_outlives_it_and_two_alike_end_in_the_
         again = await jobs.result(fork)
     assert (again["status"], again["tree"]) == ("completed", result["tree"])
     assert open_checkpoints(jobs.root, fork.id).is_intact(base_id)
-    # Its past can be looked at by phase as well.
+    # Its history can be read by phase as well.
     assert open_checkpoints(jobs.root, fork.id).tags()["phase/0002"] == base_id
 
 
@@ -143,7 +143,7 @@ async def test_fork_of_a_fork_and_rewind_within_it(temporal: Client, root: Root)
         status = await jobs.until(third, rewinds=1)
         told = jobs.snapshot(third, status["checkpoint"]).read_text("instructions.md")
         assert told.index("Cover white tea.") < told.index("Cover black tea.")
-        # Phase 6 reconsiders, and hands over to the next.
+        # Phase 6 plans again and hands over to the next.
         await jobs.until(third, phase=in_phase(7))
         await first.signal("cancel", {})
 
@@ -163,7 +163,7 @@ async def test_fork_from_the_first_phase_plans_anew_with_what_is_set_now(
         first_start, start = [jobs.snapshot(fork, start_of(status, phase)) for phase in (2, 3)]
         assert (first_start.state.phase.number, first_start.state.phase.purpose) == (2, "bootstrap")
         assert "oolong" in start.read_text("plan.md")
-        # The pinned configuration stays but for that.
+        # Otherwise the pinned configuration is unchanged.
         limits = start.config.limits
         assert (limits.rewinds, limits.max_todos) == (3, 30)
 
@@ -175,7 +175,7 @@ async def test_what_cannot_be_forked_says_what_there_is(
     unknown = await refused(jobs, fork_of("nobody", 1))
     assert "no job 'nobody'" in unknown
     assert first.id in unknown
-    # Left behind by a future that Temporal's reset took back.
+    # Left over from a future that Temporal's reset undid.
     store = open_checkpoints(jobs.root, first.id)
     store.tag("phase/0007", store.tags()["phase/0003"])
     assert "its phases: 1, 2, 3" in await refused(jobs, fork_of(first.id, 7))
@@ -202,7 +202,7 @@ async def test_a_fork_from_the_end_goes_on_from_what_was_delivered(jobs: Jobs) -
     status = await fork.query("status")
     begun = jobs.snapshot(fork, start_of(status, ended["phases"] + 1))
     assert begun.read_text("output/tea.md") == "tea"
-    # The page is that of the phase that ended the first job, and its result is not the fork's.
+    # The page is that of the phase that ended the first job, whose result the fork does not get.
     assert (
         yaml.safe_load(begun.read_text(f"archive/phase_{ended['phases']:03d}.yaml"))["outcome"]
         == "closed"

@@ -146,9 +146,9 @@ def test_boxes_of_completed_items_are_ticked_in_one_call() -> None:
     assert isinstance(outcome, Refusal)
     assert 'old="[ ]", new="[x]", replace_all=true' in outcome.reason
     assert outcome.reason.endswith("Then call todo_complete again.")
-    # With another item open the boxes are not all there is to do.
+    # While another item is open, ticking the boxes is not enough.
     assert "replace_all" not in refused(covered("S2"), found)
-    # What is explained after a rewind passes, as any open phase does.
+    # After a rewind an explanation is enough, as in any open phase.
     assert completion_gate(covered(), found, rewinds=1) is None
 
 
@@ -166,7 +166,7 @@ def test_the_final_phase_ends_only_by_job_complete() -> None:
     outcome = phase_gate(state("final"), GateFacts(plan_phases=2), LIMITS)
     assert isinstance(outcome, Refusal)
     assert "job_complete" in outcome.reason
-    # Work that turns up before the end is handed over like any other, be it one todo.
+    # Work found before the end is handed over like any other, even a single todo.
     assert follows(phase_gate(state("final"), facts(GOOD[:1]), LIMITS)) == "work"
 
 

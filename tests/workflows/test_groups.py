@@ -85,10 +85,10 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         assert [units[name]["items"] for name in ("green", "black", "cups")] == [
             ["S1"], ["S2"], ["S3"],
         ]  # fmt: skip
-        # Whoever was second collided, and mended it in a second job.
+        # The second of the two had a conflict, and resolved it in a second job.
         assert sorted(units[name]["attempts"] for name in ("green", "black")) == [1, 2]
         assert (units["cups"]["attempts"], units["cups"]["wave"]) == (1, 2)
-        # What the success criteria showed undone was worked on again.
+        # What the success criteria showed as unfinished was worked on again.
         assert units["sweet"]["items"] == ["S1"]
         status = await handle.query("status")
         assert status["scope"] == {
@@ -100,7 +100,7 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         }
         by_role = [job["job"].removeprefix(f"{handle.id}.") for job in status["jobs"]]
         assert by_role[0] == "scope-manager-1"
-        # After each wave, and once more when all was said to be complete and was not.
+        # After each wave, and once more when completion was claimed too early.
         assert by_role[-1] == "scope-manager-5"
         manager = temporal.get_workflow_handle(f"{handle.id}.scope-manager-1")
         status = await manager.query("status")
@@ -108,7 +108,7 @@ async def test_what_is_left_out_collides_or_is_shown_undone_goes_back_wave_by_wa
         held = ProjectRepository(project_repository_path(root, handle.id))
         assert held.read_file(result["commit"], "menu.md") == b"green\nblack\n"
         assert held.read_file(result["commit"], "cups.md") == b"cups\n"
-        # Goes on as new with the scope once, or a large one would not fit into one payload.
+        # It continues as new with a single copy of the scope, so that a large one fits a payload.
         begun = (await handle.fetch_history()).events[0].workflow_execution_started_event_attributes
         handed = json.loads(begun.input.payloads[0].data)
         assert [item["text"] for item in handed["scope"]] == ITEMS
@@ -158,7 +158,7 @@ async def test_a_manager_that_leaves_items_out_to_the_last_waits_for_a_person(
         }
     )
     async with serving(temporal, root, team) as jobs:
-        # Its own job waits, and no group has begun.
+        # The manager's job waits, and no group has begun.
         start = project("groups", items=ITEMS, set={"limits.rewinds": 1})
         handle = await jobs.start(start, kind="Project")
         status = await jobs.until(handle, waiting_for="rewinds")
@@ -176,7 +176,7 @@ async def test_an_item_that_a_worker_drops_is_not_done_and_the_manager_decides(
         return [answer(GROUPS, {**COMPLETE, "drop": drop})]
 
     def teas(told: str) -> Sequence[Call]:
-        # The job counts its own items; other ids for the same would be mixed up with them.
+        # The job numbers its own items; other ids for them would be confused with these.
         assert "- black tea\n" in told
         return [write("repo/green.md", "green\n")]
 

@@ -88,7 +88,7 @@ def test_a_conflict_goes_back_to_the_groups_agent_and_the_wave_waits_for_it() ->
     assert move.fork
     assert move.fork.job == "tea.b-worker-1"
     assert move.handoff.inputs.commit == "c-both"
-    # Who is cancelled leaves the conflict to the next.
+    # A cancelled job leaves the conflict to the next.
     play.end(move.job, status="cancelled", phases=0)
     [move] = play.start()
     assert "menu.md" in move.handoff.inputs.findings[1]
@@ -210,7 +210,7 @@ def test_a_claim_of_completion_does_not_pass_while_anything_is_open() -> None:
     for job in (b.job, "tea.b-worker-2"):
         play.start()
         play.end(job, ChildWork(commit="c", problems=["No."]))
-    # Blocked for reasons: that may end, or be tried in another group.
+    # Blocked with reasons: that may be the end, or another group may try.
     assert told(play, complete=True) == []
     assert told(play, groups=grouped(c=["S2"])) == []
     assert "or say `complete: true`" in told(play, groups=[])[0]
@@ -244,11 +244,11 @@ def test_an_item_that_a_group_left_out_is_not_done_until_the_manager_says_what_b
     play.project.groups[1].status = "blocked"
     play.project.planned = False
     play.one(routing(groups=grouped(a=["S2", "S1"])))
-    # Of the job's items, which it has in the order of the scope.
+    # Numbered among the job's items, which are in the order of the scope.
     unresolved = ["S2: Nobody drinks it.", "The cup leaks."]
     play.one(ChildWork(commit="c1", left_items={1: "Nobody drinks it."}), unresolved=unresolved)
     assert play.project.left_open == {"a-worker": ["tea.a-worker-1: The cup leaks."]}
-    # A payload has an end.
+    # A payload has a limit.
     play.project.left_open = {"old": ["茶" * 100_000]} | play.project.left_open
     assert [item.status for item in play.project.scope] == ["completed", "open"]
     [move] = play.start()

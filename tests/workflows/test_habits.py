@@ -68,7 +68,7 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
         name = "generalist.todo_complete.unproved"
         assert line.startswith(f"{name}: proposed (experiment)")
         [now] = LearningPass(root).guard_statuses()
-        # Replayed: those that were refused, and not those that came after a run.
+        # Counted in the replay: claims that were refused, not those after a run.
         assert (now.figures.evaluations, now.figures.own) == (0, 6)
 
         model.cups, model.refused = 10, []
@@ -82,11 +82,11 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
 
         model.cups = 2
         last = await done(jobs, set=SHELL)
-        # Each at its first try, the last of the phase among them; with a run they pass.
+        # Each is refused at the first try, including the phase's last; after a run they pass.
         assert len(model.refused) == 2
     assert "Run the test before you say so." in model.refused[0]
 
-    # In a report that is one mistake: refused, seen on trial, and refused by its guard.
+    # A report counts these as one mistake: refused, seen on trial, and refused by its guard.
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
     [habit] = StoreReader().habits("", "generalist", last)
     assert [(one.refused, one.tried, one.here) for one in habit.jobs] == [
@@ -146,7 +146,7 @@ async def test_a_guard_whose_limit_lets_a_habit_pass_becomes_stricter(
         assert (now.figures.evaluations, now.figures.wrong, now.ready) == (20, 0, True)
         LearningPass(root).promote_guard(name)
 
-        # It took the place of the agent's own, whose limit says nothing more.
+        # It replaced the agent's own guard, whose limit no longer applies.
         model.lines = [600, 1200, 400]
         last = await done(jobs)
         assert model.refused == [600, 1200]

@@ -107,7 +107,7 @@ async def test_a_job_that_goes_to_and_fro_ends_as_one_that_stays(
         stayed = await jobs.result(await jobs.start(start(remote)))
     here, there = Told(), Told()
     async with AsyncExitStack() as hosts:
-        # Without a cache each workflow task goes to either of them, local activities and all.
+        # Without a cache each workflow task, with its local activities, goes to either of them.
         first = await hosts.enter_async_context(
             serving(temporal, root, here, queue="hosts", max_cached_workflows=0)
         )

@@ -115,7 +115,7 @@ async def test_a_job_looks_at_a_page_of_a_real_browser(
             history = await handle.fetch_history()
             snapshot = jobs.snapshot(handle, result["checkpoint"])
     assert colour == "(0, 128, 0)", looking.answers
-    # Neither the history nor any message of a checkpoint has the image itself.
+    # Neither the history nor any message in a checkpoint contains the image itself.
     assert "iVBOR" not in history.to_json()
     assert not any(b"iVBOR" in message for message in snapshot.conversation.stored_messages())
     assert not responses.refusals

@@ -71,7 +71,7 @@ async def test_completes_with_deliverables_and_the_same_result_in_a_file(ended: 
         exclude={**NOT_IN_FILE, "result": True}
     )
     assert result["usage"] == (await ended.status())["usage"]
-    # The completion closes what is left of the list.
+    # The completion closes the todos that are left.
     status = await ended.status()
     assert {todo["status"] for todo in status["todos"]} == {"completed"}
 
@@ -98,7 +98,7 @@ async def test_folder_agrees_with_the_last_checkpoint(ended: Ended) -> None:
 
 async def test_phases_are_archived_in_pairs_and_alternate(temporal: Client, root: Root) -> None:
     def mark(view: RequestView) -> Sequence[Call]:
-        # A further list, once.
+        # A second list, once.
         return [plan("[x] Boil", "[x] Brew") if view.number > 3 else hand_over({}), DONE]
 
     async with serving(temporal, root, Short({"Mark": mark})) as jobs:
@@ -152,7 +152,7 @@ async def test_strategic_phases_are_oriented_by_summary_plan_instructions_and_ar
 async def test_history_carries_references_only(ended: Ended) -> None:
     runs = await workflow_histories(ended.jobs.client, ended.handle.id)
     taken = history_steps(runs, "model_call")
-    # 2 KB with one tool call; the step in the middle has two, and a call is half a KB more.
+    # 2 KB with one tool call; the median step has two, and a call adds half a KB.
     assert taken.median_bytes <= 2_048 + 512
     assert taken.median_events <= 8 + 1
     last = ended.snapshot((await ended.status())["checkpoint"])
@@ -164,7 +164,7 @@ async def test_history_carries_references_only(ended: Ended) -> None:
 async def chained(ended: Ended) -> Ended:
     """Run the same job, continued as new repeatedly."""
     handle = await ended.jobs.start({**WHOLE, "set": {"limits.history_events": 100}})
-    # So that its last run begins well after the first, however fast it works.
+    # The pause makes its last run begin well after the first, however fast it works.
     await handle.signal("pause", {})
     await ended.jobs.until(handle, waiting_for="paused")
     await asyncio.sleep(1)
@@ -215,7 +215,7 @@ async def test_a_start_that_failed_is_listed_with_its_agent(ended: Ended) -> Non
     with pytest.raises(WorkflowFailureError):
         await ended.jobs.result(handle)
     found: list[tuple[Any, ...]] = []
-    # Temporal's list follows what happens after a moment.
+    # Temporal's list is updated with a short delay.
     for _ in range(100):
         found = [
             (one["agent"], one["status"], one["phase"])

@@ -53,7 +53,7 @@ async def test_a_phase_ends_when_the_judge_says_yes(temporal: Client, root: Root
     assert "+tea and water" in asked[1]
     snapshot = jobs.snapshot(handle, result["checkpoint"])
     assert len(list(snapshot.judge.walk())) == 2
-    # What the judge cost is in the totals: 2 calls beside those of replies.
+    # The totals include the judge: 2 calls besides those for replies.
     history = await handle.fetch_history()
     names = [
         event.activity_task_scheduled_event_attributes.activity_type.name
@@ -85,7 +85,7 @@ async def test_a_bypass_holds_until_the_judge_too_lets_the_phase_end(
 ) -> None:
     verifier = {"name": "tests", "command": "false", "phases": ["tactical"]}
     answers = in_turn(NO, Reply("PASS"))
-    # Refused by the verifier it asks, and so stands where it can be let through.
+    # After the verifier's refusal it asks, and stays where it can be let through.
     ask = ("request_clarification", {"question": "What is wrong?", "default": "Nothing."})
 
     def work(view: RequestView) -> list[Call]:
@@ -123,7 +123,7 @@ async def test_no_judge_is_asked_for_whom_there_is_no_room(temporal: Client, roo
         asked.append(request)
         return Reply("PASS")
 
-    # Plan and hand over, and work: 2 replies.
+    # The plan with the handover, and the work: 2 replies.
     limits = {**JUDGED, "limits.job.model_calls": 2}
     async with serving(temporal, root, Short(judge=judge)) as jobs:
         handle = await jobs.start(job(set=limits))

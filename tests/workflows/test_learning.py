@@ -64,7 +64,7 @@ async def test_a_habit_is_blocked_at_the_first_try_once_its_guard_is_promoted(
             blocked = await done(jobs, set=hook(tmp_path / "rule.sh"))
             assert model.refused == 3
         assert [row.type for row in stored_traces(root, blocked)] == ["violation"] * 3
-        # The second was told what the first ran into.
+        # The second job was told about the first one's refusals.
         assert "write_file was refused" in model.first_message
         assert [row.retrieved > 0 for row in stored_traces(root, blocked)] == [False] * 3
 
@@ -99,7 +99,7 @@ async def test_a_guard_that_would_block_good_work_is_never_promoted(
             await done(jobs, set=hook(tmp_path / "rule.sh"))
         [line] = LearningPass(root).learn()
         assert line.startswith(f"{NAME}: proposed")
-        # What it would refuse is what these jobs are accepted for.
+        # It would refuse exactly what these jobs were accepted for.
         model.files, model.delivered = 14, [f"scratch/{n}.md" for n in range(14)]
         await done(jobs)
     [now] = LearningPass(root).guard_statuses()
@@ -107,7 +107,7 @@ async def test_a_guard_that_would_block_good_work_is_never_promoted(
     assert LearningPass(root).learn() == []
     with pytest.raises(ConfigError, match=r"not ready: 14 evaluations, 14 wrong \(100%\)"):
         LearningPass(root).promote_guard(NAME)
-    # Made active by hand, it comes back by itself.
+    # Made active by hand, it is demoted automatically.
     LearnedGuards(root.path).put_revision(now.learned.model_copy(update={"stage": "active"}))
     [line] = LearningPass(root).learn()
     assert line.startswith(f"{NAME}: active -> experiment, went back by itself")
@@ -151,12 +151,12 @@ async def test_a_guard_goes_back_as_soon_as_people_let_its_refusals_pass(
         for handle in (one, other):
             await jobs.until(handle, status="waiting")
         await let_through(one)
-        # Nobody ran a pass of learning.
+        # Nobody ran a learning pass.
         [learned] = LearnedGuards(root.path).newest_revisions()
         assert learned.stage == "experiment"
         assert learned.why.startswith("went back by itself: ")
         assert " 1 wrong" in learned.why
-        # What a job began with it keeps; those that start now are not kept from anything.
+        # A running job keeps its guards; jobs that start now are not restricted by this one.
         await other.signal("answer", {"text": "Try."})
         await jobs.until(other, guards=lambda told: told["refused"] == {"no-tea": 2})
         await jobs.until(other, status="waiting")
@@ -198,7 +198,7 @@ async def test_traces_are_stored_once_by_a_job_that_continues_as_new_between_the
 
     assert [path for _, path, *_ in of(whole)] == [f"scratch/{n}.md" for n in range(6)]
     assert of(cut) == of(whole)
-    # They were noted in several runs of the workflow, within one phase.
+    # They were noted in several runs of the workflow during one phase.
     keys = [row.key for row in stored_traces(root, cut)]
     assert len({key.rpartition(".")[0] for key in keys}) > 1
     assert len({key.rpartition(".")[0] for key in (r.key for r in stored_traces(root, whole))}) == 1

@@ -38,7 +38,7 @@ async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
 async def test_cost_parks_before_it_is_passed_and_a_raised_limit_outlives_runs(
     temporal: Client, root: Root
 ) -> None:
-    # So many calls that each is a small part of the whole.
+    # So many calls that each is a small part of the total.
     model = Short({"Hand": [hand_over(*[{}] * 10), DONE]})
     async with serving(temporal, root, model) as jobs:
         free = await jobs.start(charged())
@@ -100,7 +100,7 @@ async def test_a_rewind_gives_no_tokens_back(temporal: Client, root: Root) -> No
         assert "tokens" in before["waiting"]["message"]
         await handle.signal("rewind", {"issue": "Too dear.", "phase": 1})
         after = await jobs.until(handle, waiting_for="budget", rewinds=1)
-        # The new conversation is shorter and may leave room for a call; nothing is given back.
+        # The new conversation is shorter and may allow a call; nothing spent is given back.
         assert all(after["usage"][key] >= value for key, value in before["usage"].items())
         assert spent <= after["limits"]["job"]["tokens"]["spent"] <= 6_000
         await handle.signal("limit", {"tokens": 10_000_000})
@@ -123,7 +123,7 @@ async def test_tool_calls_and_a_resume_that_changes_nothing(jobs: Jobs) -> None:
 async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
     temporal: Client, root: Root
 ) -> None:
-    # Its second phase takes four calls, and is one to be summarised.
+    # Its second phase takes four calls and gets a summary.
     model = Short({"Hand": [hand_over({}, {}, {}, {}), DONE]})
     async with serving(temporal, root, model) as jobs:
         limits = {"limits__phase__model_calls": 2, "limits__summary_calls": 3}
@@ -141,7 +141,7 @@ async def test_model_calls_of_a_phase_and_a_summary_there_is_no_room_for(
 
 
 async def test_seconds_count_without_the_time_people_take(temporal: Client, root: Root) -> None:
-    # A wait of its own counts, and is broken off.
+    # Time in the `wait` tool counts, and the wait is cut short.
     async with serving(temporal, root, at_todo(phase=2, number=1, model=Short())) as jobs:
         handle = await jobs.start(job())
         begun = await jobs.until(handle, waits_until=bool)

@@ -112,7 +112,7 @@ async def test_a_project_shows_that_its_job_waits_for_a_server(
         program.write_text(f"#!/bin/sh\nexec {python} {script} {path}\n")
         program.chmod(0o755)
         await handle.signal("resume", {})
-        # It does not pause once it has begun: the project was resumed since.
+        # The new job does not pause, because the project was resumed before it began.
         child = temporal.get_workflow_handle(f"{handle.id}.stage-1-generalist-1")
         await jobs.until(child, waits_until=bool)
         status = await jobs.until(handle, waiting_for=None)

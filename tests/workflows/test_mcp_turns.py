@@ -67,7 +67,7 @@ async def test_nobody_answers_a_server(temporal, root, tmp_path: Path) -> None:
         handle = await jobs.start(starting(ledger, **settings))
         assert (await jobs.result(handle))["status"] == "completed"
         status = await handle.query("status")
-    # What it proposes itself holds then.
+    # Then the server's own proposal is used.
     assert ledger.read_text() == "order tea small False\n"
     assert any("nobody answered in time" in line for line in status["notices"])
 
@@ -223,7 +223,7 @@ async def test_a_pause_does_not_lose_a_task(temporal, root, tmp_path: Path) -> N
         await jobs.until(handle, waits_until=bool)
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
-        # The checkpoint is another one afterwards, the call still the same.
+        # The checkpoint is a different one afterwards, the call still the same.
         (jobs.folder(handle) / "notes").mkdir(exist_ok=True)
         (jobs.folder(handle) / "notes/mine.md").write_text("from a person")
         await handle.signal("tell", {"text": "Use the blue cup."})

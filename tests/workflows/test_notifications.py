@@ -73,7 +73,7 @@ async def test_each_wait_is_told_once_with_the_command_that_ends_it(
             handle = await jobs.start(calling(there, **settings))
             status = await jobs.until(handle, waiting_for="approval")
             await until(lambda: len(there.of("waiting")) == 1)
-            # Neither a pause nor what is refused is another wait.
+            # Neither a pause nor a refused signal is another wait.
             await handle.signal("resume", {})
             await handle.signal("pause", {})
             await jobs.until(handle, waiting_for="paused")

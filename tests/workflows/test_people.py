@@ -52,7 +52,7 @@ async def test_a_pause_waits_for_the_calls_of_the_reply_under_way(
         await handle.signal("pause", {"by": "ben"})
         status = await jobs.until(handle, waiting_for="paused")
         folder = jobs.folder(handle)
-        # All that the reply did is there for a person to edit, and nothing of it comes after.
+        # All that the reply wrote is there for a person to edit, and nothing of it follows later.
         assert (folder / "notes/first.md").read_text() == "By the agent.\n"
         assert (folder / "output/tea.md").read_text() == "tea"
         assert [todo["status"] for todo in status["todos"]] == ["completed", "current"]
@@ -139,7 +139,7 @@ async def test_who_did_what_and_when_is_in_the_status_and_the_archive(
     ]
     assert all(act["phase"] == 2 and act["at"] > 1_700_000_000 for act in acts)
     assert acts[1]["refused"].endswith("those that have are: none (sent by cyn)")
-    # No time stands in a file, and nothing that leaves the work as it was: two runs of the same
+    # Files contain no times, and no acts that leave the work unchanged: two runs of the same
     # steps have the same tree, whoever paused them.
     assert "- ada: Use oolong.\n" in page
     assert (
@@ -169,7 +169,7 @@ async def test_an_item_of_a_person_that_is_done_on_the_spot_costs_no_list(
         result = await jobs.result(handle)
         items = (await handle.query("status"))["items"]
     assert (result["status"], result["phases"]) == ("completed", 3)
-    # Not on the word of job_complete alone.
+    # The word of job_complete alone is not enough.
     assert "1 scope item is open: A1 Use oolong." in tries[1]
     assert "`- [x] A1: …`" in tries[1]
     assert [(item["id"], item["status"]) for item in items][-1] == ("A1", "completed")

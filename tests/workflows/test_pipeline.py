@@ -58,10 +58,10 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
         assert [unit["status"] for unit in result["units"]] == ["completed", "completed"]
-        # The end of a project's job is that of a sub-agent.
+        # The end of a project's job counts as that of a sub-agent.
         assert ends.read_text().split() == ["SubagentStop"] * 2
         assert result["jobs"] == 2
-        # What its jobs left open is open at its end.
+        # What its jobs left open is open when it ends.
         assert result["unresolved"] == [
             f"{handle.id}.{job}: The kettle leaks."
             for job in ("draft-generalist-1", "check-generalist-1")
@@ -77,7 +77,7 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
             "handoff check-generalist-1 from generalist to generalist was accepted",
         ]
         assert str(held.git.references["refs/heads/main"].target) == result["commit"]
-        # The second was told what the first said, and found its file.
+        # The second job was told the first one's result, and found its file.
         assert "Did it." in team.asked[1]
         children = [f"{handle.id}.draft-generalist-1", f"{handle.id}.check-generalist-1"]
         told = await handle.query("status")
@@ -88,7 +88,7 @@ async def test_stages_hand_over_by_commit(temporal: Client, root: Root, tmp_path
             spent += ended["usage"]["model_calls"]
         assert result["usage"]["model_calls"] == spent > 0
 
-        # A person's fork of such a job is none of the project's, and is told so.
+        # A person's fork of such a job does not belong to the project, and is told so.
         fork = await jobs.start(
             {"fork": {"job": children[0], "phase": 2}, "instructions": "Draft the menu anew."}
         )
@@ -116,7 +116,7 @@ async def test_a_long_summary_is_shortened_once_and_clipped_where_it_cannot_be(
         result = await jobs.result(handle)
         assert result["status"] == "completed", result
         told = await handle.query("status")
-        # Both said the same: that block was summarised once, and is paid for once.
+        # Both had the same text: it was summarized and paid for once.
         assert [job["summary"].partition("\n")[0] for job in told["jobs"]] == ["In short."] * 2
         assert team.long == 1
         assert "In short." in team.asked[1]

@@ -37,7 +37,7 @@ def test_a_stage_that_is_late_is_begun_once_more_and_then_blocks_the_pipeline() 
     [move] = play.start()
     play.project.results = ["earlier: Read."]
     play.end(move.job, status="late", phases=0)
-    # It is no fork, and begins with all that the first began with.
+    # It is not a fork, and begins with all that the first began with.
     [again] = play.moves
     assert isinstance(again, AssignJob)
     assert again.handoff.inputs.results == ["earlier: Read."]
@@ -54,10 +54,10 @@ def test_a_stage_may_ask_for_no_second_attempt() -> None:
 
 
 def test_a_start_that_no_project_could_be_made_of_is_refused() -> None:
-    # The second would be called stage-1 as the first is, and so would never be seen as completed.
+    # Both would be called stage-1, so the second would never be seen as completed.
     with pytest.raises(ValidationError, match="two have the same id; one without an id"):
         started("pipeline", stages=[{"agent": "creator"}, {"agent": "creator", "id": "stage-1"}])
-    # A longer one than any timer takes.
+    # Longer than any timer allows.
     for start in (
         {"deadline": 10**30, "stages": STAGES},
         {"stages": [{**STAGES[0], "deadline": 10**30}]},
@@ -83,7 +83,7 @@ def test_a_limit_is_shared_out_and_what_is_left_goes_to_who_waits() -> None:
     stopped = shares.divide_shares(project, 1)
     assert isinstance(stopped, WaitState)
     assert stopped.reason == "budget"
-    # Of time it gets what the project has left beside what it used itself.
+    # It gets the time that the project has left, in addition to what it used itself.
     run.share, run.last_report.seconds = {"seconds": 100}, 103.5
     project.limits, project.seconds = Budget(seconds=150), 120.0
     assert shares.additional_shares(project) == {manager.job: {"seconds": 133}}
@@ -108,7 +108,7 @@ def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() 
     run = project.running[manager.job]
     project.usage.prompt_tokens = 2000
     run.share, run.project_seconds_before, project.seconds = {"tokens": 8000}, 20.0, 30.0
-    # Of that most was spent on waiting for people.
+    # Most of the time on the clock was spent waiting for people.
     run.since, project.clock = 50.0, 1060.0
 
     def lowered(**limits: float) -> dict[str, float]:
@@ -118,9 +118,9 @@ def test_a_lowered_limit_takes_from_the_jobs_at_work_what_they_have_beyond_it() 
     assert lowered(tokens=20_000) == {}
     assert lowered(tokens=5000) == {"tokens": 3000}
     assert lowered(tokens=1000, cost=2.0) == {"tokens": shares.LEAST["tokens"], "cost": 2.0}
-    # Of the seconds there are 10 that the job has used itself.
+    # Of the seconds, the job itself has used 10.
     assert lowered(seconds=100) == {"seconds": 80}
-    # Two that have used their share unequally are left in peace where there is room for both.
+    # Two jobs that used their shares unequally keep them if there is room for both.
     project.running["other"] = run.model_copy(update={"share": {"model_calls": 2}})
     run.share = {"model_calls": 6}
     assert lowered(model_calls=10) == {}
@@ -133,12 +133,12 @@ def test_where_a_job_has_used_up_its_share_the_projects_limit_is_to_be_raised() 
     run = play.project.running[manager.job]
     run.share = {"tokens": 1000}
     run.last_report.waiting = "budget"
-    # What the job says itself: it knows of its share alone.
+    # The job's own advice knows only its share.
     run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} tokens=2000`."
     shown = project_status.current_project_wait(play.project)
     assert shown is not None
     assert "`starter.py limit tea tokens=2000`" in shown.remedy
-    # A limit of its own is its own matter.
+    # A limit of the job's own is shown as it is.
     run.last_report.remedy = f"Raise it: `starter.py limit {manager.job} phase.tokens=2000`."
     shown = project_status.current_project_wait(play.project)
     assert shown is not None

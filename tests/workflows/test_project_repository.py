@@ -65,7 +65,7 @@ async def test_its_jobs_work_upon_the_commit_and_the_branch_keeps_what_they_neve
     assert git(remote, "rev-parse", "menu").strip() == result["commit"]
     assert git(remote, "rev-parse", "menu~2").strip() == tree.head
     changed = git(remote, "diff", "--name-status", tree.head, "menu").split()
-    # The submodule beside it stays, and of logs the repository wants none.
+    # The submodule beside it stays, and the repository ignores logs.
     assert changed == ["A", "checked.md", "A", "cups/menu.md"]
     assert "Wrote what was missing" in git(remote, "log", "-1", "--format=%B", "menu")
     for opening in model.asked:

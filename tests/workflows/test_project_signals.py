@@ -38,28 +38,28 @@ async def told(jobs: Jobs, job: str, **wanted: Any) -> dict[str, Any]:
 
 
 async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, root: Root) -> None:
-    # Answered, it is at work until it is cancelled.
+    # After the answer it is at work until it is cancelled.
     async with serving(temporal, root, drafting(ASK, ("wait", {"seconds": 3600}))) as jobs:
         handle = await jobs.start(one_stage(limits={"seconds": 900}), kind="Project")
         child = f"{handle.id}.stage-1-generalist-1"
         status = await jobs.until(handle, waiting_for="clarification")
         assert child in status["waiting"]["message"]
         limits = status["limits"]
-        # A bad signal, one that nobody knows and one for a job that is not there: all refused.
+        # Refused: a bad signal, an unknown one, and one for a job that does not exist.
         await handle.signal("limit", {"phase": {"cost": 1}})
         await handle.signal("rewnid", {})
         await handle.signal("answer", {"job": "nobody", "text": "green"})
         await handle.signal("approve", {})
         await handle.signal("report", "what?")
         status = await jobs.until(handle, refusals=5)
-        # The time that people take is not the project's.
+        # Time spent waiting for people does not count for the project.
         assert status["limits"] == limits
         told_all = " ".join(status["notices"])
         assert "a project has no phases" in told_all
         assert "'nobody' is no job at work" in told_all
         assert "signal 'rewnid' is not known" in told_all
 
-        # In a pause as well, the one that has a question open is found.
+        # Even during a pause, the job with an open question is found.
         await handle.signal("pause", {})
         await jobs.until(handle, running=lambda runs: runs[0]["waiting"] == "paused")
         await handle.signal("answer", {"text": "black"})
@@ -71,7 +71,7 @@ async def test_pause_resume_answer_and_cancel_reach_the_child(temporal: Client, 
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
         await told(jobs, child, waiting_for="paused")
-        # It goes on with a step of an hour, and the project knows of it before that is over.
+        # It goes on with a step of an hour, and the project learns of it before that ends.
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for=None)
         assert [run["waiting"] for run in status["running"]] == [None]
@@ -105,7 +105,7 @@ async def test_a_deadline_stands_still_in_a_pause(temporal: Client, root: Root) 
         await handle.signal("resume", {})
         status = await jobs.until(handle, waiting_for=None)
         assert [(run["job"], run["waiting"]) for run in status["running"]] == [(child, None)]
-        # It has what was left before; then it is late.
+        # It has the time that was left before; then it is late.
         result = await jobs.result(handle)
         assert result["unresolved"] == [f"stage-1 (blocked): The deadline of job {child} passed."]
 
@@ -147,7 +147,7 @@ async def test_what_a_job_had_planned_that_is_terminated_goes_on_in_the_next(
         assert (await jobs.result(handle))["status"] == "completed"
         assert "-1 ended as failed: Terminated" in team.asked[1]
         ended: dict[str, Any] = await temporal.get_workflow_handle(f"{name}-2").result()
-        # From the start of phase 2, with a phase of its own before the work and one after it.
+        # From the start of phase 2, with one phase of its own before the work and one after it.
         assert ended["phases"] == 5
         told = (await handle.query("status"))["jobs"]
         assert [job["summary"] for job in told] == [
@@ -163,7 +163,7 @@ async def test_a_limit_of_the_project_stops_the_child_at_work_and_a_raise_lets_i
         handle = await jobs.start(one_stage(limits={"model_calls": 50}), kind="Project")
         child = f"{handle.id}.stage-1-generalist-1"
         await jobs.until(handle, waiting_for="clarification")
-        # What was handed out is taken back from who is at work.
+        # Shares are taken back from jobs at work.
         await handle.signal("limit", {"model_calls": 3})
         await handle.signal("answer", {"text": "black"})
         status = await jobs.until(handle, waiting_for="budget")
@@ -174,7 +174,7 @@ async def test_a_limit_of_the_project_stops_the_child_at_work_and_a_raise_lets_i
         result = await jobs.result(handle)
         assert result["status"] == "completed"
         assert 3 < result["usage"]["model_calls"] <= 100
-        # Whose question waited, and for what.
+        # Which job waited, and why.
         assert [(each["job"], each["reason"]) for each in result["waits"]] == [
             (child, "clarification"),
             (child, "budget"),
@@ -284,7 +284,7 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
         runs = [run async for run in temporal.list_workflows(f'WorkflowId="{handle.id}"')]
         assert len(runs) >= 2
 
-        # One that fits into no payload goes on in the run that it is in.
+        # A project too large for a payload continues in its present run.
         large = {"unit": ["x" * 2_096_000]}
         handle = await jobs.start(
             project("pipeline", stages=stages[:1], proof=large, history_events=10), kind="Project"
@@ -312,5 +312,5 @@ async def test_goes_on_as_new_between_jobs_and_a_bad_start_says_what_is_wrong(
                 await jobs.result(bad)
             assert why in str(failed.value.cause)
             if "not known" in why:
-                # For a list of jobs.
+                # Shown in a list of jobs.
                 assert (await (await bad.describe()).memo())["agent"] == "project (features)"

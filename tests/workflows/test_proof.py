@@ -31,7 +31,7 @@ def listed(command: str) -> Call:
 
 async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: Root) -> None:
     def set_up(told: str) -> Sequence[Call]:
-        # What shows nothing is refused before anything is made by it.
+        # A command that proves nothing is refused before any work relies on it.
         return [listed(f"cd repo && {UNITTEST}" if "leave out ||" in told else "pytest || true")]
 
     def code(told: str) -> Sequence[Call]:
@@ -61,7 +61,7 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     assert (unit["status"], unit["tested"], unit["attempts"]) == ("completed", True, 1)
     assert coder["guards"]["refused"] == {"proof": 1}
     assert [each["outcome"] for each in unit["history"]] == ["accepted", "accepted"]
-    # Its first word was not true, and the project says so.
+    # Its first claim was false, and the project says so.
     [disproved] = unit["history"][0]["disproved"]
     assert "exit code 1" in disproved
     assert "disproved" not in unit["history"][1]
@@ -71,10 +71,10 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)
     assert run["asked_by"] == "brew-tester-1"
     held = ProjectRepository(project_repository_path(root, "proved"))
-    # The tester's own test is merged, and nothing else of its copy.
+    # The tester's own test is merged, and nothing else from its copy.
     assert held.read_file(result["commit"], "tests/test_more.py") == MORE.encode()
     assert held.read_file(result["commit"], "tea.py") == GOOD["tea.py"].encode()
-    # A commit for each piece of work; whoever only writes a list makes none.
+    # One commit for each piece of work; the job that only writes a list makes none.
     story = [each.message for each in held.git.walk(result["commit"])]
     assert [told.partition("\n")[0] for told in story] == ["Brewed it", "Begin: Make a tea room."]
     assert story[0].endswith(

@@ -83,7 +83,7 @@ async def test_without_publish_a_patch_and_a_bundle_apply_to_a_clone(
         assert (tmp_path / clone / "tea.py").read_text() == MENDED
         assert (tmp_path / clone / "cups" / "one.txt").read_text() == "a cup\n"
         assert not (tmp_path / clone / "brewing.log").exists()
-        # What was done, by the agent's own words, and nothing of its instructions.
+        # What was done, in the agent's own words, and nothing of its instructions.
         message = git(tmp_path / clone, "log", "-1", "--format=%B")
         assert message.strip() == (f"The tea was too weak\n\n{SUMMARY}\n\nJob: {handle.id}")
 

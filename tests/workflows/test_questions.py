@@ -42,7 +42,7 @@ def test_a_question_says_until_when_and_how_to_answer() -> None:
     assert waiting
     assert "2027-01-16 08:00 UTC" in waiting.message
     assert 'starter.py answer tea "your answer"' in waiting.remedy
-    # As code: elsewhere in Markdown Temporal Web makes its quotes curly, and a copy no JSON.
+    # As code: elsewhere in Markdown, Temporal Web would make the quotes curly and break the JSON.
     assert '`{"id": "01234567", "text": "your answer"}`' in waiting.remedy
     assert waiting.about == {"id": "01234567", "question": "Which?", "default": "Any."}
 

@@ -89,7 +89,7 @@ async def test_replies_that_cannot_be_carried_out_are_answered_and_disturb_nothi
             None, [plan("[ ] Boil"), hand_over({}), ("delete_file", {"path": "instructions.md"})]
         ),
         n3=Reply("Shall I go on?"),
-        # There the job stands, within the same phase, and can be looked at.
+        # At this failure the job stops within the same phase, and can be inspected.
         n4=Failure(401, "the key was revoked"),
     )
     async with serving(temporal, root, model) as jobs:
@@ -116,7 +116,7 @@ async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
     temporal: Client, root: Root, tmp_path: Path
 ) -> None:
     model = Sometimes(n4=Failure(401, "bad key"))
-    # There it stands within a phase, of which something can be lost.
+    # At this failure the job stops within a phase, part of which can be lost.
     model.short = Short({"Mark": [plan("[x] Boil", "[x] Brew"), DONE]})
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(job())

@@ -56,7 +56,7 @@ async def test_two_questions_and_the_next_attempt_knows(temporal: Client, root: 
         first, second = (str(request["messages"][-1]["content"]) for request in model.asked)
         assert "No source is named." in first
         assert ASSUMPTION not in first
-        # The wish to mend is kept out of the analysis, and goes by it.
+        # The first question is for the analysis alone; the second includes its answer.
         assert ASSUMPTION in second
         kept = jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
         for told in ("No source is named.", ASSUMPTION, PREVENTION):
@@ -90,7 +90,7 @@ async def test_what_names_nothing_is_asked_for_once_more(temporal: Client, root:
         assert len(model.asked) == 4
         again = str(model.asked[1]["messages"][-1]["content"])
         assert GENERIC in again
-        # No assumption is known yet, so there is no part that seems to state one.
+        # No assumption is known yet, so no section claims to state one.
         assert "# The assumption that failed" not in again
         assert ASSUMPTION in jobs.snapshot(handle, result["checkpoint"]).read_text("experiences.md")
         rows = RelationalStore(root).run(lambda connection: job_traces(connection, handle.id))

@@ -121,7 +121,7 @@ async def test_asking_twice_is_corrected_and_then_a_call_is_demanded(
         status = await handle.query("status")
     assert status["refusals"] == 2
     assert "need no permission" in model.told(2)
-    # The newest correction takes the place of the one before, and none is kept.
+    # The newest correction replaces the one before, and none is kept.
     assert "only calls count" in model.told(3)
     assert "need no permission" not in str(model.requests[3]["messages"])
     assert "only calls count" not in str(model.requests[4]["messages"])

@@ -48,7 +48,7 @@ async def test_a_job_learns_the_api_once_and_comes_to_its_end(temporal: Client, 
         result = await jobs.result(await jobs.start(start))
     assert result["status"] == "completed"
     paths = [path for path, _ in provider.asked]
-    # Refused there, refused for its temperature, and then taken.
+    # Refused by chat completions, refused for its temperature, and then accepted.
     assert paths[:3] == ["chat/completions", RESPONSES, RESPONSES]
     assert set(paths[3:]) == {RESPONSES}
     [refused] = provider.responses.refusals
@@ -71,7 +71,7 @@ async def test_a_result_that_names_another_is_understood_by_calls_of_any_id(
 async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Of the reviewer, another agent.
+    # Replies of the reviewer, another agent.
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
     reviews = cycle([call("read_file", path="output/tea.md"), call("accept", findings="Good.")])
     model = Short({"Close": [close("output/tea.md")]}, reviewer=lambda _: next(reviews))
@@ -89,7 +89,7 @@ async def test_a_rewind_a_review_and_a_fork_are_whole_for_the_model(
         forked = await jobs.result(await jobs.start(fork))
     assert forked["status"] == "completed"
     assert provider.chats
-    # Of the reviewer's settings; nothing else was.
+    # Only the reviewer's settings were refused.
     assert all("temperature" in refused for refused in provider.responses.refusals)
     looked_up = [
         request
@@ -142,7 +142,7 @@ async def test_the_model_changes_within_a_phase_and_between_phases(
     assert result["status"] == "completed"
     assert provider.responses.refusals == []
     assert away
-    # What one model made no other is sent, and the first has its own again afterwards.
+    # One model's reasoning is sent to no other, and goes to the first again afterwards.
     for request in provider.chats:
         assert "reasoning" not in str([message.keys() for message in request["messages"]])
     assert any(reasoned(request) for request in provider.responses.requests)
@@ -161,7 +161,7 @@ async def test_a_long_phase_is_compacted_and_read_from_the_cache(
     assert result["status"] == "completed"
     assert provider.responses.refusals == []
     assert reader.summaries >= 1
-    # The reasoning of what was folded goes with it, that of what was cleared stays.
+    # Reasoning of summarized turns goes with them, that of cleared results stays.
     counts = [len(reasoned(request)) for request in provider.responses.requests]
     assert max(counts) > 5
 

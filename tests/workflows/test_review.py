@@ -51,14 +51,14 @@ async def test_sends_back_with_findings_then_accepts(temporal: Client, root: Roo
         assert FINDINGS in refusal
         assert "call job_complete again" in refusal
         status = await handle.query("status")
-        # What is delivered has changed since it was refused.
+        # The deliverables have changed since they were refused.
         assert status["refused_completions"] == 0
         assert status["reviewing"] is False
-        # For people as well: refused too often, the job waits for one of them.
+        # This helps people too: after too many refusals the job waits for one.
         assert FINDINGS in status["notices"][-1]
 
     first, second, third = (request["messages"] for request in reviewer.requests)
-    # It sees the job's claim and what it read itself, nothing of how the work was done.
+    # It sees the job's claim and what it read itself, but not how the work was done.
     assert [message["role"] for message in first] == ["system", "user"]
     assert "Tea was made." in first[1]["content"]
     assert "- P2 (completed): Brew" in first[1]["content"]
@@ -84,7 +84,7 @@ async def test_what_it_looks_up_counts_and_is_limited(temporal: Client, root: Ro
         assert "5 are made and the next step may make 4" in status["waiting"]["message"]
         await handle.signal("limit", {"tool_calls": 14})
         used = (await jobs.result(handle))["usage"]
-        # The reviewer sent seven, of which two were too many for one reply.
+        # The reviewer made seven calls, two of them too many for one reply.
         counts = [used[f"{word}_calls"] for word in ("sent", "tool", "refused", "failed")]
         assert counts == [13, 11, 2, 0]
 
@@ -126,7 +126,7 @@ async def test_a_rewind_ends_the_review_and_edits_of_a_person_begin_it_anew(
     temporal: Client, root: Root
 ) -> None:
     reading = Reviewer([call("read_file", path="plan.md")])
-    # Refused, it asks, and so stands where the test finds it.
+    # After the refusal it asks, and stays where the test looks at it.
     asks = ("request_clarification", {"question": "Where is it?", "default": "Gone."})
     model = Short({"Close": [close("output/tea.md"), asks], "Rethink": [close(), DONE]}, reading)
     endless = {"review": {"agent": "reviewer", "attempts": 1, "calls": 100}}
@@ -155,7 +155,7 @@ async def test_a_bypass_holds_until_the_reviewer_too_lets_the_job_end(
 ) -> None:
     stop = hook(tmp_path / "gate.py", "print('no', file=sys.stderr)\nsys.exit(2)")
     ended = close("output/tea.md")
-    # Refused by the hook it asks, and so stands where it can be let through.
+    # After the hook's refusal it asks, and stays where it can be let through.
     ask = ("request_clarification", {"question": "What is wrong?", "default": "Nothing."})
     verdicts = in_turn(call("send_back", findings=FINDINGS), call("accept", findings="Yes."))
     model = Short({"Close": [ended, ask, ended, ended]}, verdicts)

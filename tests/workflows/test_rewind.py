@@ -29,7 +29,7 @@ from tests.workflows.team import Team, project, write
 async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
     temporal: Client, root: Root
 ) -> None:
-    # It asks, and so stands where it is looked at.
+    # It asks, and stays where the test looks at it.
     ask = call("request_clarification", question="Which tea?", default="Any.")
     async with serving(temporal, root, Deviating({3: ask, 4: ask}, Short())) as jobs:
         handle = await jobs.start(job(set={"limits.clarifications": 2}))
@@ -47,7 +47,7 @@ async def test_rewind_to_phase_1_restores_files_and_can_be_undone(
         assert back.state.phase.purpose == "rewind"
         assert _own_files(back) == _own_files(jobs.snapshot(handle, starts[1]))
         assert back.files.entry("output/tea.md") is None
-        # Why, and what is undone, survives the restore.
+        # The reason, and the list of what is undone, survive the restore.
         assert "white tea" in str(back.conversation.messages()[1]["content"])
         failed = yaml.safe_load(back.read_text(f"archive/phase_{number:03d}.yaml"))
         assert failed["issue"] == "The plan missed white tea."

@@ -51,7 +51,7 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
         assert [item.status for item in start.state.scope] == ["open"]
         assert start.files.entry("output/tea.md") is None
         assert start.read_text("plan.md") == base.read_text("plan.md")
-        # The page of the phase itself, not the list that it started with.
+        # The page of this phase, not the list it started with.
         archived = yaml.safe_load(start.read_text("archive/phase_002.yaml"))
         assert (archived["issue"], archived["outcome"], archived["undone"]) == (
             "Too dry.",
@@ -66,7 +66,7 @@ async def test_scope_and_files_go_back_the_failure_note_stays(temporal: Client, 
         assert "- bob@desk: Use a pot." in page
         assert "Undone" in start.read_text("archive/phase_002.md")
         assert "Too dry." in str(start.conversation.messages()[1]["content"])
-        # What is spent stays spent, and no step is counted twice.
+        # Usage is not given back, and no step is counted twice.
         assert status["usage"]["model_calls"] >= paused["usage"]["model_calls"] > 0
         assert status["usage"]["prompt_tokens"] >= paused["usage"]["prompt_tokens"] > 0
         assert status["step"] >= paused["step"]

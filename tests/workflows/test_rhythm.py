@@ -96,7 +96,7 @@ async def test_three_corrections_through_a_fork(temporal: Client, root: Root) ->
     model.verify()
     assert corrected["status"] == "completed"
     assert all("Its value is" in files.read(each).decode() for each in wrong)
-    # What nobody did is not shown as done.
+    # Todos that nobody did are not shown as done.
     assert [todo["status"] for todo in status["todos"]] == ["not needed", "not needed", "completed"]
 
 
@@ -107,7 +107,7 @@ async def test_what_a_failed_call_stands_before_does_not_count(
         BEGIN,
         Reply(calls=[write("output/a.md"), DONE, write("../out"), DONE, DONE]),
         lambda request: Reply(calls=[DONE]),
-        # The same at the job's end.
+        # The same at the end of the job.
         Reply(calls=[write("workspace.md"), write("/etc/passwd"), finish("output/a.md")]),
         Reply(calls=[finish("output/a.md")]),
     )
@@ -143,7 +143,7 @@ async def test_a_reply_of_a_refused_write_and_two_claims_completes_nothing(
     assert "kept by the system" in refused[0]
     for answer in refused[1:]:
         assert "Not counted yet: write_file archive/mine.md before it failed" in answer
-    # The next reply handed over, and as the files of the other todos had changed that was all.
+    # The next reply handed over; the files of the other todos had changed, so that was enough.
 
 
 async def test_what_comes_after_the_end_of_a_phase_is_named_in_the_next(
@@ -161,7 +161,7 @@ async def test_what_comes_after_the_end_of_a_phase_is_named_in_the_next(
     model.verify()
     assert "not run: write_file output/late.md. Make those calls" in told(model.requests[2])
     assert files.entry("output/late.md") is None
-    # The boxes that the todos covered were ticked with them.
+    # The boxes covered by the todos were ticked with them.
     assert files.read("plan.md").decode().count("[x]") == 2
     assert "☑ 3. Mark progress" in told(model.requests[2])
     assert "☑ 1. Take stock" in told(model.requests[2])
@@ -196,7 +196,7 @@ NEWS = ("append_file", {"path": "workspace.md", "content": "More is known.\n"})
 AFTER = {
     "not written again": [
         Reply(calls=[("read_file", {"path": "instructions.md"})]),
-        # All boxes are ticked: without a list the phase would be over, as far as that goes.
+        # All boxes are ticked: without a new list the phase could end.
         Reply(calls=[NEWS]),
         Reply(calls=[finish("output/a.md")]),
     ],

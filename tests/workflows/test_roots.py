@@ -32,7 +32,7 @@ async def test_a_job_waits_for_a_worker_on_the_root_of_its_project(
     async with serving(temporal, root, team, queue="roots") as jobs:
         handle = await jobs.start(start, kind="Project", job_id="roots")
         await jobs.until(handle, waiting_for="clarification")
-    # The first job's remaining steps and the second job are met by a worker on another root.
+    # The first job's remaining steps and the second job meet a worker on another root.
     async with serving(temporal, elsewhere, team, queue="roots") as astray:
         await handle.signal("answer", {"text": "black"})
         first = temporal.get_workflow_handle("roots.stage-1-generalist-1")

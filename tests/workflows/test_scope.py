@@ -32,7 +32,7 @@ async def test_items_of_the_start_are_completed_by_the_todos_that_name_them(
     todos = hand_over({"items": ["S2"]}, {"items": ["S1", "S2"]}, {"items": ["S3"]})
     model = Short({"Hand": [todos, DONE], "Close": [close("output/none.md"), close()]})
     async with serving(temporal, root, model) as jobs:
-        # A heading in the instructions is no scope where items were given.
+        # When items were given, a heading in the instructions is not taken as scope.
         text = "# Tea\n\n## Scope\n\n- saucers\n"
         items = ["black tea", "green tea", "cups"]
         handle = await jobs.start(job(items=items, instructions=text))
@@ -125,7 +125,7 @@ async def test_a_rewind_to_a_phase_restores_its_ledger_with_or_without_files(
 ) -> None:
     model = Short({"Hand": [hand_over({"items": ["S1"]}), DONE]})
     async with serving(temporal, root, model) as jobs:
-        # Two lists, so that the job stands still in a phase with a completed item.
+        # Two lists, so that the job stops in a phase with a completed item.
         handle = await jobs.start(
             job(
                 items=["tea"], set={"limits.phase.model_calls": 5, "todos.transition": ["Work"] * 4}
@@ -158,7 +158,7 @@ async def test_a_todo_is_done_when_what_it_names_is_there(temporal: Client, root
         handle = await jobs.start(job())
         assert (await jobs.result(handle))["status"] == "completed"
         assert (jobs.folder(handle) / "output/tea.md").read_text() == "hot tea"
-        # The first by the tool, the last, which would end the phase, by the gate.
+        # The tool refuses the first; the gate refuses the last, which would end the phase.
         assert (await handle.query("status"))["refusals"] == 2
 
 

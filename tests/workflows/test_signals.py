@@ -123,7 +123,7 @@ async def test_many_signals_while_continuing_as_new_are_each_applied_once(
         return [TEA, DONE]
 
     async with serving(temporal, root, Short({"Work": work})) as jobs:
-        # It does not end before the last is sent.
+        # The job does not end before the last signal is sent.
         with gate_held("job_complete") as held:
             handle = await jobs.start(job(set={"limits.history_events": 100}))
             for number in range(SIGNALS):
@@ -137,7 +137,7 @@ async def test_many_signals_while_continuing_as_new_are_each_applied_once(
             held.go.set()
             await jobs.result(handle)
         status = await handle.query("status")
-    # Each is refused, since nothing waits: a count that shows every one was seen once.
+    # Each is refused, as nothing waits; the count shows that each was handled once.
     assert status["refusals"] == SIGNALS
     described = await jobs.client.get_workflow_handle(handle.id).describe()
     assert described.run_id != handle.first_execution_run_id
@@ -242,7 +242,7 @@ async def test_cancel_takes_seconds_even_while_a_model_call_hangs(
         completion = (jobs.folder(handle) / "output/completion.json").read_text()
         assert '"cancelled"' in completion
         assert ("changed my mind" in completion) == (by == "signal")
-        # What was in the folder's way at its end is told of as well.
+        # A file in the folder's way at the end is reported as well.
         told = f"moved to lost+found: lost+found/{handle.id}/0001/mine.md"
         assert (await handle.query("status"))["notices"][-1] == told
 
@@ -298,7 +298,7 @@ async def _failed_tasks(handle: Any) -> int:
     history = await handle.fetch_history()
     return sum(
         event.WhichOneof("attributes") == "workflow_task_failed_event_attributes"
-        # A signal that arrives with a closing command makes the server ask again: no failure.
+        # A signal that arrives with a closing command makes the server retry: not a failure.
         and "UNHANDLED_COMMAND" not in str(event)
         for event in history.events
     )

@@ -65,7 +65,7 @@ async def test_a_job_works_by_a_skill_as_it_was_when_it_began(
     asked: list[str] = []
 
     def work(view: RequestView) -> list[Call]:
-        # It is another one by now, which this job does not see.
+        # By now the skill has changed, which this job does not see.
         (folder / "SKILL.md").write_text("Changed.")
         (folder / "references/leaf.md").write_text("Black leaf.")
         return brewing(view)
@@ -164,7 +164,7 @@ async def test_skills_of_a_repository_wait_for_trust(
         assert (await jobs.result(handle))["status"] == "completed"
     listed = ["- `brewing`: Brews tea." in prompt for prompt in prompts]
     assert any(listed) is trusted
-    # The first job began before there was one.
+    # The first job began before the skill existed.
     assert not listed[0]
 
 

@@ -54,7 +54,7 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
     assert (beaufort["status"], beaufort["attempts"], beaufort["tested"]) == ("blocked", 2, False)
     assert "beaufort(12)" in " ".join(beaufort["reasons"])
     assert list(units) == MADE
-    # A feature that goes well is short jobs: planned by nobody, done and handed over.
+    # A feature without trouble takes short jobs: no planning, just the work and the handoff.
     assert sum(status["usage"]["model_calls"] for status in made) <= 10, made
     assert [status["phase"]["number"] for status in made] == [2, 2]
     for unit in units.values():
@@ -66,7 +66,7 @@ async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(
         assert proof["asked_by"] == f"{unit['id']}-tester-1"
         assert proof["end"].rstrip().endswith("OK")
     assert [json.loads(line)["exit_code"] for line in log.splitlines()] == [0, 0]
-    # The second attempt of what failed was made, too: of its own tests there are two runs.
+    # The failed feature got its second attempt: its own tests were run twice.
     assert [json.loads(line)["exit_code"] for line in more.splitlines()] == [1, 1]
     whoever_clones_it_finds_what_was_accepted(
         project_repository_path(root, "measures"), tmp_path / "clone"

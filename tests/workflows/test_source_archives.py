@@ -134,14 +134,14 @@ async def test_a_job_runs_the_tests_of_a_node_package(
 ) -> None:
     certificates = "NODE_EXTRA_CA_CERTS"
     shell: dict[str, object] = {
-        # With the port, since a mirror of the registry may have a private address.
+        # With the port, as a mirror of the registry may have a private address.
         "network": ["registry.npmjs.org:443"],
         "caches": {"npm_config_cache": "npm"},
         "environment": {certificates: certificates} if os.environ.get(certificates) else {},
         "path": ["/layer/node_modules/.bin"],
         "setup": [f"npm install --no-audit --no-fund --prefix /layer {' '.join(NPM_NEEDED)}"],
     }
-    # Node looks for modules in the folders above a file, and in NODE_PATH.
+    # Node searches the folders above a file, and NODE_PATH.
     command = "cd repo && NODE_PATH=/layer/node_modules tape 'test/*.js'"
     printed = await run_tests(temporal, root, qs, command, shell)
     assert "\n# fail" not in printed, printed[-2000:]

@@ -48,7 +48,7 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
     async with build_worker(temporal, task_queue="disturbed", activities=[prepare, cancel_start]):
         start = {"agent": "generalist", "instructions": "Make tea."}
         handle = await temporal.start_workflow("Job", start, id="disturbed", task_queue="disturbed")
-        # Only a person can free space: the start waits for that, and goes on.
+        # Only a person can free space: the start waits for that and goes on.
         standing = await Jobs(temporal, root, "disturbed").until(handle, waiting_for="storage")
         assert "Free space" in standing["waiting"]["remedy"]
         freed.set()
@@ -58,7 +58,7 @@ async def test_one_that_waits_for_space_goes_on_and_can_be_cancelled_while_it_fa
         with pytest.raises(WorkflowFailureError) as caught:
             await asyncio.wait_for(handle.result(), 30)
         assert isinstance(caught.value.cause, CancelledError)
-        # The signal does the same, whatever is read meanwhile.
+        # The signal does the same, whatever is being read.
         begun.clear()
         again = await temporal.start_workflow("Job", start, id="again", task_queue="disturbed")
         await asyncio.wait_for(begun.wait(), 30)
@@ -127,12 +127,12 @@ async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(
         assert "Free space" in standing["waiting"]["remedy"]
         memo = await (await handle.describe()).memo()
         assert (memo["status"], memo["agent"]) == ("waiting: storage", "project (features)")
-        # For a job, which there is none of; the project is not meant.
+        # Addressed to a job that does not exist; the project is not meant.
         await handle.signal("cancel", {"job": "full.brew-coder-1"})
         await handle.signal("cancel", {"reason": "no room"})
         with pytest.raises(WorkflowFailureError) as caught:
             await asyncio.wait_for(handle.result(), 30)
-        # What was made before the cancellation reached it is closed.
+        # What was made before the cancellation arrived is closed.
         late = await temporal.start_workflow(
             "Project", project("features"), id="late", task_queue="full"
         )

@@ -72,7 +72,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
     notices = "\n".join(status["notices"])
     for words in ("the model was told", "are accepted next", "went back"):
         assert words in notices
-    # What others can learn from it is what to do, and not what the system did.
+    # Others should learn from it what to do, not how the system responded.
     noted = [row for row in stored_traces(root, handle.id) if row.source == "detector"]
     assert [row.guard for row in noted] == ["same_result", "nothing_new", "same_result"]
     assert all("call todo_rewind with what stands in the way" in r.what_was_correct for r in noted)

@@ -82,5 +82,5 @@ async def test_a_rewind_takes_what_it_undid_out_of_the_store(temporal: Client, r
         rewound.append(True)
         await handle.signal("rewind", {"issue": "Not that.", "phase": 2})
         assert (await jobs.result(handle))["status"] == "completed"
-        # At the first reply after the rewind already, not only at the end.
+        # Already at the first reply after the rewind, not only at the end.
         assert seen == [[]]

@@ -20,7 +20,7 @@ async def test_a_long_path_in_another_script_is_cut_in_the_summary(
         {
             "Work": [
                 ("write_file", {"path": PATH, "content": "tea"}),
-                # A regular activity, where the one before is a local one.
+                # A regular activity; the one before is a local one.
                 ("search_files", {"query": "tea", "path": PATH}),
                 DONE,
             ],

@@ -57,7 +57,7 @@ async def test_it_is_in_the_next_turn_and_in_force_until_the_end(
         await handle.signal("rewind", {"issue": "Again.", "phase": 1})
         status = await jobs.until(handle, rewinds=1)
         start = jobs.snapshot(handle, status["checkpoints"][-1]["id"])
-        # The rewind took the files back, and not what was said.
+        # The rewind restored the files, but kept the message.
         assert start.read_text("instructions.md").endswith(f"\n## Amended\n\n- {LINE}\n")
         assert [remark.line for remark in start.state.remarks] == [LINE]
         await handle.signal("cancel", {})
@@ -98,11 +98,11 @@ async def test_the_next_turn_says_what_a_person_edited_in_a_pause(
         (folder / "long.md").write_text("a line\n" * 10_000)
         await handle.signal("resume", {})
         await jobs.until(handle, waiting_for=None)
-        # The agent is still in its wait, and has read nothing of it.
+        # The agent is still in its wait and has read none of it.
         await handle.signal("pause", {})
         await jobs.until(handle, waiting_for="paused")
         (folder / "second.md").write_text("Of a second pause.\n")
-        # Ends the wait as well, which resume leaves running; no file goes back.
+        # This ends the wait too, which resume leaves running; no file is restored.
         await handle.signal("rewind", {"issue": "See what I added."})
         await jobs.until(handle, rewinds=1, step=lambda step: step > 2)
         await handle.signal("cancel", {})

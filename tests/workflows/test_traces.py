@@ -26,7 +26,7 @@ def test_texts_are_cut() -> None:
     traces.note_trace(job, "violation", "gate", "g", "x" * 9999, why="y\n" * 9999, path="z" * 9999)
     [trace] = job.traces
     assert len(trace.what_happened) == len(trace.path) == MOST_CHARACTERS
-    # Between two words.
+    # Cut between two words.
     assert MOST_CHARACTERS - 2 <= len(trace.why) <= MOST_CHARACTERS
 
 

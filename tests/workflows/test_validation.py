@@ -109,7 +109,7 @@ async def until_listed(jobs: Jobs, start: dict[str, Any], count: int = 1) -> lis
 @pytest.mark.parametrize(
     "url",
     [
-        # With the graph in a folder, as in the pipeline below.
+        # With the graph in a folder, like the pipeline below.
         pytest.param("sqlite", marks=pytest.mark.skipif(not SOAK, reason="make soak")),
         pytest.param("postgres", id="postgres-graph_server"),
     ],
@@ -134,7 +134,7 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
     rows = rows_of(store)
     told = {handle.id: decisions(jobs, handle.id) for handle in validators}
     every = [each["id"] for listed in told.values() for each in listed]
-    # Each once, by one of them, as that one says, and both had their share.
+    # Each decided once, by the validator that says so, and both took part.
     assert sorted(every) == sorted(rows)
     assert len(rows) == len(found) + 2 == FOUND + 2
     assert all(told.values())
@@ -150,7 +150,7 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
         original,
     )
     assert rows["zeta/REQ-002"].status == "rejected"
-    # The citations, against a fresh reading of the document.
+    # The citations are checked against a new reading of the document.
     pages = pages_of(document)
     assert len(pages) == PAGES.stop - PAGES.start
     cited = [
@@ -160,7 +160,7 @@ async def test_each_requirement_is_decided_once_and_what_holds_is_in_the_graph(
     ]
     assert len(cited) >= len(found)
     assert all(contains_quote(pages[each.page], each.quote) for each in cited)
-    # The graph has what was accepted, each node and relation once.
+    # The graph contains what was accepted, each node and relation once.
     accepted = sorted([ref] for ref, row in rows.items() if row.status == "accepted")
     assert len(accepted) >= FOUND * 2 / 3
     nodes = "MATCH (r:Requirement) RETURN r.id ORDER BY r.id"
@@ -178,7 +178,7 @@ async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
     policy = tmp_path / "examples/documents/records-policy.md"
     policy.write_text(policy.read_text().partition("6.4 ")[0])
     given = project_input(tmp_path / "examples/projects/pipeline.yaml")
-    # Two candidates of the policy's hundred.
+    # Two of the hundred candidates in the policy.
     given["set"] = {**SET, "settings.confidence_threshold": 0.97}
     final = ["Write output/decisions.md", "Call job_complete"]
     given["stages"][1]["set"] = {"limits.max_todos": 2, "todos.final": final}
@@ -195,7 +195,7 @@ async def test_the_pipeline_of_the_examples_goes_from_a_document_to_the_graph(
     product = ProjectRepository(project_repository_path(root, handle.id))
     held = product.read_file(result["commit"], "decisions.json")
     assert held is not None
-    # Each stage has a report of its own, and the second does not replace the first.
+    # Each stage has its own report, and the second does not replace the first.
     for report, said in (("summary.md", b"document"), ("decisions.md", b"taken")):
         assert said in (product.read_file(result["commit"], report) or b"")
     assert sorted(entry["id"] for entry in json.loads(held)) == sorted(rows)

@@ -103,7 +103,7 @@ def test_a_folder_that_lags_takes_nothing_back(
     taken, _ = take_edits(checkpoints, root, "job", newest)
     assert taken == newest.write("notes/b.md", b"mine").write("c.md", b"edited")
 
-    # A folder of a person's own comes as a whole: file by file each folder above is made anew.
+    # A whole new folder is added at once; file by file, each folder above would be rewritten.
     (folder / "own" / "inner").mkdir(parents=True)
     for number in range(200):
         (folder / "own" / "inner" / f"{number}").write_text("mine")

@@ -33,7 +33,7 @@ def everything(folder: Path) -> set[tuple[str, int, int]]:
 
 def varied(checkpoints: Checkpoints) -> Files:
     files = Files.empty(checkpoints.store)
-    for number in range(600):  # more than a flat folder has
+    for number in range(600):  # more than fit into a flat folder
         files = files.write(f"notes/{number}.md", b"%d" % number)
     files = files.write("run.sh", b"true", executable=True).make_folder("empty")
     return files.link("here", "notes/1.md").write("large.bin", b"\1\2" * 600_000)

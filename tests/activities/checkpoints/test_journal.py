@@ -93,7 +93,7 @@ def test_a_record_torn_at_any_byte_counts_as_not_there(folder: Path) -> None:
         other = Journal(folder)
         other.refresh()
         assert (other.find(blob(b"kept").id), other.find(blob(b"torn").id)) == (b"kept", None)
-        # Neither its writer nor another one goes on behind it.
+        # Neither its writer nor another one appends after the torn entry.
         for writer, data in ((journal, b"next"), (other, b"more")):
             writer.append([blob(data), blob(b"torn")])
         fresh = Journal(folder)
@@ -111,7 +111,7 @@ def test_a_writer_in_the_middle_of_a_record_is_waited_for(folder: Path) -> None:
     [file] = files(folder)
     whole = file.read_bytes()
     reader = Journal(folder)
-    # Zeros as well: on a mounted volume a length may be seen before what was written.
+    # Zeros too: a mounted volume may show a file's length before its content.
     for half in (whole[:-2], whole[:-2] + b"\0\0"):
         file.write_bytes(half)
         reader.refresh()

@@ -73,7 +73,7 @@ def test_packing_moves_everything_into_one_pack(checkpoints: Checkpoints) -> Non
     checkpoints.pack()
     assert (unpacked(checkpoints), len(packs(checkpoints))) == ([], 1)
     assert content(checkpoints.path, files.id) == before
-    assert files.read("f49") == b"49" * 50  # and the handle that was open finds it
+    assert files.read("f49") == b"49" * 50  # the open handle finds it
     checkpoints.pack()
     assert len(packs(checkpoints)) == 1
 
@@ -174,7 +174,7 @@ def test_a_pack_without_a_sound_index_is_kept_and_gets_one(
         pack_journal(checkpoints.path, max_packs=1)
     assert held.exists()
     assert checkpoints.is_intact(commit)
-    # With nothing to mend nobody waits for a packer, which may be frozen.
+    # With nothing to repair, nobody waits for a packer, which may be frozen.
     with file_lock(checkpoints.path / "longhaul-pack.lock", seconds=1):
         assert not checkpoints.is_intact("0" * 40)
     assert content(checkpoints.path, files.id)
@@ -262,8 +262,8 @@ def test_a_pack_that_git_made_is_taken_with_the_others(checkpoints: Checkpoints)
     subprocess.run([*git, "repack", "-a", "-d", "-f", "-q"], check=True)
     [from_git] = packs(checkpoints)
     stored = from_git.read_bytes()
-    # Deltas that say how far before them the other object lies: not so far, when what lies between
-    # is taken from another pack.
+    # Deltas that give the distance to their base: it shrinks when objects in between are
+    # taken from another pack.
     assert 6 in {stored[place] >> 4 & 7 for place, _ in read_pack_offsets(from_git)}
     for path, data in kept.items():
         path.write_bytes(data)
@@ -279,7 +279,7 @@ def test_places_are_read_from_an_index_of_a_large_pack(checkpoints: Checkpoints)
     [made] = packs(checkpoints)
     before = read_pack_offsets(made)
     made.with_suffix(".idx").unlink()
-    # As if everything behind the first 256 bytes lay beyond 2 GB.
+    # As if everything after the first 256 bytes were beyond 2 GB.
     subprocess.run(["git", "index-pack", "--index-version=2,0x100", str(made)], check=True)
     assert len(made.with_suffix(".idx").read_bytes()) > 1072 + 28 * len(before)
     assert read_pack_offsets(made) == before
@@ -312,7 +312,7 @@ def test_a_damaged_pack_is_read_no_second_time(checkpoints: Checkpoints) -> None
     pack_journal(checkpoints.path, max_packs=1)
     assert [path.name for path in (checkpoints.path / "damaged").iterdir()] == [victim.name]
     victim.unlink()
-    victim.mkdir()  # whoever reads it now fails
+    victim.mkdir()  # reading it fails from here on
     written(checkpoints, range(90, 99))
     pack_journal(checkpoints.path, max_packs=1)
     assert len(packs(checkpoints)) == 2
@@ -327,7 +327,7 @@ def test_a_sound_pack_is_made_one_with_others_though_a_damaged_one_holds_the_sam
     pack_journal(checkpoints.path, max_packs=99)
     [victim] = packs(checkpoints)
     damage(victim, 500)
-    # Made again, and with it what is stored as a delta against it.
+    # It is written again, along with the objects stored as deltas against it.
     again = Checkpoints(checkpoints.path)
     files = Files.empty(again.store).write("large", large).write("small", small)
     files = files.write("more", random.Random(8).randbytes(2000))
@@ -377,7 +377,7 @@ def test_nothing_is_lost_when_a_packer_is_killed_beside_a_writer(
     until = time.monotonic() + dice.uniform(0.05, 0.4)
     number = 0
     while time.monotonic() < until:
-        # New objects and, again and again, the same ones that are being packed meanwhile.
+        # New objects, and repeatedly the same ones that are being packed meanwhile.
         trees.append(written(checkpoints, range(number % 7, number % 7 + 5)).id)
         trees.append(checkpoints.files(trees[-1]).write("new", b"%d" % number).id)
         checkpoints.store.flush()

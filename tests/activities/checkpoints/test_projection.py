@@ -197,7 +197,7 @@ def test_a_pass_that_broke_off_is_mended_by_the_next(
     assert not (folder / "zz").exists()
     (root.path / "lost+found").unlink()
     (folder / "run.sh").unlink()  # only a full scan finds this
-    # What the broken pass had put there is known to be ours and is not kept; the edit is.
+    # Files of the broken pass are known to be ours and are not preserved; the edit is.
     assert job.project(files) == ["lost+found/job/0001/notes/a.md"]
     assert on_disk(folder) == in_tree(files)
 
@@ -211,7 +211,7 @@ def test_a_process_short_of_handles_takes_nothing_of_ours_for_a_persons(
     for spare in range(12):
         changed = files.write("notes/a.md", b"%d" % spare).delete("notes/b.md")
         job.project(files)
-        # All that are free below the limit but for so many.
+        # All free descriptors below the limit, except for so many.
         taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
         resource.setrlimit(resource.RLIMIT_NOFILE, (taken[-1] + 1 + spare, limits[1]))
         try:
@@ -240,7 +240,7 @@ def test_a_file_on_a_bad_sector_is_named_and_stays(
         if name == b"a.md" and call == "open":
             raise bad
         if name == b"a.md":
-            # Its beginning reads as that of a file on a bad disk does.
+            # Reading its beginning fails as on a bad disk.
             return opened("/proc/self/mem", flags)
         return opened(name, flags, *more, **options)
 

@@ -131,7 +131,7 @@ def test_what_found_no_room_to_be_staged_is_staged_the_next_time(
     second = here.step(first, "b.md")
     with files_of_at_most(room), pytest.raises(OSError, match="File too large"):
         here.outgoing.stage()
-    # Nothing broken is left for git to stumble over.
+    # Nothing broken remains that git could trip over.
     packs = list((here.checkpoints.path / "outgoing").glob("*/pack/*"))
     assert sorted(path.suffix for path in packs) == [".idx", ".pack"]
     here.push(second)

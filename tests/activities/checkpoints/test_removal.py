@@ -47,7 +47,7 @@ def test_what_is_nested_deeper_than_any_path_goes_as_well(tmp_path: Path) -> Non
     try:
         remove_path(folder)
     finally:
-        # Nor could pytest remove it.
+        # pytest could not remove it either.
         subprocess.run(["rm", "-rf", folder], check=True)
     assert list(tmp_path.iterdir()) == [outside]
     assert outside.stat().st_mode & 0o777 == 0o500

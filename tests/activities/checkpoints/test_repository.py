@@ -195,11 +195,11 @@ def test_a_file_damaged_in_its_pack_is_missed_and_once_made_again_found(
     again.store.write_blob(data)
     again.pack()
     [other] = set(path.parent.glob("*.pack")) - {path}
-    os.utime(other, (1, 1))  # of several packs the newest is looked into first
+    os.utime(other, (1, 1))  # of several packs, the newest is searched first
     assert again.store.read_stored(bytes.fromhex(files.children()[0].id)) == data
     for _ in range(3):
         assert Checkpoints(checkpoints.path).is_intact(commit)
-    # Where there is no room to look into packs one by one, nothing is said to be missing.
+    # Without room to check packs one by one, no object is reported missing.
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
     with pytest.raises(FileNotFoundError, match="full"):
         Checkpoints(checkpoints.path).is_intact(commit)
@@ -229,7 +229,7 @@ def test_what_cannot_be_opened_is_not_taken_for_missing(
     [pack] = (checkpoints.path / "objects" / "pack").glob("*.pack")
     victim = pack if part == "the pack" else checkpoints.path / part
     victim.rename(victim.with_name("away"))
-    # Who may do everything cannot read this either.
+    # Even root cannot read this.
     victim.symlink_to(victim)
     again = Checkpoints(checkpoints.path)
     with pytest.raises(OSError, match=victim.name):

@@ -185,7 +185,7 @@ def test_any_job_id_has_a_place(job: str, tmp_path: Path, url: str) -> None:
 def test_a_pack_that_a_killed_push_left_harms_nothing(here: Host, there: Host, url: str) -> None:
     commit = here.step(None, "a.md")
     remote = another_process(url)
-    # A kill between the pack and the list.
+    # As after a kill between uploading the pack and the list.
     assert remote._upload_pack(
         remote_job_area("job"), here.checkpoints.path, here.outgoing.stage(), [commit], []
     )

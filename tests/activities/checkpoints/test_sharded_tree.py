@@ -92,7 +92,7 @@ def test_ten_thousand_files_in_one_folder_are_not_felt(checkpoints: Checkpoints)
     files = Files.empty(store).with_tree_entry(("big",), TreeEntry(sharded_tree.FOLDER, folder))
     store.flush()
     before = stored(checkpoints.path)
-    took = []  # processor time: a busy machine is not what is measured
+    took = []  # processor time, so that a busy machine does not matter
     for number in range(30):
         start = time.thread_time()
         changed = files.write(f"big/new{number}", b"some text")

@@ -168,7 +168,7 @@ def test_ssh_that_may_not_says_why_and_asks_nobody(
     monkeypatch.setenv("GIT_SSH_COMMAND", let_in.command(key, known))
     with pytest.raises(RemoteUnavailable, match=why):
         pushed(root, f"{let_in.url}{remote}")
-    # Nor is an empty password tried, for which servers shut people out.
+    # No empty password is tried either: servers lock people out for that.
     assert "Failed password" not in let_in.log
 
 

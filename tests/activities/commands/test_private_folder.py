@@ -89,7 +89,7 @@ def test_what_was_not_read_back_is_not_there_next_time(root: Root, files: Files)
         held = os.open(first, os.O_RDONLY)
         (first / "stray").write_text("x")
     with private_folder(files, root, "job") as private:
-        # One that outlived its attempt writes into the folder that was thrown away.
+        # A process that outlived its attempt writes into the folder that was thrown away.
         with pytest.raises(FileNotFoundError):
             os.open("late", os.O_CREAT | os.O_WRONLY, dir_fd=held)
         assert private.path == first
@@ -142,7 +142,7 @@ def test_a_killed_holder_frees_its_folder_and_leaves_nothing(root: Root, files: 
     holder.kill()
     holder.wait()
     holder.stdout.close()
-    # As a kill leaves it that comes between a file's making and its getting its place.
+    # As after a kill between creating a file and moving it into place.
     drafts = Path(path).with_name("drafts")
     drafts.mkdir(exist_ok=True)
     (drafts / "0").write_text("half a file")
@@ -164,7 +164,7 @@ def test_what_no_tree_holds_is_named_and_gone_next_time(root: Root, files: Files
     small = Files(files.store, files.id, limit=10)
     with private_folder(small, root, "job") as private:
         os.mkfifo(private.path / "fifo")
-        # The path of a socket has room for 108 bytes only, so it is a relative one.
+        # The path of a socket is limited to 108 bytes, so it is relative.
         with socket.socket(socket.AF_UNIX) as sock, contextlib.chdir(private.path):
             sock.bind("s")
         (private.path / "notes" / "a.md").write_text("far too long for it")
@@ -222,7 +222,7 @@ def _journal_bytes(root: Root) -> int:
 
 def test_a_forgotten_job_has_no_folders(root: Root, files: Files) -> None:
     with private_folder(files, root, "job") as private:
-        # A command may leave what its owner may not even look into.
+        # A command may leave a folder that even its owner may not open.
         (private.path / "shut").mkdir(mode=0)
         private.read_back()
     remove_private_folders(root, "job")

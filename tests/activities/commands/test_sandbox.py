@@ -72,7 +72,7 @@ def test_a_variable_of_the_worker_is_seen_and_hidden_in_output(
     assert ended.output.splitlines()[:2] == ["[redacted]", "15"]
     assert "sesame" not in ended.output
     assert (folder / "seen").read_text() == "sesame-open-42"
-    # Standard streams and the listing's own descriptor.
+    # Standard streams, and the descriptor of the listing itself.
     assert ended.output.splitlines()[2:] == ["0", "1", "2", "3"]
 
 
@@ -187,7 +187,7 @@ def test_too_many_processes_are_ended(folder: Path) -> None:
     if os.geteuid() == 0:
         assert ended.trouble == "it ran more than 50 processes at a time"
     else:
-        # The kernel holds an ordinary user's processes before they are counted.
+        # The kernel limits an ordinary user's processes before they are counted.
         assert ended.exit_code
         assert "fork" in ended.output.lower()
 
@@ -233,7 +233,7 @@ def test_nothing_it_leaves_running_outlives_it(folder: Path, kind: str) -> None:
         seconds=100,
         sandbox=kind,
     )
-    # Nobody waited for those that sleep.
+    # The sleeping processes were not waited for.
     assert (ended.exit_code, ended.output, ended.trouble) == (0, "ok\n", "")
     (folder / "alive").unlink(missing_ok=True)
     time.sleep(0.2)
@@ -259,7 +259,7 @@ def test_it_ends_with_the_worker(folder: Path) -> None:
     worker.kill()
     worker.wait()
     for _ in range(100):
-        # The kernel ends one after the other, which may take a while.
+        # The kernel ends them one after the other, which may take a while.
         (folder / "alive").unlink(missing_ok=True)
         time.sleep(0.3)
         if not (folder / "alive").exists():

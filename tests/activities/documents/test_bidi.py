@@ -15,7 +15,7 @@ def read(shown: str) -> str:
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        # Hebrew letters and Latin ones in capitals, as they stand on the line from the left.
+        # Hebrew letters, with Latin capitals, in the order of the page from the left.
         ("\u05d3\u05d2 \u05d1\u05d0", "\u05d0\u05d1 \u05d2\u05d3"),
         ("\u05d3\u05d2 12.5 PDF \u05d1\u05d0", "\u05d0\u05d1 12.5 PDF \u05d2\u05d3"),
         ("(\u05d1) \u05d0", "\u05d0 (\u05d1)"),
@@ -32,7 +32,7 @@ def test_a_line_is_read_in_its_directions(shown, text):
 
 def test_points_stay_with_their_letter():
     letters = ["\u05d1", "\u05b8", "\u05d0", "\u05b7"]
-    # Each point below its letter, given after it.
+    # Each vowel point is below its letter and follows it.
     places = [0.0, 0.3, 1.0, 1.2]
     shown = order_bidi_letters(
         letters, lambda n: places[n], lambda n: places[n] + 0.5 + 0.5 * (n % 2 == 0), 0.5

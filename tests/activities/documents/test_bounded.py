@@ -47,7 +47,7 @@ def endless():
 def _children():
     found = set()
     for task in Path(f"/proc/{os.getpid()}/task").iterdir():
-        # A thread that another test has left may end just now.
+        # A thread left by another test may end at this moment.
         with suppress(OSError):
             found.update((task / "children").read_text().split())
     return found
@@ -144,7 +144,7 @@ def test_crash_of_the_child_is_told(endless, with_signal, said):
 
 
 def test_small_text_needs_no_process():
-    # No process could have answered in no time.
+    # No process could answer within 0 seconds.
     assert extract_bounded("a.md", b"# Title\ntext", seconds=0)[0].text == "# Title\ntext"
 
 

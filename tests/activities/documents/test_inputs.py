@@ -23,7 +23,7 @@ class Pages(Handler):
     """Text at any path; /missing and /huge are what they say."""
 
     def do_GET(self) -> None:
-        # Asked for what can be unpacked, whatever the client could.
+        # Requests ask for encodings that can be unpacked, whatever else the client supports.
         asked = self.headers["Accept-Encoding"] == "gzip, deflate"
         self.send_response(404 if self.path == "/missing" else 200 if asked else 406)
         self.end_headers()
@@ -63,7 +63,7 @@ def test_a_document_comes_with_its_text(root: Root, tmp_path: Path) -> None:
     assert (document.name, document.data) == ("a.md", b"Green tea.")
     assert document.text == "[page 1]\nGreen tea.\n"
     assert document.notices() == []
-    # Anyone can read it as it is.
+    # Plain text needs no extracted copy.
     files = document.put_into(nothing(root))
     assert [entry.path for entry in files.walk("documents")] == ["documents/a.md"]
 
@@ -75,7 +75,7 @@ def test_what_is_to_be_said_of_a_document_is_said_to_people_and_kept_beside_it(
     path.write_bytes("Записи должны храниться десять лет. Отдел отвечает.".encode("koi8-r"))
     kept = ResultCache(tmp_path / "project")
     kept.folder.parent.mkdir()
-    for _ in range(2):  # the second time as it was kept
+    for _ in range(2):  # the second time from the cache
         (document,) = read_input_documents(root, [str(path)], LIMIT, cache=kept)
         said = "It declares no encoding; it was taken for koi8-u, a guess."
         assert document.notices() == [f"document a.txt: {said}"]

@@ -114,12 +114,12 @@ def test_printed_page_labels_are_kept():
     ("lines", "text"),
     [
         (["A require-", "ment is kept."], "A requirement\nis kept."),
-        # What the document writes as one word, or with a hyphen, elsewhere is so here.
+        # A word split at a line end is joined as the document writes it elsewhere.
         (["Long-term plans and long-", "term work."], "Long-term plans and long-term\nwork."),
         (["Input und Ein-", "und Ausgang."], "Input und Ein-\nund Ausgang."),
         (["The Debian-", "Policy applies."], "The Debian-Policy\napplies."),
         (["Use case and use case in a use-", "case."], "Use case and use case in a use-case."),
-        # A name with points in it that the document has elsewhere.
+        # A name with dots that occurs elsewhere in the document.
         (
             ["Run invoke-rc.d, or invoke-rc.", "d by hand."],
             "Run invoke-rc.d, or invoke-rc.d\nby hand.",
@@ -240,7 +240,7 @@ def test_text_that_lines_strike_out_in_a_guideline_is_left_out(real: Real):
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        # Through the words, below them, on beyond them, beside them.
+        # Lines through the words, below them, continuing past them, and beside them.
         ("20 183 40 0.8 re f", "for ten years."),
         ("20 177.5 40 0.8 re f", "Kept for ten years."),
         ("20 183 250 0.8 re f", "Kept for ten years."),
@@ -326,7 +326,7 @@ def test_the_policy_manual_has_the_words_that_pdftotext_finds(policy: Path):
         assert abs(counts[0] - counts[1]) <= 0.02 * counts[1]
     title = "2.3 Copyright considerations"
     found = [page for page in reading.pages if title in page.sections]
-    # It goes on over a page end.
+    # The section continues after the end of a page.
     assert [(page.number, page.label) for page in found] == [(19, "9"), (20, "10")]
     assert section_on_page(found[0], found[0].text.index(title) + 50) == title
     assert section_on_page(found[1], 0) == title

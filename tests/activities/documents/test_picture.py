@@ -56,7 +56,7 @@ def test_a_large_image_is_made_smaller(data: bytes, mime: str) -> None:
     assert len(picture.data) <= MOST_BYTES
     shown = Image.open(BytesIO(picture.data))
     assert shown.size == (picture.width, picture.height)
-    # The same in every attempt.
+    # Equal in every attempt.
     assert draw_bounded("a", data, 1) == picture
 
 

@@ -121,7 +121,7 @@ def test_hostile_page_is_no_slower_than_its_size_allows():
 )  # fmt: skip
 def test_what_is_recorded_is_the_passage_of_the_page(page, quote, passage):
     assert find_quoted_passage(page, quote) == passage
-    # A reader finds it again, and so does this.
+    # The passage found is found again when it is quoted itself.
     assert find_quoted_passage(page, passage) == passage
 
 

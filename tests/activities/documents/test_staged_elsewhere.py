@@ -36,7 +36,7 @@ def test_a_staged_document_is_taken_in_on_a_host_that_never_had_it(
         staged = stage_documents([str(document)], here.path, LIMIT, address)
     [read] = read_input_documents(there, staged, LIMIT, remote=address)
     assert (read.name, read.data) == ("tea leaves.md", document.read_bytes())
-    # Now it is here.
+    # Now it is on this host.
     assert read_input_documents(there, staged, LIMIT)
 
 

@@ -130,7 +130,7 @@ def test_html_manual_without_scripts_and_navigation(real):
     pages = extract_pages("usage.html", real("mako-1.4.3/doc/usage.html"))
     quote = "The most basic way to create a template and render it is through the Template class:"
     [number] = pages_with_quote(pages, quote)
-    # A part for each heading, which its mark names.
+    # One part for each heading, with the heading in its mark.
     assert pages[number - 1].sections[-1] == "Basic Usage"
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
     text = "".join(page.text for page in pages)

@@ -196,7 +196,7 @@ def test_lists_count_by_level_start_anew_and_go_on():
     ]
     for number, (key, level) in enumerate(places):
         paragraph = document.add_paragraph("Rule.")
-        # What is struck out keeps its number from the others.
+        # A struck-out paragraph uses up its number.
         paragraph.runs[0].font.strike = number == 5
         properties = paragraph._p.get_or_add_pPr()
         place = (

@@ -137,7 +137,7 @@ def test_killed_anywhere_the_next_call_finishes(root: Root, milliseconds: int) -
     process.kill()
     process.wait()
     process.stdout.close()
-    # Each part is there whole, or its name is free.
+    # Each part is either complete, or gone.
     for place in job_paths(root, JOB):
         assert not place.exists() or len(list(place.rglob("*.md"))) == FILES
     if not job_paths(root, JOB)[0].exists():

@@ -241,7 +241,7 @@ def test_without_guards_of_theirs_routes_stay_as_they_are(tmp_path: Path) -> Non
     others = {
         name for name, entry in REGISTRY.items() if guarded_route(config, entry) != entry.route
     }
-    # The notes and summaries of these are kept: credentials are looked for in them.
+    # Their notes and summaries are kept, so they are searched for credentials.
     assert others == {"todo_complete", "todo_rewind", "job_complete"}
 
 

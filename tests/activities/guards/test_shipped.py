@@ -20,7 +20,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Standing:
     return Standing.begin(tmp_path_factory.mktemp("job"), kind="tactical")
 
 
-# Put together here, so that no scanner takes this file for a leak.
+# Assembled here, so that scanners do not take this file for a leak.
 SECRETS = [
     "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----",
     "-----BEGIN OPENSSH " + "PRIVATE KEY-----",
@@ -232,7 +232,7 @@ def test_the_example_rewrites_a_path_and_says_so(tmp_path: Path) -> None:
     assert job.text("notes/a.md") == "x"
     [call] = job.open().conversation.tool_calls(job.step)
     assert "/workspace/notes/a.md" in call["function"]["arguments"]
-    # What was rewritten is held against the rules, like anything else.
+    # Rewritten paths are checked by the rules, like all others.
     assert "holds .." in job.call("write_file", path="/workspace/../a", content="x")
     assert "absolute" in job.call("write_file", path="/etc/a", content="x")
     assert "Refused by secrets" in job.call("write_file", path="/workspace/a", content=SECRETS[3])

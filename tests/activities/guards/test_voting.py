@@ -77,7 +77,7 @@ def test_a_bypass_passes_over_its_guard_alone() -> None:
     assert settle_votes(both, GIVEN, bypass=["one"]).guard == "two"
     outcome = settle_votes(both[:1], GIVEN, bypass=["one", "two"])
     assert (outcome.guard, outcome.bypassed_guard) == ("", "one")
-    # Only one refusal is passed over, whatever is allowed.
+    # Only one refusal is bypassed, whatever else is allowed.
     assert settle_votes(both, GIVEN, bypass=["one", "two"]).guard == "two"
     assert settle_votes([voter("allow", "one")], GIVEN, bypass=["one"]).bypassed_guard == ""
 

@@ -52,7 +52,7 @@ def test_clearing_is_enough_where_results_are_what_is_long() -> None:
     made = planned(pieces, 20_000)
     assert made.folded == 0
     assert shown(pieces, made) <= ENOUGH * 20_000
-    # No more than that takes, and never the last five.
+    # No more than necessary, and never the last five.
     assert shown(pieces, CompactionPlan(made.cleared - 2, 0)) > ENOUGH * 20_000
     made = planned(pieces, 12_400)
     kept = [piece for piece in pieces[made.cleared :] if piece.role == "tool"]
@@ -71,7 +71,7 @@ def test_what_an_open_todo_names_is_cleared_last() -> None:
     assert made.spared == (3,)
     assert shown(pieces, made) <= ENOUGH * 20_000
     assert planned(pieces, 20_000, made).spared == (3,)
-    # Where nothing else is left to clear it goes as well.
+    # It is cleared too when nothing else is left.
     assert planned(pieces, 9_000).spared == ()
 
 
@@ -81,7 +81,7 @@ def test_exchanges_are_folded_where_clearing_is_not_enough() -> None:
     assert made.folded > 2
     assert pieces[made.folded].role == "assistant"
     assert shown(pieces, made) <= 10_000
-    # One exchange more would still have been too much.
+    # With one exchange fewer folded it would still be too much.
     assert shown(pieces, CompactionPlan(made.cleared, made.folded - 2)) > 10_000
 
 
@@ -91,25 +91,25 @@ def test_the_last_exchange_stays_whatever_its_size() -> None:
 
 
 def test_what_the_model_has_not_seen_stays_where_it_fits() -> None:
-    # Fifteen results in its newest reply, for which older ones go.
+    # The newest reply has fifteen results, and older ones make room for them.
     pieces = OPENING + exchange() * 10 + exchange(results=15)
     made = planned(pieces, 24_000)
     assert made == CompactionPlan(cleared=22, folded=22)
     assert shown(pieces, made) <= 24_000
     assert planned(pieces, 28_000) == CompactionPlan(cleared=18, folded=0)
-    # Too many to fit whatever goes: as many stay as fit, and the others are known as not seen.
+    # Too many to fit: as many stay as fit, and the others are recorded as unseen.
     pieces = OPENING + exchange(results=20)
     expected = planned(pieces, 20_000)
     assert (expected.folded, expected.unseen) == (0, 2)
     assert expected.cleared < len(pieces) - KEPT_RESULTS
     assert shown(pieces, expected) <= ENOUGH * 20_000
     assert planned([*pieces, *exchange()], 20_000, expected).unseen == 2
-    # Of few that are long as many as fit, and the last whatever its size.
+    # A few long ones: as many stay as fit, and the last one whatever its size.
     pieces = OPENING + exchange() + exchange(results=4, result=5_000)
     assert planned(pieces, 24_000) == CompactionPlan(cleared=4, folded=4)
     assert planned(pieces, 15_000) == CompactionPlan(cleared=len(pieces) - 2, folded=4, unseen=4)
     assert planned(pieces, 3_000) == CompactionPlan(cleared=len(pieces) - 1, folded=4, unseen=4)
-    # Where the endpoint finds it too long as well, before all of the reply is folded.
+    # If the endpoint refuses that as too long, then before the whole reply is folded.
     hard = CompactionPlan(cleared=len(pieces) - 1, folded=4, unseen=4)
     assert planned(pieces, 24_000, hard=True) == hard
 
@@ -119,7 +119,7 @@ def test_the_endpoints_word_goes_over_our_count() -> None:
     assert planned(pieces, 100_000).folded == 0
     made = planned(pieces, 5_000, hard=True)
     assert made.folded > 2
-    # Clearing would be enough by our count; the endpoint counts otherwise.
+    # By our count clearing would be enough; the endpoint counts differently.
     assert planned(OPENING + exchange() * 10, 24_000).folded == 0
     assert planned(OPENING + exchange() * 10, 24_000, hard=True).folded == 4
     huge = OPENING + exchange(call=300_000)
@@ -160,7 +160,7 @@ def test_whatever_the_sizes(exchanges: list[tuple[int, int, int]], limit: int, h
         assert made.folded <= last
         if last > 2 and made.folded < last:
             assert shown(pieces, made) <= ENOUGH * limit
-    # Planned again on the same conversation it stays as it is, or gives more, never less.
+    # A second plan for the same conversation clears the same or more, never less.
     again = planned(pieces, limit, made, hard)
     assert again.folded >= made.folded
     assert again.cleared >= made.cleared

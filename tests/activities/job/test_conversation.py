@@ -36,7 +36,7 @@ def test_thousands_of_messages_keep_their_cost(empty: Conversation) -> None:
         held = held.append(messages[end])
         cost.append(stored(held.files) - before)
     assert len(held) == 2200
-    # One more tree lies above the last message from the thousandth on.
+    # From the thousandth message on there is one more tree level.
     assert cost[1] < 2 * cost[0] + 1000
     assert cost[2] < cost[1] + 1500
 
@@ -55,7 +55,7 @@ def test_any_range_of_thousands_of_messages_is_found(empty: Conversation) -> Non
     assert [held.message(number)["content"] for number in (0, 640, 1024, 2199)] == [
         f"message {number}" for number in (0, 640, 1024, 2199)
     ]
-    # Whole cases and shelves count as one piece each.
+    # A full case or shelf counts as one piece.
     assert len(held.wire_bytes()) < 100
 
 

@@ -48,13 +48,13 @@ async def test_no_step_waits_for_a_pack(tmp_path: Path, monkeypatch: pytest.Monk
 
     async def step() -> None:
         async with follower.update_meanwhile(job.commit):
-            # As long as a quick model call: the folder is due at once, and in a second again.
+            # As long as a quick model call: the folder is updated at once and again after a second.
             await asyncio.sleep(1.1)
             assert await asyncio.to_thread(begun.wait, PATIENCE)
 
     await environment(local=False).run(step)
     assert (job.root.workspace(JOB) / "large.md").stat().st_size == FULL_BYTES
-    # Still at it: it is not begun twice.
+    # Packing is still running and is not begun twice.
     await environment(local=False, activity_id="8").run(step)
     assert (packs, repository.is_full) == (1, True)
     go_on.set()

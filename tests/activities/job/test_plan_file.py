@@ -246,7 +246,7 @@ def test_boxes_of_completed_items_are_ticked_each_once() -> None:
     assert tick_plan_boxes(TWICE, items) == TWICE
     items[2].status = "completed"
     once = tick_plan_boxes(TWICE, items)
-    # Of two boxes that say the same one for each item; a fence holds none.
+    # Of two boxes with the same text, one for each item; boxes in a code fence do not count.
     assert once == TWICE.replace("Tea\n- [ ] Boil", "Tea\n- [x] Boil")
     items[0].status = items[3].status = "completed"
     ticked = tick_plan_boxes(once, items)

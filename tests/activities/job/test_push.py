@@ -80,7 +80,7 @@ def test_a_remote_that_failed_is_waited_for_by_nobody_and_tried_again(
     commit = made(root, "one")
     assert "git repository" in pushing.push_now(commit, "run").result(SECONDS)
     later = made(root, "two", commit)
-    # At once.
+    # Answered at once.
     assert "git repository" in pushing.push_now(later, "run").result(0)
     shutil.move(away, remote)
     # A phase end tries at once.
@@ -132,14 +132,14 @@ def test_what_a_server_spoils_is_pushed_again(
     trouble: Trouble, why: str,
 ) -> None:  # fmt: skip
     given(monkeypatch, http__extraHeader=f"Authorization: {authorization()}")
-    # So much is sent piece by piece.
+    # Enough data for git to send it in chunks.
     text = random.Random(1).randbytes(1_500_000).hex() if trouble == "cut" else "one"
     commit = made(root, text)
     with web(remote.parent) as served:
         served.trouble = trouble
         pushing = pushes.for_job(root, "job", f"{served.url}/{remote.name}")
         waits = pushing.push_now(commit, "run", {"phase/0001": commit})
-        # Whoever asks goes on meanwhile.
+        # The caller goes on meanwhile.
         assert trouble != "slow" or not waits.done()
         served.goes_on.set()
         assert why in waits.result(SECONDS)

@@ -42,7 +42,7 @@ def test_a_file_that_a_rewind_puts_back_where_a_folder_was(tmp_path: Path) -> No
     before = job.open().files
     job.call("delete_file", path="tea")
     job.call("write_file", path="tea/black.md", content="black")
-    # The summary of the new phase is made before what the rewind changed is noted.
+    # The new phase's summary is made before the rewind's changes are noted.
     job.put(lambda files: before)
     assert "- tea · 5 bytes · step 0 · green" in summary(job).splitlines()
 
@@ -65,7 +65,7 @@ def test_progress_and_scope(tmp_path: Path) -> None:
     ):
         assert words in text
     assert "- open: S1 tea" in text
-    # After a rewind nobody is to take the old list up again.
+    # After a rewind nobody should resume the old list.
     found = job.open()
     text = workspace_summary(found.files, found.changes, found.state, no_heartbeat, given_up=True)
     assert "## Open" not in text
@@ -97,7 +97,7 @@ def test_many_files_alike_do_not_push_out_what_is_open(tmp_path: Path) -> None:
         "requirements/req_060/draft.md · 22 bytes · step 0 · REQ-060, draft.md\n"
     ) in first
     assert "- instructions.md · " in first
-    # The archive page says what was done, and the list below what is to be done.
+    # The archive page says what was done, and the list below it what is left to do.
     assert "## Accomplished in this phase" not in first
     assert "TRUNCATED" not in first
 

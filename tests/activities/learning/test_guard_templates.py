@@ -115,7 +115,7 @@ def test_a_feature_that_is_set_to_tested_without_a_run(tmp_path: Path) -> None:
     tester = job.open().config.model_copy(update={"rules": [made]})
     job.pin(tester)
     assert job.call("write_file", **written).startswith("Error: Refused by generalist.tested")
-    # What says nothing of `tested` passes, and so does the claim after a run.
+    # A text without `tested` passes, and so does the claim after a run.
     assert job.call("write_file", path="output/notes.md", content="tested").startswith("Wrote")
     job.call("run_command", command="true")
     assert job.call("write_file", **written).startswith("Wrote")
@@ -195,7 +195,7 @@ def test_a_learned_guard_gets_a_stricter_revision_and_no_second_guard(tmp_path: 
     details = {"source": "hook", "guard": "h", "path": LOG, "commit": job.commit}
     traces = [trace(n, "read_file was refused", **details) for n in range(6)]
     store(job.root, *traces[:3], job=JOB)
-    # The other job's checkpoints are not here any more.
+    # The other job's checkpoints no longer exist.
     store(job.root, *traces[3:], job="gone")
 
     [line] = LearningPass(job.root).learn()

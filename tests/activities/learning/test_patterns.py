@@ -114,7 +114,7 @@ def test_each_pattern_of_a_guard_has_a_proposal_of_its_own() -> None:
         proposed(**missing | {"tool": "todo_complete"}).name,
     }
     assert len(names) == 3
-    # However often it came since, it is the same pattern.
+    # However often it occurs, it is the same pattern.
     [found] = extract_patterns([row(n, **missing) for n in range(9)])
     assert propose_guard(found, 9000).name in names
 

@@ -91,7 +91,7 @@ def test_a_retired_guard_is_proposed_again_when_its_mistake_comes_back(
     env.run(learn_activity(root))
     revisions = guards.revisions(name)
     assert [one.stage for one in revisions] == stages
-    # Traces have the server's time: with the host's, of another day, the wrong ones would count.
+    # Traces have the server's time: with the host's, a day apart, the wrong ones would count.
     assert [(one.at, one.since) for one in revisions[1:]] in ([], [(retired + 99, retired + 99)])
 
 
@@ -101,7 +101,7 @@ def test_one_that_spoke_once_or_was_in_fewer_jobs_stays(tmp_path: Path) -> None:
     guards.put_revision(learned(guard()))
     assert LearningPass(root).learn() == []
     assert LearningPass(root).guard_statuses()[0].figures.silent_jobs == 19
-    # Those that completed before it was as it is now do not count.
+    # Jobs that completed before its newest revision do not count.
     guards.put_revision(learned(guard(), since=AT + 1))
     assert LearningPass(root).guard_statuses()[0].figures.silent_jobs == 0
     guards.put_revision(learned(guard()))
@@ -113,7 +113,7 @@ def test_a_proposal_gives_way_to_what_was_written_while_it_was_tried(tmp_path: P
     guards = LearnedGuards(tmp_path)
     made = learned(guard(), "experiment")
     guards.put_as(made, 1)
-    # Two passes at once make one proposal, and what a person retired stays so.
+    # Two passes at once make one proposal, and a guard that a person retired stays retired.
     guards.put_revision(made.model_copy(update={"stage": "retired"}))
     for number in (1, 2):
         with pytest.raises(FileExistsError):
@@ -126,7 +126,7 @@ def test_while_a_stricter_version_is_on_trial_the_one_before_acts(tmp_path: Path
     guards.put_revision(learned(guard(reads_lines=1000)))
     strict = learned(guard(reads_lines=500), "experiment", stricter_than=1)
     guards.put_revision(strict)
-    # Its stage is the revision's: said within the guard as well it would be another.
+    # The stage belongs to the revision; inside the guard it would make a different guard.
     told = [one.data() for one in guards.revisions(strict.name)]
     assert [one["stage"] for one in told] == ["active", "experiment"]
     assert not any("stage" in one["guard"] for one in told)
@@ -169,7 +169,7 @@ def test_a_guard_goes_back_when_an_approval_of_what_it_refused_is_stored(tmp_pat
     guards.put_revision(learned(guard()))
     refused = [trace(n, guard="no-scratch") for n in range(1, 10)]
     store(root, *refused, trace(10, guard="no-scratch", type="approval", source="person"))
-    # One of nine refusals passed over is more than 10 %.
+    # One bypass in nine refusals is more than 10 %.
     assert [one.stage for one in guards.newest_revisions()] == ["experiment"]
     assert len(guards.revisions("no-scratch")) == 2
     assert demote_guards(root, {"no-scratch"}) == []

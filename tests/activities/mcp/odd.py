@@ -112,7 +112,7 @@ async def call(name: str, arguments: dict[str, Any]) -> str:
 
 
 async def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    # No protocol at all, as a library that greets its users would do.
+    # Output outside the protocol, such as a greeting that a library prints.
     os.write(2, b"at work\n")
     if name in ODDLY:
         enter(name)

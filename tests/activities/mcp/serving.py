@@ -125,7 +125,7 @@ def names(config: AgentConfig) -> list[str]:
 
 def processes(word: str) -> dict[int, int]:
     """Processes whose command line has the word, each with its process group."""
-    # -ww: however long their lines are.
+    # -ww: lines of any length.
     shown = subprocess.check_output(["ps", "-wweo", "pid,pgid,args"], text=True)
     found = [line.split(None, 2) for line in shown.splitlines() if word in line]
     return {int(pid): int(group) for pid, group, _ in found}

@@ -50,7 +50,7 @@ def test_a_call_is_answered_whatever_the_server_prints_beside_it(
 def test_an_error_of_the_server_is_told_whatever_its_code(
     job: Standing, ledger: Path, code: int
 ) -> None:
-    # The first two are what the client itself says of lost calls.
+    # The first two codes are the client's own, for lost calls.
     assert not call(job, "odd__fault", f'{{"code": {code}}}').ok
     assert answer(job) == "Error: out of water"
     assert ledger.read_text().splitlines() == ["listed", "fault"]
@@ -155,10 +155,10 @@ def test_a_call_that_was_made_is_not_sent_again(job: Standing, ledger: Path) -> 
     job.reply(("odd__note", '{"text": "tea"}'))
     at_hand = job.commit
     assert call(job, "odd__note", again=True, activity_id="1").ok
-    # By another activity: a guard asked a person about what it changed, or the disk was full.
+    # In another activity: a guard asked a person about the change, or the disk was full.
     job.commit = at_hand
     assert call(job, "odd__note", again=True, activity_id="2").ok
-    # What an attempt leaves that was killed: the note that the call began, and no result.
+    # As a killed attempt leaves it: the note that the call began, and no result.
     [done] = (job.open().checkpoints.path / "replies").glob("*.done")
     done.unlink()
     job.commit = at_hand
@@ -197,7 +197,7 @@ def test_a_call_that_nobody_wants_any_more_ends_at_once(job: Standing, ledger: P
         worker_servers().call_tool(
             "odd", server, "slow", {}, key="k", repeatable=False, heartbeat=wanted
         )
-    # It was the server's only call, and it is there for the next.
+    # The server allows one call at a time, and is free for the next.
     assert call(job, "odd__look").ok
 
 
@@ -218,7 +218,7 @@ def test_only_named_variables_reach_a_server(
     monkeypatch.setenv("OPENAI_API_KEY", "not-for-servers")
     job = standing(tmp_path / "job", agent(odd=odd(ledger, env={"TOKEN": "OFFICE_TOKEN"})))
     assert call(job, "odd__variables").ok
-    # It got the value, and what it tells of it is hidden from the model.
+    # The server got the value, and its output is redacted for the model.
     assert "TOKEN=[redacted]" in answer(job)
     assert "not-for-servers" not in answer(job)
     assert "open-sesame" not in job.open().config.model_dump_json()
@@ -228,7 +228,7 @@ def test_jobs_share_a_server_and_its_process(tmp_path: Path, ledger: Path) -> No
     config = agent(odd=odd(ledger))
     for name in ("one", "two"):
         assert call(standing(tmp_path / name, config), "odd__look").ok
-    # The process, and the one that keeps it.
+    # The server's process, and the one that keeps it.
     assert len(processes(str(ledger))) == 2
 
 
@@ -266,7 +266,7 @@ def test_what_a_server_of_the_older_protocol_asks_is_answered_with_its_defaults(
         assert "reserved small tea" in answer(job)
         assert "patient asked meanwhile: How much tea?" in answer(job)
         assert 'It got: {"size": "small", "sugar": false}.' in answer(job)
-        # Nobody agrees to what has no default.
+        # A question without a default is never agreed to.
         assert call(job, "patient__pledge", '{"kind": "tea"}').ok
         assert "pledged: cancel" in answer(job)
         assert "nobody answered" in answer(job)
@@ -285,6 +285,6 @@ def test_an_image_of_a_server_becomes_a_file_that_can_be_looked_at(tmp_path: Pat
     assert data.startswith(b"\x89PNG")
     assert f"{len(data):,} bytes" in answer(job)
     assert job.call("view_image", path=path).startswith(f"Shown are:\n- {path} (PNG")
-    # The reference server's image has a wrong checksum: what is shown is not the file itself.
+    # The reference server's image has a wrong checksum, so a repaired copy is shown.
     [shown] = job.open().images.walk()
     assert shown.id != job.open().files.entry(path).id  # type: ignore[union-attr]

@@ -49,7 +49,7 @@ def test_calls_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert call(job, "odd__note", '{"text": "tea"}').ok
         assert answer(job) == "done"
         assert not call(job, "odd__refuse").ok
-        # Killed within the call: it came in, and no more is known.
+        # Killed during the call: the call arrived, and nothing more is known.
         assert not call(job, "odd__crash").ok
         assert "may have happened" in answer(job)
         assert process.wait() == 3
@@ -57,7 +57,7 @@ def test_calls_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         call(job, "odd__note", '{"text": "more"}')
     assert failed.value.type == "Dependency"
     with running(ledger, port):
-        # Another process, which knows nothing of the session before.
+        # Another process, without the earlier session.
         assert call(job, "odd__note", '{"text": "again"}').ok
     assert ledger.read_text().splitlines() == [
         "listed",
@@ -82,7 +82,7 @@ class Gateway(Handler):
                 about = {"serverInfo": {"name": "gateway", "version": "1"}, "capabilities": {}}
                 self.tell(200, asked, {"protocolVersion": "2025-06-18", **about})
             case "tools/list":
-                # It does not know pages: what comes next is the same again.
+                # It does not support pages: the next page is the same list again.
                 tool = {"name": "note", "inputSchema": {"type": "object"}}
                 self.tell(200, asked, {"tools": [tool] * 3})
             case "tools/call" if not self.said:
@@ -128,9 +128,9 @@ def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
         assert told(422, "out of ink") == "Error: out of ink"
         assert told(400, "session_id: required", -32602) == "Error: session_id: required"
         assert told(429) == "Error: gateway answered 429 Too Many Requests"
-        # A gateway may give up a call that the server goes on with.
+        # A gateway may give up on a call that the server continues.
         assert "502 Bad Gateway. The call may have happened" in told(502)
-        # The server forgot the session, in its own words: another is begun.
+        # The server lost the session and says so in its own words: a new one is opened.
         assert len(Status.begun) == 1
         assert told(404, "Session not found") == "noted"
         assert told(400, "Bad Request: No valid session ID provided") == "noted"
@@ -219,7 +219,7 @@ def test_a_token_that_is_over_is_had_anew_while_the_worker_runs(
         Guarded.token.write_text("tok-second-4712")
         assert call(job, "gateway__note").ok, answer(job)
         assert (len(Guarded.refused), Guarded.calls) == (1, ["note", "note"])
-        # What a command gave is a credential like any other.
+        # A command's output is a credential like any other.
         assert redact("tok-first-4711 tok-second-4712") == "[redacted] [redacted]"
         Guarded.token.write_text("tok-third-4713")
         script.write_text("echo broken >&2; exit 7")
@@ -234,7 +234,7 @@ def test_a_token_that_is_over_is_had_anew_while_the_worker_runs(
         ("echo no token >&2; exit 3", "headers_command ended with exit code 3: no token"),
         ("echo s3cret-token", "headers_command gave no headers; expected a JSON object"),
         ("echo '{\"A\": 7}'", "A is no text that a header can hold"),
-        # Whichever limit is noticed first.
+        # Whichever limit is reached first.
         ("sleep 60", "within 1 s"),
     ],
 )

@@ -14,7 +14,7 @@ from activities.mcp.results import result_text
         ([], {"rows": [1]}, '{"rows": [1]}'),
         (["3 rows"], {"rows": ["ä", 2, 3]}, '3 rows\n\n{"rows": ["ä", 2, 3]}'),
         (["3 rows"], {"result": 4}, '3 rows\n\n{"result": 4}'),
-        # The same twice costs tokens and says nothing.
+        # Repeating the same content would only cost tokens.
         (['{\n "b": 2,\n "a": 1}'], {"a": 1, "b": 2}, '{\n "b": 2,\n "a": 1}'),
         (["note", '{"a": 1}'], {"a": 1}, 'note\n\n{"a": 1}'),
         (["tea"], {"result": "tea"}, "tea"),

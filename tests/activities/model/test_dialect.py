@@ -90,7 +90,7 @@ def test_the_other_api_is_asked_where_it_is_named(said: str) -> None:
     assert learned == Dialect(api="responses")
     assert learned is not None
     assert learned.adapt_settings(MODEL).api == "responses"
-    # There and back would be for ever.
+    # Switching back would never end.
     assert learned.adjust_to_refusal("Please use v1/chat/completions.", MODEL) is None
     chosen = MODEL.model_copy(update={"api": "chat"})
     refused = Dialect().adjust_to_refusal(said, chosen)

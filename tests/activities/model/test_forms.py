@@ -95,7 +95,7 @@ FIELDS = {"reasoning_content": "Hm.", "reasoning_details": DETAILS}
         (True, ONE, FIELDS),
         (False, ONE, {}),
         (None, "another", {}),
-        # Who demands it demands it of every reply.
+        # An endpoint that requires it requires it of every reply.
         (True, "another", {"reasoning_content": ""}),
     ],
 )
@@ -112,7 +112,7 @@ def test_it_is_the_same_however_many_messages_lie_together(conversation: Convers
     held = conversation
     for step in range(1, 50):
         own = [{**REASONING, "id": f"rs_{step}"}, {**CALL, "call_id": f"call_{step}"}]
-        # Every other reply is another model's.
+        # Every second reply is another model's.
         held = add(held, step, reply(items=own) if step % 2 else reply())
     form = ResponsesForm(ONE, True)
     one_by_one = [
@@ -144,7 +144,7 @@ def test_what_is_cleared_keeps_its_reasoning_and_what_is_folded_goes_with_it(
     assert kinds == ["message", "message", "message", *reasoned]
     assert items[5]["output"].startswith("[result cleared")
     assert items[5]["call_id"] == "call_3"
-    # What cannot be read is counted as well, for the model that gets it.
+    # Encrypted items are counted as well, for the model that gets them.
     more = view.count_tokens("o200k_base", ReasoningWeights(ONE, None)) - view.count_tokens(
         "o200k_base"
     )
@@ -161,7 +161,7 @@ def test_marks_are_at_the_end_of_the_system_part_and_of_the_last_two_requests(
 ) -> None:
     held = add(conversation, 1, reply(items=ITEMS))
     held = add(held, 2, reply(items=ITEMS))
-    # A reply without calls gets no mark: endpoints take none on what a model said.
+    # A reply without calls gets no cache mark: endpoints accept none on a model's text.
     held = held.append_reply(assistant_message(3, reply(calls=[])), None)
     view = ContextView(held, Compaction())
     messages = json.loads(b"[%b]" % b",".join(view.wire_bytes(form)))

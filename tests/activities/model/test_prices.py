@@ -44,7 +44,7 @@ def test_what_is_written_to_a_cache_has_its_own_price() -> None:
     )  # fmt: skip
     cost = priced_usage(written, config("m-1.5", prices=prices)).cost
     assert cost == pytest.approx((100 * 2 + 400 * 0.5 + 500 * 2.5 + 50 * 10) / 1e6)
-    # What a call could cost is reserved, wherever its prompt may go.
+    # The reserved price covers whatever happens to the prompt.
     highest = highest_price(config("m-1.5", prices=prices))
     assert highest is not None
     assert highest.prompt == 2.5

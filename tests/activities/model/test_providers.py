@@ -29,7 +29,7 @@ ROUTER = "https://openrouter.ai/api/v1"
         (ROUTER, "openai/gpt-6-sol", "chat", "cache_control", False),
         ("https://api.anthropic.com/v1", "claude-opus-5", "chat", "none", False),
         ("http://host/v1", "llama", "chat", "none", False),
-        # The rehearsal model is nowhere.
+        # The rehearsal model has no address.
         (None, "rehearsal", "chat", "none", False),
     ],
 )

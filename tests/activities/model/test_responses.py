@@ -118,7 +118,7 @@ async def test_one_that_was_cancelled_is_no_reply() -> None:
 @pytest.mark.parametrize(
     ("output", "finish"),
     [
-        # Cut: its reasoning has nothing that follows from it.
+        # Cut off: nothing follows its reasoning.
         ([REASONING], "incomplete"),
         ([REASONING, {**CALL, "arguments": '{"pa'}], "incomplete"),
         ([REASONING, {**CALL, "arguments": "[1"}], "completed"),
@@ -127,7 +127,7 @@ async def test_one_that_was_cancelled_is_no_reply() -> None:
         ([{**REASONING, "encrypted_content": None}, CALL], "completed"),
         ([REASONING, CALL, CALL], "completed"),
         ([REASONING, said(" ")], "completed"),
-        # More than is kept of it, and than is counted.
+        # More than is kept, and more than is counted.
         ([REASONING, said("a" * (MAX_TEXT + 1))], "completed"),
         ([REASONING, *[{**CALL, "call_id": str(n)} for n in range(40)]], "completed"),
     ],

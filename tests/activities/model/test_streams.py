@@ -198,7 +198,7 @@ async def ask(stream: bytes) -> StreamedReply:
     handler = type("Endpoint", (Endpoint,), {"stream": stream})
     with served(handler) as address:
         url = f"{address}/v1"
-        # Not one of the clients that are kept by address: the next server may get this port again.
+        # No client from the cache by address: the next server may get the same port.
         async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
             return await call_endpoint(lambda _: client, ModelConfig(name="m", base_url=url), BODY)
 

@@ -70,7 +70,7 @@ def test_what_is_sent_for_a_summary_is_what_the_limits_reserve(
 def test_without_a_summary_the_notes_take_its_place(snapshot: Snapshot) -> None:
     page = archive_page(snapshot, "completed", "", " \n").text
     assert page.endswith("## Summary\n\nThe notes on the todos above.\n")
-    # Not a second time.
+    # Not repeated.
     assert page.count("made a.md") == 1
     snapshot.state.phase.todos[0].notes = ""
     assert "No notes were made." in archive_page(snapshot, "completed", "", "").text

@@ -77,7 +77,7 @@ def test_the_last_page_is_that_of_the_greatest_number(tmp_path: Path) -> None:
     for name in ("phase_0999.md", "phase_999.md", "phase_1000.md", "phase_1000.yaml", "z.md"):
         job.write(f"archive/{name}", "x")
     assert last_archive_page(job.open()) == "archive/phase_1000.md"
-    # What a fork took the place of was not begun, and says nothing.
+    # The page of a phase that a fork replaced tells nothing.
     job.write("archive/phase_1001.md", f"# Phase 1001 (forked)\n\n{FORKED}\n")
     assert last_archive_page(job.open()) == "archive/phase_1000.md"
 

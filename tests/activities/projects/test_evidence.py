@@ -79,7 +79,7 @@ def test_what_is_looked_at_stays_as_it_was_and_is_looked_at_after_its_last_chang
     assert len(judged(tester)) == 1
     look(tester)
     assert judged(tester) == []
-    # New files beside the product are none of it, nor are logs.
+    # Neither new files beside the product nor logs are part of it.
     tester.call("write_file", path="repo/cache.txt", content="1\n")
     tester.call("write_file", path="repo/run.log", content="twice\n")
     assert judged(tester) == []

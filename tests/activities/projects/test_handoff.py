@@ -105,7 +105,7 @@ def test_findings_and_a_brief_that_are_long_are_in_files_and_named(standing: Sta
         ({"tests": {"unit": "pytest || true"}}, "cannot be proved by `pytest || true`: leave out"),
         ({"tests": {"unit": "cd repo && python3 -m pytest -q"}}, ""),
         ({"checks": ["browser"]}, ""),
-        # The project's file settles it.
+        # Decided by the project's file.
         ({"checks": ["api"]}, ""),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standi
     missing, marked = handoff_problems(standing.open())
     assert "There is no repo/brew.py" in missing
     assert "marks of a merge conflict in repo/menu.md" in marked
-    # One that was left when the file got another name.
+    # A mark that stayed when the file was renamed.
     standing.write("repo/cards.md", "tea\r\n>>>>>>> menu.md\r\n")
     standing.write("repo/menu.md", "tea\n")
     assert "in repo/cards.md." in handoff_problems(standing.open())[1]
@@ -149,7 +149,7 @@ def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standi
     standing.write("repo/cards.md", "<<<<<<< HEAD\ntea\n=======\ncoffee\n>>>>>>> other\n")
     standing.write("repo/brew.py", "1\n")
     assert handoff_problems(standing.open()) == []
-    # One whose name is not UTF-8.
+    # A file whose name is not UTF-8.
     standing.put(lambda files: files.write("repo/caf\udce9", b">>>>>>> menu.md\n"))
     assert "in repo/caf?." in handoff_problems(standing.open())[0]
 
@@ -178,7 +178,7 @@ def test_a_tester_that_ran_nothing_is_sent_back(standing: Standing) -> None:
     standing.write("output/verdict.json", json.dumps({**verdict, "passed": True}))
     [why] = handoff_problems(standing.open())
     assert "The check unit was not run" in why
-    # A call that fails, and one of another tool, are no evidence.
+    # A failed call, or a call of another tool, is no evidence.
     standing.call("read_file", path="repo/menu.md")
     standing.call("search_files", query="", path="nowhere")
     assert len(handoff_problems(standing.open())) == 1
@@ -187,7 +187,7 @@ def test_a_tester_that_ran_nothing_is_sent_back(standing: Standing) -> None:
     [run] = tool_proofs(standing.open(), "c1")
     assert run.ran.startswith("search_files {")
     assert (run.check, run.commit, run.asked_by, run.phase) == ("unit", "c1", "brew-coder-1", 2)
-    # Of an earlier phase as well.
+    # Calls of an earlier phase count as well.
     snapshot = standing.open()
     snapshot.shelve_conversation(2)
     snapshot.begin_conversation({"role": "system", "content": "s"})

@@ -108,13 +108,13 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
 @pytest.mark.parametrize(
     ("product", "command", "why"),
     [
-        # A pipe hides nothing.
+        # A pipe does not hide a failure.
         (BAD, "python3 -m pytest -q tests | tail -2", "exit code 1"),
         (BAD, "python3 -m pytest -q tests 2>&1 | cat", "exit code 1"),
-        # Nothing is collected.
+        # No tests are collected.
         ({**GOOD, "tests/test_tea.py": ""}, PYTEST, "exit code 5"),
         ({**GOOD, "tests/test_tea.py": ""}, UNITTEST, "found no tests to run"),
-        # It says so, and is no test.
+        # It prints success but is no test.
         ({**GOOD, "tests/check.py": SAYS_SO}, "python3 tests/check.py", NOT_SEEN),
         ({**GOOD, "check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", NOT_SEEN),
         ({"check.sh": "echo '28 passed in 0.1s'\n"}, "sh check.sh", "no file of the repository"),
@@ -122,7 +122,7 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
         ({**GOOD, "Makefile": "t:\n\t-python3 -m pytest -q tests\n"}, "make t", NOT_SEEN),
         ({**BAD, "Makefile": "t:\n\t-python3 -m pytest -q tests\n"}, "make t", "2 tests failed"),
         ({**BAD, "tests/test_tea.py": TESTS + SAYS_SO}, PYTEST, "exit code 1"),
-        # It ends the run before it is over.
+        # It ends the run too early.
         ({**BAD, "tests/test_a.py": f"{SAYS_SO}import os\nos._exit(0)\n"}, UNITTEST, "os._exit"),
         (
             {**BAD, "tests/__init__.py": f"{SAYS_SO}import os\ngetattr(os, '_ex' + 'it')(0)\n"},
@@ -130,19 +130,19 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
             NOT_SEEN,
         ),
         ({**BAD, "tests/__init__.py": "raise SystemExit(0)\n"}, UNITTEST, "exit code 1"),
-        # All are skipped.
+        # All tests are skipped.
         (
             {**BAD, "tests/test_tea.py": TESTS.replace("class", "@unittest.skip('')\nclass")},
             PYTEST,
             "found no tests to run",
         ),
-        # The runner is another one.
+        # The runner is replaced.
         ({**BAD, "pytest.py": SAYS_SO}, PYTEST, "pytest.py would be run in place of the real"),
         ({**BAD, "unittest/__init__.py": ""}, UNITTEST, "unittest/ would be run in place"),
         ({**BAD, "tests/sitecustomize.py": "", "tests/__init__.py": ""}, PYTEST, "exit code 1"),
         ({**BAD, "src/sitecustomize.py": ""}, PYTEST, "src/sitecustomize.py would be run"),
         ({**BAD, "bin/pytest": f"#!/usr/bin/python3\n{SAYS_SO}"}, "bin/pytest", "126"),
-        # Results are changed.
+        # Results are changed by a hook.
         (
             {**BAD, "conftest.py": "def pytest_runtest_makereport(item, call):\n    pass\n"},
             PYTEST,
@@ -153,7 +153,7 @@ def test_commands_that_prove_nothing_are_not_run(bench: Bench, command: str, why
             PYTEST,
             "conftest.py has pytest_sessionfinish",
         ),
-        # Under a name that is put together, so that no word gives it away.
+        # The name is assembled, so that no word gives it away.
         (
             {
                 **BAD,
@@ -184,7 +184,7 @@ def test_an_old_report_in_the_repository_is_none(bench: Bench) -> None:
     assert "cannot be seen how many tests" in bench.why(product, test)
     writes = {**product, "check.sh": f"printf '{old}' > out/junit.xml\n"}
     assert bench.why(writes, test, before=writes) == ""
-    # Who writes it was another program when the work was handed over.
+    # At the handoff the script was a different program.
     assert "check.sh decides what it runs" in bench.why(writes, test, before=product)
     assert "check.sh decides what it runs" in bench.why(writes, test, before={})
 
@@ -207,7 +207,7 @@ def test_what_was_accepted_with_the_product_may_stay(bench: Bench) -> None:
     product = {**GOOD, "conftest.py": hook}
     assert "conftest.py has pytest_collection_modifyitems" in bench.why(product, before=GOOD)
     assert bench.why(product, before=product) == ""
-    # It shows even so whether it changes what the tests come to.
+    # Whether it changes the test results is checked all the same.
     faked = {**BAD, "conftest.py": "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\n"
              "def pytest_runtest_protocol(item, nextitem):\n    return True\n"}  # fmt: skip
     assert bench.why(faked, before=faked) != ""
@@ -226,7 +226,7 @@ def test_tests_that_are_gone_or_skipped_are_missed(bench: Bench, command: str) -
     assert "it ran 1 test, and 2 before" in why(skipped)
     assert "1 tests are skipped, and 0 before" in why(skipped, tests=1)
     assert why(skipped, tests=1, skipped=1) == ""
-    # As many as before another feature was begun: none of them is of this one.
+    # As many as before another feature began: none of them belongs to this one.
     assert "none is of this feature" in why(TESTS, feature="coffee")
     assert why(TESTS, feature="coffee", tests=1) == ""
 

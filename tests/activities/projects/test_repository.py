@@ -46,7 +46,7 @@ def test_a_folder_goes_out_and_comes_back_as_it_was(
         files = files.write(f"repo/many/{n}.txt", b"x")
     tree = repository.take_from(files, "repo")
     made = repository.commit(tree, [], "made", AT)
-    # For git it is an ordinary tree: no folder in buckets, no name escaped.
+    # Git sees an ordinary tree: folders are not sharded and names are not escaped.
     assert repository.read_file(made, ".gitignore") == b"*.pyc\n"
     assert repository.read_file(made, "many/299.txt") == b"x"
     back = repository.put_into(empty.write("repo/old.txt", b"goes"), made, "repo")
@@ -80,7 +80,7 @@ def test_a_merge_has_both_sides_and_is_the_same_when_it_is_retried(
     assert repository.read_file(made, "green") == b"g\n"
     assert repository.read_file(made, "black") == b"b\n"
     assert repository.merge(head, other, "Merge", AT) == (made, [])
-    # What is there already changes nothing.
+    # Merging what is already merged changes nothing.
     assert repository.merge(made, other, "Merge", AT) == (made, [])
 
 
@@ -95,7 +95,7 @@ def test_what_collides_is_marked_and_merges_once_it_is_mended(
     marked, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == ["menu.md"]
     text = (repository.read_file(marked, "menu.md") or b"").decode()
-    assert text.startswith("<<<<<<< menu.md\n")  # by which marks that are left are known
+    assert text.startswith("<<<<<<< menu.md\n")  # markers by which unresolved conflicts are found
     assert "green\n" in text
     assert "b\n" in text
     mended = commit(repository, marked, menu_md="green\nb\n")
@@ -123,7 +123,7 @@ def test_what_one_side_deletes_and_what_is_no_text_collide_without_marks(
 
 @pytest.mark.parametrize(
     ("before", "end"),
-    # Git looks for a zero byte in the first 8,000.
+    # Git searches the first 8,000 bytes for a zero byte.
     [(b"\0one", b""), (b"one", b"tea\n" * 2000 + b"\0tea\n")],
 )
 def test_a_file_that_was_no_text_or_is_none_further_on_collides_without_marks(

@@ -48,7 +48,7 @@ def test_closing_lines_of_known_runners_are_read(
     found = read_summary_line(f"collecting\n{output}\n", command)
     assert found
     assert (found.tests, found.failed, found.skipped) == wanted
-    # Through something else than the runner itself as well; but not through another runner.
+    # A runner may be started by another program, but not by another runner.
     assert read_summary_line(output, "make test")
     assert read_summary_line("28 passed in 0.1s", "go test ./...") is None
 

@@ -141,7 +141,7 @@ def test_a_tester_that_passes_what_fails_is_refused(tmp_path: Path) -> None:
     desk.verdict()
     assert "`passed` cannot be true. The system ran" in desk.refusal
     assert "with this as a finding" in desk.refusal
-    # Whatever it makes of its own copy, what was handed over is run.
+    # Whatever the tester does to its copy, the coder's work as handed over is run.
     desk.write("repo/tea.py", GOOD["tea.py"])
     desk.write("repo/tests/test_tea.py", "import unittest\n")
     assert "`passed` cannot be true" in desk.refusal
@@ -172,7 +172,7 @@ def test_tests_of_a_tester_that_pass_are_merged(tmp_path: Path) -> None:
     work = desk.taken()
     assert work.problems == []
     assert desk.file(work, "tests/test_cold.py") == COLD
-    # Nothing else of its copy is taken over.
+    # Nothing else of the tester's copy is taken.
     assert desk.held.changed_paths(desk.commit, work.commit) == ["tests/test_cold.py"]
     assert [run.tests for run in work.proofs] == [3]
 
@@ -212,7 +212,7 @@ def test_a_feature_list_whose_runner_is_not_there_is_sent_back(tmp_path: Path) -
 
     listed("/usr/bin/python3 -m nose2")
     assert "`/usr/bin/python3 -m nose2` cannot be run in the sandbox" in desk.refusal
-    # Whose tests are not there yet is another matter.
+    # Tests that do not exist yet are a different case.
     listed("python3 -m unittest tests.test_brew")
     assert desk.refusal == ""
 

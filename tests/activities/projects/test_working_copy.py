@@ -66,7 +66,7 @@ def test_what_would_write_is_refused_and_nothing_of_it_is_in_the_workspace(coder
     assert coder.call("run_command", command="cd repo && git stash").startswith("Exit code 1.")
     assert coder.text("repo/menu.md") == "milk\n"
     assert ".git" not in [path.split("/")[1] for path in coder.paths() if path.startswith("repo/")]
-    # One of the agent's own, elsewhere, is as any other.
+    # A repository that the agent makes elsewhere is an ordinary one.
     told = coder.call("run_command", command="git init -q notes/x && cd notes/x && git status -s")
     assert told == "Exit code 0. No output."
 

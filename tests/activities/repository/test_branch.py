@@ -155,7 +155,7 @@ def test_another_host_has_all_of_it_and_makes_the_same_branch(line: Line, tmp_pa
     url, own = f"file://{tmp_path / 'remote.git'}", line.root.repository("job")
     newest = line.snapshot.commit
     push_refs(url, "job", own, PushStaging(own).stage(), {"runs/run/here": newest}, {})
-    # What was borrowed here is not there.
+    # Objects borrowed on this host do not exist on the other one.
     shutil.rmtree(line.root.path)
     other = Root.open(tmp_path / "other", create=True)
     store = open_checkpoints(other, "job", create=True)

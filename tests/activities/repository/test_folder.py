@@ -134,7 +134,7 @@ def test_a_submodule_stays_the_commit_that_it_is(root: Root, tmp_path: Path) -> 
     listed = git(repository.path, "ls-tree", "-r", commit).splitlines()
     assert [line.split()[0] for line in listed if line.endswith("vendor/cup")] == ["160000"]
     assert repository.changed_paths(tree.head, commit) == ["new.py"]
-    # The work tree and its index are as they were.
+    # The work tree and its index are unchanged.
     assert tree.git("status", "--porcelain") == "?? new.py\n"
 
 

@@ -166,7 +166,7 @@ def test_a_duplicate_of_what_does_not_stay_is_a_draft_again(
     decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
     loses(store)
     assert statuses(store, "twin") == {"REQ-001": "draft"}
-    # Said twice, by a worker that was late, it is no duplicate either.
+    # A late worker that repeats it does not make it a duplicate either.
     with pytest.raises(StoreRefusedError, match="not held by this job"):
         decide(store, "two", "twin/REQ-001", "duplicate", other="maker/REQ-001")
     left = {take(store, "three"), take(store, "four")}
@@ -188,7 +188,7 @@ def test_a_draft_that_says_the_same_word_for_word_is_never_taken(store: Relation
     assert free == 0
     [double] = [each for each in made if each.status == "duplicate"]
     assert (double.ref, double.duplicate_of) == ("twin/REQ-001", "maker/REQ-001")
-    # Once the other one is gone it is looked at like any.
+    # Once the other is gone it is reviewed like any requirement.
     fill(store, [], at=6)
     decide(store, "judge", "twin/REQ-002", at=7)
     assert take(store, "judge", 8) == "twin/REQ-001"
@@ -207,7 +207,7 @@ def test_what_a_person_withdraws_stays_withdrawn(store: RelationalStore) -> None
     )
     assert was == "accepted"
     assert statuses(store) == {"REQ-002": "draft"}
-    # Its workspace has it as before, and that changes nothing.
+    # Its workspace still has the old version, which changes nothing.
     assert "REQ-001" in store.read(lambda c: rows.stored_blobs(c, "maker"))
     fill(store, made, at=3)
     fill(store, [], at=4)
@@ -239,7 +239,7 @@ def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: Relational
         store.run(partial(rows.restore_requirement, ref=each.ref, by="bob", why="It is not."))
         for each in made
     ]
-    # A rejection stays; what was accepted has to come into the graph again.
+    # A rejection stays; accepted requirements must enter the graph again.
     assert restored == ["draft", "rejected", "draft"]
     fill(store, made, at=10)
     assert statuses(store) == {"REQ-001": "draft", "REQ-002": "rejected", "REQ-003": "draft"}
@@ -248,7 +248,7 @@ def test_what_is_restored_is_taken_and_judged_like_a_new_draft(store: Relational
     assert (found.withdrawn_by, found.withdrawn_why) == ("ada", "It is repealed.")
     assert take(store, "judge", 11) == "maker/REQ-001"
     decide(store, "judge", "maker/REQ-001", at=12)
-    # From now on its workspace counts again.
+    # From here on its workspace counts again.
     fill(store, made[:1], at=13)
     assert statuses(store) == {"REQ-001": "accepted"}
     fill(store, made, at=14)
@@ -308,7 +308,7 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
     for number in (1, 2):
         ref = f"maker/REQ-00{number}"
         store.run(partial(rows.withdraw_requirement, ref=ref, by="a person", why="It is repealed."))
-    # The fork says something else under the second, which nobody has withdrawn.
+    # The fork's second requirement has another text, and nobody has withdrawn it.
     forked = [made[0], requirement(2, "It is to be kept for ever."), made[2]]
     present, _ = contents(forked)
     for job, at in (("fork", 1), ("other", 2)):
@@ -320,7 +320,7 @@ def test_a_fork_does_not_bring_back_what_a_person_withdrew(store: RelationalStor
         store.run(
             partial(rows.withdraw_as_parent, call=call(job, at), parent="maker", present=present)
         )
-    # Nor does the second fork lose what the first one has taken over.
+    # The second fork does not lose what the first one took over either.
     for job in ("fork", "other"):
         assert sorted(statuses(store, job)) == ["REQ-002", "REQ-003"]
     [found] = store.read(

@@ -54,7 +54,7 @@ async def test_a_late_attempt_that_was_given_up_ends_at_once_and_without_alarm()
     async def attempt() -> None:
         nonlocal went_on
         with typed_failures():
-            # As whoever can do without the model does.
+            # As callers do that can continue without the model.
             with suppress(ApplicationError):
                 await check_still_wanted()
             went_on = True

@@ -147,7 +147,7 @@ def test_a_write_that_was_never_finished_holds_nobody_up(job: Standing) -> None:
     first = search(job, "storing bills")
     base = sqlite3.connect(index_of(job), isolation_level=None)
     base.execute("BEGIN IMMEDIATE")
-    # Nothing new to write: reading is not kept from it.
+    # With nothing new to write, a lock does not block reading.
     assert search(job, "storing bills") == first
     base.close()
 
@@ -180,7 +180,7 @@ def test_an_answer_that_is_none_is_told(
 def test_an_endpoint_whose_model_changes_leaves_no_search_broken(
     job: Standing, endpoint: Endpoint
 ) -> None:
-    # Between the query and the passages: these have vectors that the query's cannot be held to.
+    # Between the query and the passages, whose vectors then cannot be compared with it.
     endpoint.changes_after = 1
     assert "changed its model" in search(job, "invoices")
     assert "changed its model" not in search(job, "invoices")

@@ -120,7 +120,7 @@ def test_embeddings_see_paraphrases_and_their_failure_is_told() -> None:
         assert paraphrase > 0.9
         assert other < 0.1
         assert compute_likeness(TEXT, [], by=by) == []
-        # What was asked for once is kept.
+        # Texts are sent only once.
         asked = len(endpoint.texts)
         assert compute_likeness("invoices kept", ["Storing bills"], by=by) == [paraphrase]
         assert endpoint.texts[asked:] == ["invoices kept"]

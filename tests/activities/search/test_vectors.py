@@ -57,7 +57,7 @@ def test_those_used_last_stay() -> None:
     kept, by = VectorCache(3 * ROW), Counting()
     lengths(kept, by, "a", "bb", "ccc")
     lengths(kept, by, "a")
-    # More than there is room for is answered all the same.
+    # More texts than are kept are still answered.
     assert lengths(kept, by, "dddd", "a") == [4, 1]
     by.asked.clear()
     assert lengths(kept, by, "a", "ccc", "dddd") == [1, 3, 4]

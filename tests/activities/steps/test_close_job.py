@@ -54,7 +54,7 @@ async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> No
     closed = await close(job, "completed", call=0, phases=2, rewinds=1, usage=used)
     assert closed.result.usage == used
     snapshot = job.open()
-    # The second was not done by anybody; the third is the call itself.
+    # Nobody did the second; the third is the call itself.
     assert [todo.done for todo in snapshot.state.phase.todos] == [True, False, True]
     assert closed.completed == [3]
     page = yaml.safe_load(snapshot.read_text("archive/phase_002.yaml"))

@@ -74,7 +74,7 @@ async def test_old_results_become_pointers_and_the_last_five_stay(job: Standing)
     results = [message["content"] for message in after if message["role"] == "tool"]
     assert results[0] == '[result cleared to make room; read_file("notes/0.md") to see it again]'
     assert sum("result cleared" in result for result in results) == 15
-    # The last five, beside the answer of the write, which is shorter than a pointer.
+    # The last five stay, and the answer of the write, which is shorter than a pointer.
     assert all("Page" in result for result in results[15:20])
     assert results[20].startswith("Wrote 5 characters")
     assert made.context == context_tokens(job.open()) < LIMIT
@@ -117,7 +117,7 @@ async def test_results_the_model_never_saw_are_not_called_processed(job: Standin
     results = [message["content"] for message in messages(job)[-13:-1]]
     left = "[result left out for lack of room, not seen yet; read_file("
     unseen = [result.startswith(left) for result in results]
-    # As many as fit are shown, the newest.
+    # As many as fit are shown, newest first.
     assert unseen == sorted(unseen, reverse=True)
     assert 0 < sum(unseen) < 12
     assert made.context == context_tokens(job.open()) <= 9_000
@@ -151,7 +151,7 @@ async def test_old_exchanges_become_a_summary_that_names_what_is_open(job: Stand
     assert sent[4]["role"] == "tool"
     assert made.context == context_tokens(job.open()) <= LIMIT
     assert made.usage.model_calls == 1
-    # The next one is given this one and folds only what came since.
+    # The next summary includes this one and covers only what came after it.
     talk(job, 12)
     with Script(told) as script:
         again = await compact(job, script, id_="8")
@@ -202,7 +202,7 @@ async def test_a_failure_that_may_pass_is_tried_again_and_what_was_paid_is_kept(
     told = Reply("nothing to say")
     with Script(Failure(401)) as script, pytest.raises(ApplicationError) as refused:
         await compact(job, script, id_="6")
-    # A person's to mend, and nothing was dropped for it.
+    # Only a person can fix it, and nothing was dropped.
     assert refused.value.type == "Credentials"
     with Script(told, Failure(503), Reply("todo 1 todo 2 todo 3 output/tea.md")) as script:
         with pytest.raises(ApplicationError):

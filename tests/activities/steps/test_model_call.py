@@ -208,7 +208,7 @@ async def test_the_model_finds_no_call_of_its_own_to_imitate(job: Standing) -> N
     snapshot = job.open()
     [message] = [m for m in snapshot.conversation.messages() if m["role"] == "assistant"]
     assert [c["function"]["arguments"] for c in message["tool_calls"]] == ["{}", "{}"]
-    # The tool is given what came, and says what was wrong with it.
+    # The tool is given the arguments as they came, and says what is wrong.
     reply = job.run("write_file", job.request())
     assert "arguments are not valid JSON" in str(reply.error)
     assert '{"path": "a.md", "content": "x' in str(reply.error)

@@ -58,7 +58,7 @@ def test_of_a_reply_that_goes_on_it_is_known_what_failed_and_whether_it_handed_o
         seen.append((found.next_call, found.failed_call, found.handed_over))
     assert seen == [(1, None, False), (2, 1, False), (3, 1, False), (4, 1, True)]
     assert found.failure.startswith("There is no file 'tea.md'")
-    # With the last call of such a reply the phase may end.
+    # The last call of such a reply may end the phase.
     job.commit = job.run("read_file", job.request(call=4)).commit
     request = RecoverRequest(root=job.root.id, candidates=[job.commit])
     found = environment(local=False).run(recovered, request)

@@ -26,7 +26,7 @@ def test_arguments_are_shown_as_they_would_be_used(tmp_path: Path) -> None:
     assert found.error is None
     assert found.arguments["description"] == "a\nb"
     assert json.loads(found.arguments["todos"]) == [{**todos[0], "items": [], "done_when": None}]
-    # Those that were left out have effect too.
+    # Defaults take effect as well.
     assert shown(job, "read_file", '{"path": "a.md"}').arguments["limit"] == "500"
 
 

@@ -345,7 +345,7 @@ def test_todo_write_hands_over_a_list_and_refuses_nonsense(job: Standing) -> Non
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
     assert wrote.startswith("Error: The list is not accepted: it has 1 todos, 5 to 20 are needed")
     job.call("write_file", path="plan.md", content="# Plan\n\n## Phase 1: A\n- [ ] a\n- [ ] b\n")
-    # A plan of one phase is not padded; ids are its own, and other agents' fields no mistake.
+    # A one-phase plan is not padded, ids are assigned, and other agents' fields are accepted.
     wrote = job.call("todo_write", phase="A", description="", todos=todos)
     assert wrote == "Wrote 1 todo for 'A' to todos.yaml."
     assert "Do: it" in job.text("todos.yaml")
@@ -523,5 +523,5 @@ def test_a_tool_that_meets_a_full_disk_or_a_broken_store_says_so(
             patch.setattr(type(context.files.store), "read", denied)
             return context.files.read("notes/a.md").decode()
 
-    # Raised in a stand-in, and passed on by the store.
+    # Raised by a stand-in and passed on by the store.
     assert "Give the worker's user access" in failing(job, monkeypatch, read)

@@ -40,7 +40,7 @@ def test_a_file_that_was_taken_away_is_made_anew(root: Root, tmp_path: Path) -> 
     fill(store, [requirement(1)])
     for path in tmp_path.glob("store.sqlite3*"):
         path.unlink()
-    # Not written to what was open, which nobody else would ever see.
+    # It is not written to the old open file, which nobody else would ever see.
     fill(store, [requirement(2)])
     store._dispose_engine()
     assert list(statuses(store)) == ["REQ-002"]
@@ -196,7 +196,7 @@ def test_who_only_reads_waits_for_no_writer(root: Root, tmp_path: Path) -> None:
         seen: list[object] = []
         for _ in range(2):
             seen.append(store.read(lambda c: c.execute(select(JOBS.c.job)).scalars().all()))
-            # As a process that has just come.
+            # Like a process that has just started.
             store._dispose_engine()
         return seen
 

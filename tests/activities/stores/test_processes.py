@@ -64,7 +64,7 @@ def judge(root: Root, url: str, name: str, _send: Any) -> list[str]:
 
 def test_two_processes_take_each_requirement_once(root: Root, url: str) -> None:
     fill(RelationalStore(root, url), [requirement(number) for number in range(1, 41)])
-    # A pool that was made here is not to be shared with children.
+    # Connections opened here must not be shared with child processes.
     RelationalStore(root, url)._dispose_engine()
     with (
         process(judge, root, url, "one") as (_, one),

@@ -28,7 +28,7 @@ def test_arguments_of_any_form_have_one(raw: str) -> None:
 
 def test_texts() -> None:
     assert text_fingerprint("a") == text_fingerprint("a") != text_fingerprint("b")
-    # A number so long that it may not be read again from each of its digits.
+    # A number with more digits than may be parsed.
     assert result_fingerprint("7" * 500_000) != result_fingerprint("7" * 500_001)
     assert len(text_fingerprint("\ud83d" * 10)) == LENGTH
 

@@ -81,7 +81,7 @@ def test_an_attempt_that_wakes_after_its_phase_has_ended_reaches_nobody(
         started_time=datetime.now(UTC) - timedelta(minutes=1),
         heartbeat_timeout=timedelta(seconds=5),
     )
-    # As the SDK does when the server refuses a heartbeat.
+    # As the SDK does after the server refuses a heartbeat.
     late.on_heartbeat = lambda *_: late.cancel()
     run_effect_once(kept, "run.7", files, lambda: ("sent", files), repeatable=repeatable)
     kept.remove_others(except_key="run.8")

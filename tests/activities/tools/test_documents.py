@@ -92,7 +92,7 @@ def test_documents_of_one_name_keep_their_chunks_apart(job: Standing) -> None:
 def test_chunking_takes_linear_time() -> None:
     def seconds(size: int) -> float:
         pages = [Page(1, "a few words of a very long paragraph " * size)]
-        # Of the processor: what else a machine does takes no time then.
+        # Processor time, so that other work on the machine does not count.
         start = time.thread_time()
         assert _split_chunks(pages, 8000, 4000)
         return time.thread_time() - start
@@ -190,5 +190,5 @@ def test_every_answer_names_the_pages_that_could_not_be_read(job: Standing) -> N
         assert " Could not be read: page 2." in job.call(tool, path="documents/b.pdf")
     told = job.call("cite_document", path="documents/b.pdf", page=2, quote=why)
     assert "page 2 could not be read" in told
-    # What stands there instead asks nobody for anything.
+    # The text in its place asks nobody for anything.
     assert "contents" not in job.text("candidates/candidates.json")

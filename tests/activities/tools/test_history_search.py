@@ -60,7 +60,7 @@ def test_an_earlier_phase_is_found_with_the_best_match_first(job: Standing) -> N
     first = found.split("\n\n")[1]
     assert first.startswith("phase 1 · step 4 · your reply")
     assert "buy the copper kettle" in first
-    # The opening of a phase is made from files: it is not searched.
+    # The opening of a phase is made from files and is not searched.
     assert "2 messages found" in found
 
 

@@ -132,7 +132,7 @@ async def test_a_compaction_leaves_a_pointer(job: Standing) -> None:
     for number in range(8):
         job.write(f"received/{number}.png", encoded("PNG", (1200, 900), color=(number, 0, 0)))
         look(job, f"received/{number}.png")
-    # In memory twice as the one request, and as pointers once they are old.
+    # In memory at most twice the request, and only pointers once the images are old.
     before = context_tokens(job.open())
     with Script() as script:
         job.commit = (await compact(job, script, limit=before - 1)).commit

@@ -97,7 +97,7 @@ def test_no_made_up_path_leads_out(
 ) -> None:
     files = site.context.files
     try:
-        # A link that a command made between one call and the next.
+        # A link made by a command between two calls.
         site.context.files = files.link(link, target)
     except (FilesError, PathRefused):
         site.context.files = files
@@ -117,7 +117,7 @@ def _stays_inside(files: Files) -> None:
     for entry in files.walk():
         assert not entry.path.startswith("/")
         assert ".." not in entry.path.split("/")
-        # As the file system would take it: within the workspace, however it is spelt.
+        # As the file system resolves it: inside the workspace, however it is spelled.
         raw = os.path.normpath(b"/w/" + entry.path.encode("utf-8", "surrogateescape"))
         assert raw.startswith(b"/w/")
 

@@ -35,7 +35,7 @@ def test_a_command_sees_the_files_and_what_it_changes_is_kept(job: Standing) -> 
 
 
 def test_a_command_with_a_nul_is_answered(job: Standing) -> None:
-    # A program cannot be started with one: the job would wait for a person, who could not help.
+    # No program starts with a NUL: the job would wait for a person who could not help.
     told = job.call("run_command", command="printf '\0'")
     assert told == "Error: command holds a NUL character, which no shell takes; write \\0 in it."
 
@@ -160,7 +160,7 @@ def test_a_variables_value_is_in_no_file_of_the_checkpoint(
     assert job.text("other") == "1\n"
     monkeypatch.delenv("INDEX_LOGIN")
     refresh_values()
-    # The job waits for a person: the model cannot set it.
+    # The job waits for a person, as the model cannot set it.
     with pytest.raises(ApplicationError, match="Set INDEX_LOGIN where workers start"):
         job.call("run_command", command=":")
 

@@ -167,14 +167,14 @@ def test_what_can_be_read(job: Standing, site: str, path: str, ending: str, text
     assert page.endswith(f".{ending}")
     assert text in told
     assert text in job.call("extract_document_text", path=page)
-    # What anyone can read as it is has no text beside it.
+    # Plain text needs no extracted copy.
     is_utf8 = path in ("/data", "/feed", "/readme.md")
     assert (f"{page}.txt" in sources(job)) != is_utf8
 
 
 def test_documents_from_the_web(job: Standing, real: Callable[[str], bytes]) -> None:
     pdf = real("pypdf-7.1.0/resources/Seige_of_Vicksburg_Sample_OCR-crazyones-merged.pdf")
-    # Declared as something else, as servers do.
+    # Declared as another type, as some servers do.
     with serving({"/a.pdf": lambda site: site.give(pdf, "application/octet-stream")}) as port:
         told = job.call("fetch_page", url=f"http://127.0.0.1:{port}/a.pdf")
     [path, *_] = sources(job)
@@ -289,7 +289,7 @@ def test_without_a_provider_the_answer_says_how_to_get_one(job: Standing) -> Non
 
 
 def test_researching_the_web_is_a_setting() -> None:
-    # Without a page that was fetched there is nothing on the web to cite.
+    # Without a fetched page nothing on the web can be cited.
     web = {"web_search", "fetch_page", "cite_web"}
     assert not web & {e.name for e in equipped_tools(load_agent("creator"))}
     told = equipped_tools(load_agent("creator", {"settings.research_web": True}))

@@ -67,7 +67,7 @@ def test_another_store_in_the_place_of_the_first_is_searched_itself(root: Root) 
     assert found(root, "coffee") == ["run.2"]
     for path in (root.path / ".longhaul").glob("store.sqlite3*"):
         path.unlink()
-    # As many, and by the same numbers.
+    # As many traces as before, with the same numbers.
     store(root, trace(3, "milk"), trace(4, "juice"))
     assert found(root, "coffee") == []
     assert found(root, "milk") == ["run.3"]
@@ -145,7 +145,7 @@ def test_an_endpoint_whose_model_changes_leaves_no_search_broken(root: Root) -> 
     store(root, trace(1, "the bill", why="", guard="", tool="", todo=""), task="x")
     with serving() as endpoint:
         settings = Embeddings(model="m", base_url=endpoint.url)
-        # Between the query and the traces: these have vectors that the query's cannot be held to.
+        # Between the query and the traces, whose vectors then cannot be compared with it.
         endpoint.changes_after = 1
         assert found(root, "invoices", embeddings=settings) == []
         assert found(root, "invoices", embeddings=settings) == ["run.1"]
@@ -192,13 +192,13 @@ def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothin
     store(job.root, *(trace(n, "tea was accepted", **accepted) for n in range(2)), job="a")
     store(job.root, *(trace(n, "tea was refused") for n in range(2, 9)), job="b")
     store(job.root, trace(9, "tea was spilled"), trace(12, "tea was spilled"), job="c")
-    # Refused once in some job is no lesson.
+    # A single refusal in another job is not a lesson.
     store(job.root, trace(13, "tea was stolen"), job="c")
     env: Any = ActivityEnvironment()
     lines = env.run(recall_traces, job.root, job.open())
     assert len(lines) == 2, lines
     assert all(any(what in line for line in lines) for what in ("was refused", "was spilled"))
-    # What fits best stays first, however little its like fits that another task met.
+    # The best match stays first, even if an equal trace belongs to a task that matches poorly.
     store(job.root, trace(10, "the cup was hot"), job="d", task="Make tea, make tea.")
     store(job.root, trace(11, "the cup was hot"), job="e", task=f"Tea, {'something else ' * 50}")
     assert "the cup was hot" in env.run(recall_traces, job.root, job.open())[0]

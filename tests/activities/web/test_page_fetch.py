@@ -155,7 +155,7 @@ def test_the_connection_is_made_to_the_address_that_was_checked(site: str) -> No
     assert asked == ["pages.invalid"]
     [(_, headers)] = Site.seen
     assert headers["Host"] == f"pages.invalid:{port}"
-    # And one that becomes private on the way.
+    # The same for an address that becomes private on the way.
     asked.clear()
     assert "(10.0.0.1)" in refused(f"http://pages.invalid:{port}/once", WEB, rebinding)
 

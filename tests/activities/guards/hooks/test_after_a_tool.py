@@ -55,7 +55,7 @@ def test_what_a_hook_says_and_writes_makes_no_call_look_like_progress(tmp_path: 
 
 @pytest.mark.parametrize("fail", ["closed", "open"])
 def test_what_a_hook_after_a_tool_fails_with_tells_no_credential(tmp_path: Path, fail: str) -> None:
-    # The hook's own: it looks like one, and nobody here was given it.
+    # Made up by the hook: it looks like a credential, but is none of ours.
     key = "ghp_" + "a1B2" * 9
     body = f"print('no access with {key}', file=sys.stderr); sys.exit(1)"
     job = begin(tmp_path, "PostToolUse", body, fail=fail)

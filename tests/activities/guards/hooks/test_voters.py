@@ -103,7 +103,7 @@ def test_a_hook_that_fails_denies_and_says_so(tmp_path: Path, body: str, why: st
     assert (reply.ok, reply.guard) == (False, "h0")
     assert "The hook h0 failed" in told
     assert any(part in told for part in why.split("|")), told
-    # Nobody waited for what sleeps.
+    # The sleeping process was not waited for.
     assert time.monotonic() - begun < 45
     assert "a.md" not in job.paths()
 

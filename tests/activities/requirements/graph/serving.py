@@ -38,7 +38,7 @@ class Server:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         self.process.send_signal(signal.SIGSTOP)
-        # On a busy machine its threads go on for a while, and answer, before they all stand.
+        # On a busy machine its threads run on and answer for a while before all are stopped.
         os.waitpid(self.process.pid, os.WUNTRACED)
         try:
             yield

@@ -107,7 +107,7 @@ def test_a_schema_that_grew_adds_to_the_graph(tmp_path: Path, graph: EmbeddedGra
 
 
 def test_two_processes_write_at_the_same_time(tmp_path: Path, graph: EmbeddedGraph) -> None:
-    # The same nodes from both, so that whatever is doubled shows.
+    # Both write the same nodes, so that duplicates show.
     both = [writer(tmp_path / "graph", 0, 4), writer(tmp_path / "graph", 0, 4)]
     for each in both:
         each.join(60)
@@ -125,7 +125,7 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
         worker = writer(tmp_path / "graph", round_ * 100, round_ * 100 + 100, size)
         time.sleep(pause)
         for child in children(worker.pid or 0):
-            # One that has just done its part ends by itself.
+            # A process that has just finished ends by itself.
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
         worker.kill()
@@ -166,7 +166,7 @@ def test_half_a_record_at_the_end_of_the_log_keeps_nobody_out(
 def test_a_writer_that_was_killed_in_its_checkpoint_keeps_nobody_out(
     graph: EmbeddedGraph, log: Path
 ) -> None:
-    # As the engine does when it begins one.
+    # As the engine does when it begins a checkpoint.
     log.rename(f"{log}.checkpoint")
     log.with_name("graph.lbug.checkpoint.intent.lock").touch()
     assert graph.read(COUNT)[0].rows == [[3, 3]]
@@ -214,7 +214,7 @@ def test_a_query_that_heeds_no_time_limit_is_killed(
     nested = "RETURN " + "(" * 20_000 + "1" + ")" * 20_000
     with pytest.raises(GraphQueryError, match=r"stopped|crashed"):
         heard.read(GraphQuery(nested))
-    # Not the longest pause: this process may stand still for a moment.
+    # Not the longest pause: this process may be held up for a moment.
     assert median(b - a for a, b in pairwise(beats)) < 1
     assert graph.read(COUNT)[0].rows == [[0, 0]]
 

@@ -24,7 +24,7 @@ from tests.activities.requirements.graph.serving import Server
 
 SCHEMA = load_agent("generalist").graph_schema
 COUNT = GraphQuery("MATCH (n:Message) RETURN count(*)")
-# Seconds of work, and no more: what is given up goes on in this server.
+# Seconds of work, but no more: an abandoned query goes on in this server.
 LONG = (
     "UNWIND range(1, 1500) AS a UNWIND range(1, 1500) AS b "
     "WITH a + b AS c RETURN c ORDER BY c LIMIT 3"
@@ -116,7 +116,7 @@ def test_a_write_is_whole_or_not_done(graph: Neo4jGraph) -> None:
 
 
 def test_reading_changes_nothing(graph: Neo4jGraph) -> None:
-    # This server heeds no access mode, as Neo4j does.
+    # This server ignores the access mode that Neo4j enforces.
     with suppress(GraphQueryError):
         graph.read(GraphQuery("CREATE (:Message {id: 'a'})"))
     assert graph.read(COUNT)[0].rows == [[0]]

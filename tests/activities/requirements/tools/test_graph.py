@@ -323,7 +323,7 @@ def test_what_a_graph_out_of_reach_missed_is_made_up_for(
     assert len(job.open().state.deferred_writes) == 3
     [why] = job.completion().unstored
     assert why.startswith("3 writes wait, since ")
-    # The store is there: nothing of it waits for the graph.
+    # The store is available and does not wait for the graph.
     assert job.call("take_requirement") == "No draft requirement is left to take."
     monkeypatch.delenv("LONGHAUL_GRAPH_URL")
     told = job.call("create_requirement_node", id="REQ-002", text="Tea is green.")

@@ -54,12 +54,12 @@ LISTED = "candidates/candidates.json"
 
 
 def test_candidates_of_all_documents_are_in_one_list(job: Standing) -> None:
-    # Text beside an input is what the system made of it.
+    # The text beside an input was made by the system.
     for folder in ("documents/laws", "output"):
         job.write(f"{folder}/a.md", OTHER)
         job.write(f"{folder}/a.md.txt", f"[page 1]\n{OTHER}\n")
     paths = ["documents/a.md", "documents/laws/a.md", "output/a.md"]
-    # What is identified again takes the place of what was there.
+    # Identifying candidates again replaces the earlier ones.
     for path in (*paths, "documents/laws/a.md"):
         assert "candidates/candidates.md" in job.call("identify_requirement_candidates", path=path)
     held = json.loads(job.text(LISTED))
@@ -69,7 +69,7 @@ def test_candidates_of_all_documents_are_in_one_list(job: Standing) -> None:
     assert page.startswith(
         f"# Candidates\n\n## documents/a.md\n\n- C-001 · p.1 · must · 0.94 · {QUOTE}\n"
     )
-    # What an agent added to those of another document stays.
+    # An agent's additions to those of another document stay.
     held[2]["candidates"][0]["remark"] = "See annex."
     job.write(LISTED, json.dumps(held))
     job.call("identify_requirement_candidates", path="documents/a.md")
@@ -136,7 +136,7 @@ def test_quotes_are_cited_in_the_same_call_all_or_none(job: Standing) -> None:
     assert "Nothing is cited" in job.call("add_requirement", **(given() | {"citations": []}))
     assert len(job.open().files.children("citations")) == before
     assert job.open().files.entry("requirements/req_001") is None
-    # What is kept is what the page says, and what it says is found again.
+    # The quote is stored as the page has it, and is found again.
     told = job.call("add_requirement", **said("Every invoice  must be\nkept for ten years."))
     assert told.startswith("REQ-001 (must) written to requirements/req_001/final.json; ")
     [cited] = json.loads(job.text("requirements/req_001/final.json"))["citations"]
@@ -209,7 +209,7 @@ def test_a_job_is_not_complete_while_a_sentence_is_neither_cited_nor_set_aside(
         " (covered by REQ-001)",
     ]
     assert "## Set aside\n\n- Set aside 1: documents/a.md," in job.text("output/requirements.md")
-    # Whoever edits the rules goes round the reasons.
+    # Editing this file would avoid giving reasons.
     assert "kept by the system" in job.call(
         "write_file", path="requirements/set_aside.json", content="[]"
     )
@@ -271,7 +271,7 @@ def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standin
         "REQ-001 (must) written to requirements/req_001/final.json; "
         f"citation CIT-0001: documents/a.md, page 1: “{QUOTE}”"
     )
-    # No second copy of it that could go stale.
+    # There is no second copy that could become outdated.
     assert [entry.path for entry in job.open().files.walk("requirements")] == [
         "requirements/req_001/final.json"
     ]
@@ -539,7 +539,7 @@ def test_what_is_compared_leaves_out_what_this_job_judges(tmp_path: Path) -> Non
         told = judge.call("find_similar_requirements", text=first.text).splitlines()
         assert told[0].startswith("0 of 1 ")
         assert told[1].startswith("Compared by words alone: the embeddings endpoint failed")
-        # One that says the same is there: 0 is no verdict.
+        # An equivalent one exists: 0 would be no verdict.
         assert told[2].startswith("One that says it in other words may not be among them")
 
 
@@ -569,7 +569,7 @@ def test_what_a_job_left_undecided_is_withdrawn_when_another_begins_in_its_place
         assert first in lost
     assert begin(first) == begin(first) == []
     assert statuses(store, first) == {"REQ-001": "accepted"}
-    # What was called a duplicate of one that is gone is looked at anew.
+    # A duplicate of a requirement that is gone is reviewed again.
     assert take(store, "judge", at=1) == "zoo/REQ-001"
 
 
@@ -580,7 +580,7 @@ def test_a_fork_has_its_parents_drafts_instead_of_doubling_them(
     job.call("add_requirement", **given(OTHER))
     [first, second] = RelationalStore(job.root).run(lambda c: rows.job_requirements(c, JOB))
     fill(RelationalStore(job.root), [first, second], at=-3, job="parent")
-    # The first was decided on; of the second the parent has the same content.
+    # The first was decided on; the parent's second has the same content.
     blobs = RelationalStore(job.root).read(lambda c: rows.stored_blobs(c, JOB))
     parents = [(first, blobs["REQ-001"]), (second, blobs["REQ-002"])]
     RelationalStore(job.root).run(lambda c: rows.forget_requirements(c, "parent"))
