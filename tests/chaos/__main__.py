@@ -60,7 +60,7 @@ async def _all(
             return 1
     failed, seeds = 0, 0
     for seed in range(options.seed, options.seed + options.seeds):
-        # The first one is run whatever it takes.
+        # The first seed is run however long it takes.
         if seeds and time.monotonic() > until:
             print(f"time is up: {seeds} of {options.seeds} seeds", flush=True)
             break

@@ -47,7 +47,7 @@ async def _freeze(place: Place, seconds: float) -> None:
     place.start_worker()
     await asyncio.sleep(seconds)
     frozen.wake()
-    # Both go on; of three, one goes.
+    # Both workers go on; of three, one is drained.
     while len(place.workers) > 2:
         place.workers.pop(0).drain()
 
@@ -55,7 +55,7 @@ async def _freeze(place: Place, seconds: float) -> None:
 @asynccontextmanager
 async def _lasting(place: Place, kind: Kind | None) -> AsyncIterator[None]:
     if kind in (None, "kill worker"):
-        # Another worker is started when all is over: it could not reach what is cut off.
+        # Another worker is started after the cut, because it could not connect before.
         if kind:
             await place.kill_worker()
         yield

@@ -50,7 +50,7 @@ def _same_work(quiet: Evidence, shaken: Evidence) -> Iterator[str]:
     if differing := _differing(quiet.accepted, shaken.accepted):
         yield f"accepted otherwise: {differing}"
     if shaken.told_of_interruption:
-        # An agent was told that a call may have happened, and looked: its steps are others.
+        # The agent was told that a call may have happened and checked: its steps differ.
         return
     if shaken.tree != quiet.tree:
         yield f"ended in the tree {shaken.tree}, undisturbed in {quiet.tree}"

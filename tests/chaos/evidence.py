@@ -28,7 +28,7 @@ from tests.crash.trial import in_tree
 from tests.crash.trial import lagging as lagging_paths
 
 HARMLESS = {
-    # A signal came while the task ran: the server has it done again.
+    # A signal arrived while the task ran, so the server repeats it.
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     # Its worker came back and said so.
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE,
@@ -169,7 +169,7 @@ async def _leave(place: Place) -> list[str]:
     stuck = await asyncio.to_thread(_until_gone, place.workers)
     left += [f"worker {worker.pid} does not end" for worker in stuck]
     left += [f"process {told}" for told in _processes(str(place.root.path))]
-    # Ours are files that stay, locked by the kernel for as long as their holder lives.
+    # Our lock files stay; the kernel holds a lock while its holder lives.
     left += [
         f"lock {path}"
         for repository in place.root.path.rglob("*.git")

@@ -119,7 +119,7 @@ class Place:
             worker.kill()
             worker.until_gone()
 
-    # How far the work is
+    # Progress of the work
 
     @property
     def calls(self) -> int:
@@ -159,7 +159,7 @@ class Place:
         if time.monotonic() < getattr(self, "_next_look", 0):
             return
         self._next_look = time.monotonic() + 1
-        # A worker that is away or busy answers no query; the next look may find it there.
+        # A worker that is down or busy answers no query; the next look may succeed.
         with suppress(RPCError, TimeoutError, WorkflowQueryFailedError):
             async for job in self.client.list_workflows("ExecutionStatus = 'Running'"):
                 handle = self.client.get_workflow_handle(job.id)

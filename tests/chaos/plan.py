@@ -24,7 +24,7 @@ AIMS = {aim.__name__: aim for aim in aims.AIMS}
 SECONDS: dict[str, tuple[float, float]] = {
     "kill server": (0.0, 3.0),
     "kill both": (0.0, 3.0),
-    # Past the heartbeat's time-out of 5 seconds.
+    # Longer than the heartbeat's time-out of 5 seconds.
     "freeze worker": (6.0, 9.0),
     "full disk": (2.0, 12.0),
 }

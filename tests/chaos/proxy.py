@@ -71,7 +71,7 @@ class Proxy:
             ends.append(far_writer)
             await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer))
         except (OSError, asyncio.CancelledError):
-            pass  # one end is away, or we are closing
+            pass  # one end is gone, or we are closing
         finally:
             for end in ends:
                 end.transport.abort()

@@ -87,7 +87,7 @@ async def run(
             )
             outcome.faults += found
         if outcome.faults and place.mounted:
-            # Gone with the mount otherwise.
+            # It would be lost with the mount.
             await asyncio.to_thread(shutil.copytree, place.disk, place.folder / "kept", True)
     outcome.seconds = time.monotonic() - began
     return outcome

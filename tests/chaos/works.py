@@ -16,7 +16,7 @@ from tests.crash.model import Ledger
 QUICK = {
     **BRIEF,
     "todos.fork": ["Revise plan.md", "Call todo_write"],
-    # Silence of the endpoint is noticed within the seconds that a blow takes.
+    # A silent endpoint is noticed within the seconds that a disturbance lasts.
     "model.stall_seconds": 4,
     "model.timeout_seconds": 20,
     # Several runs of the workflow in one job.

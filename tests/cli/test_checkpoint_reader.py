@@ -33,7 +33,7 @@ from tests.cli.conftest import tries
 def test_list_shows_each_job_and_needs_no_worker(engine, starter):
     engine.job("listed-here", "Read this")
     engine.status("listed-here")  # its memo is written
-    for _ in tries():  # visibility follows a little later
+    for _ in tries():  # visibility follows with a short delay
         found = {job["job_id"]: job for job in json.loads(starter("list", "--json").out)}
         if "listed-here" in found and found["listed-here"]["title"]:
             break
@@ -166,7 +166,7 @@ def test_show_has_the_tree_of_the_checkpoint(engine, kept, starter):
     snapshot.files = snapshot.files.write("notes/run.log", b"at 12:01\n")
     later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
     assert store.tree_id(later) != told["tree"]
-    # What differs from run to run is not part of it.
+    # Files that differ from run to run are not part of it.
     again = checkpoint_reader.checkpoint_fields(kept, {"checkpoint": later})
     assert again == {"checkpoint": later, "tree": told["tree"]}
 
@@ -248,7 +248,7 @@ def test_a_job_that_failed_at_its_start_says_why_it_has_no_checkpoints(
         engine.do(engine.client.get_workflow_handle(job).result())
     told = f"job {job} failed before its first checkpoint: agent 'x' is not known"
     assert starter(*command.format(job).split()).error == told
-    # A start that gets as far as this leaves a repository behind.
+    # A start that gets this far leaves a repository behind.
     Checkpoints.create(Root.open(workspaces, create=True), job)
     assert starter(*command.format(job).split()).error == told
 

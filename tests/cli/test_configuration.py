@@ -121,7 +121,7 @@ def test_a_guard_on_an_argument_that_its_tools_do_not_take_is_told(folder):
         return problems(folder, "mine").get("mine", "")
 
     assert told("write_file, move_file", "arguments: {path: x, old: x}") == ""
-    # A server's tool may take anything.
+    # A server's tool may have any argument.
     assert told("'*_file'", "arguments: {file: x}") == ""
     assert told("write_file", "arguments: {file: x}").endswith(
         "guards: kept: write_file takes no argument 'file'; expected content or path"
@@ -153,7 +153,7 @@ def test_files_that_no_agent_names_are_checked_too(folder):
     assert "cannot be read (Is a directory)" in told["guards/folder.yaml"]
     assert "found nothing, expected point" in told["guards/paths.yaml"]
     assert "language" in told["requirements/indicators.yaml"]
-    # Where every agent tells of it, once more would be once too often.
+    # Every agent reports it already, so it is not listed again.
     (folder / "guards" / "logs.yaml").write_text("- {name: b}")
     assert "guards/logs.yaml" not in problems(folder)
 

@@ -39,7 +39,7 @@ def grown(engine, workspaces):
     for number, commit in enumerate(starts, 1):
         store.tag(f"phase/{number:04d}", commit)
     store.tag("completed", newest)
-    # Left behind by a future that Temporal's reset took back.
+    # Left over from a future that Temporal's reset undid.
     store.tag("phase/0003", newest)
     known = [{"phase": number, "id": commit} for number, commit in enumerate(starts, 1)]
     return engine.job(job, set={"checkpoint": newest, "checkpoints": known})

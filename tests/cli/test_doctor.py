@@ -31,7 +31,7 @@ def test_without_a_server_it_says_what_to_do(offline):
 
 
 def test_with_server_and_worker_all_is_well_but_for_jobs_with_a_bug(engine, starter):
-    # A worker that has just been started need not have polled yet; whoever answers has.
+    # A worker that just started need not have polled yet; one that answers has.
     engine.status(engine.job("polled"))
     found = checks(starter("doctor", "--json"))
     for name in ("server", "namespace", "search attributes", "worker", "token vocabulary",
@@ -146,7 +146,7 @@ def test_a_root_that_no_worker_could_make_is_found(offline, monkeypatch, tmp_pat
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(tmp_path / "file" / "root"))
     assert f"cannot be made in {tmp_path}/file → set LONGHAUL_WORKSPACES" in offline("doctor").out
-    # As is what lies in a folder that may not be entered.
+    # The same holds below a folder that cannot be entered.
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(tmp_path / ("x" * 300) / "root"))
     told = offline("doctor").out
     assert "cannot be looked at (File name too long) → set LONGHAUL_WORKSPACES" in told
@@ -337,7 +337,7 @@ def test_what_the_environment_gives_a_worker_is_looked_at(
 def test_a_collector_that_takes_nothing_is_found(monkeypatch, endpoint, told):
     monkeypatch.setenv("TEMPORAL_ADDRESS", "localhost:1")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
-    # A process has one way for its traces, and this one's is for other tests to give.
+    # A process has one exporter for traces, and this process's belongs to other tests.
     said = run("doctor", "--json").stdout
     [check] = [one for one in json.loads(said) if one["name"] == "traces and metrics"]
     assert not check["ok"]

@@ -173,7 +173,7 @@ async def test_what_does_not_work_is_told_with_what_helps(
 @pytest.mark.parametrize(
     ("name", "settings", "told"),
     [
-        # What the first refusal says moves it there.
+        # The text of the first refusal moves it there.
         ("gpt-6", {}, "Responses API, to which it was referred: taken as it is"),
         ("gpt-6", {"api": "responses"}, "model gpt-6, Responses API: taken as it is"),
         ("chatty", {}, "model chatty, Chat Completions: taken as it is"),

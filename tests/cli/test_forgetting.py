@@ -99,7 +99,7 @@ def test_one_is_forgotten_or_a_schedule_made(engine: Any, starter: Any) -> None:
     for name in ("longhaul-forgetting", "longhaul-learning"):
         made = engine.do(engine.client.get_schedule_handle(name).describe())
         assert made.schedule.action.workflow in ("Forget", "Learning")
-    # Once more it is off all the same.
+    # The second time it is off as well.
     for _ in range(2):
         assert starter("forget", "--schedule", "off").out == "longhaul-forgetting: off\n"
         assert starter("guards", "--schedule", "off").out == "longhaul-learning: off\n"

@@ -53,7 +53,7 @@ async def fill(client: Client) -> None:
 
     await asyncio.gather(*(begin(number) for number in range(JOBS)))
     async with build_worker(client, task_queue="continuing", workflows=[Continuing], activities=[]):
-        # Like a job that was reset when it had ended.
+        # Like a job that was reset after it had ended.
         for runs in (0, 3):
             await client.execute_workflow("Job", runs, id="continued", task_queue="continuing")
     query = "ExecutionStatus != 'Running' AND ExecutionStatus != 'ContinuedAsNew'"
@@ -88,7 +88,7 @@ def test_a_job_is_listed_within_a_millisecond_and_some_kilobytes(
             [*(f"job-{number}" for number in range(JOBS)), "continued"]
         )
         assert {job["status"] for job in listed} == {"failed", "completed"}
-        # It began before all others, whenever its last run did.
+        # It began before all others, whenever its last run began.
         assert listed[-1]["title"] == "0 left"
         assert listed[-1]["started"].startswith("2026-01-0")
         assert len(table) == JOBS + 2

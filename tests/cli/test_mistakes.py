@@ -103,7 +103,7 @@ def test_what_was_typed_makes_the_line_no_page(offline, arguments):
 
 def test_what_another_machine_may_have_is_left_to_the_worker(offline):
     start = ["start", "generalist", "--instructions", "x", "--set"]
-    # It names another model, whose price is known; has a sandbox; asks the server for its tools.
+    # Valid changes: another model with a known price; a sandbox; a server asked for its tools.
     served = ["mcp.web2.command=[a]", "--set", "approve=[web2__fetch]"]
     for left in (["limits.job.cost=2"], ["tools=[files, todos, job, shell]"], served):
         assert "no Temporal server" in offline(*start, *left).error
@@ -127,7 +127,7 @@ def test_more_than_fits_into_a_start_is_refused(offline, tmp_path):
     start = ["start", "generalist", "--instructions"]
     items = ["--item=x"] * 2001
     assert "2,001 items; a job takes 2,000" in offline(*start, "x", *items).error
-    # Within the characters, but each of these has four bytes.
+    # Within the limit of characters, but each has four bytes.
     told.write_text("\N{TEACUP WITHOUT HANDLE}" * 200_000)
     items = [f"--item={'x' * 400}"] * 2000
     assert "bytes as JSON; at most 1,500,000" in offline(*start, f"@{told}", *items).error
@@ -241,7 +241,7 @@ def test_a_broken_client_configuration_is_named(starter, monkeypatch, tmp_path):
 
 
 def test_a_root_that_cannot_be_written_is_named(starter, monkeypatch, tmp_path):
-    # Below a file: a mode would not stop a test that runs as root.
+    # Below a file, as a mode would not stop a test that runs as root.
     (tmp_path / "file").write_text("")
     (tmp_path / "law.md").write_text("# Law")
     root = tmp_path / "file" / "workspaces"

@@ -86,7 +86,7 @@ def test_json_is_json_in_any_encoding(monkeypatch):
 
 def test_what_the_sdk_logs_is_not_among_results(engine, workspaces, tmp_path):
     large = tmp_path / "large.txt"
-    # As many characters as a start takes, and more bytes than the SDK lets pass without a word.
+    # As many characters as a start takes, and more bytes than the SDK sends without a warning.
     large.write_text("\N{TEACUP WITHOUT HANDLE}" * MAX_INSTRUCTIONS)
     at = {**os.environ, "TEMPORAL_ADDRESS": engine.address, "LONGHAUL_LOG": "WARNING"}
     ended = run("start", "generalist", "--instructions", f"@{large}", "--json", env=at)
@@ -126,7 +126,7 @@ def test_a_demo_that_stays_up_gives_a_pipe_its_result(workspaces, tmp_path):
         while not told or "stay up until Ctrl-C" not in told[-1]:
             assert demo.poll() is None
             told.append(demo.stdout.readline())
-        # Not when it ends, which is up to whoever started it.
+        # It does not end by itself; whoever started it decides.
         assert any(line.startswith("workspace ") for line in told)
     finally:
         with suppress(ProcessLookupError):
@@ -139,27 +139,27 @@ def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
 ):
     held = tmp_path / "held"
     held.mkdir()
-    # The worker needs it, and nothing before.
+    # Only the worker needs it.
     (held / "openai.py").write_text(HELD)
     demo = demonstrated(PYTHONPATH=str(held))
     try:
         assert demo.stdout
-        # The server is there, and the worker that it is for loads.
+        # The server is ready, and the worker is loading.
         while not demo.stdout.readline().startswith("server "):
             assert demo.poll() is None
         for _ in tries():
             if (held / "loading").exists():
                 break
         assert (held / "loading").exists()
-        # As a terminal does it: to the server, too.
+        # As a terminal does it: the server gets it too.
         (os.killpg if whole_group else os.kill)(demo.pid, signal.SIGINT)
         (held / "go-on").touch()
         rest, _ = demo.communicate(timeout=90)
     finally:
-        # With its server, which would keep the port from others.
+        # Its server is killed too, or it would keep the port.
         with suppress(ProcessLookupError):
             os.killpg(demo.pid, signal.SIGKILL)
     assert demo.returncode == 130
-    # The server has last words of its own, and its ports may be taken here.
+    # The server prints a few last lines, and its ports may be in use here.
     told = [line for line in rest.splitlines() if not line.startswith(("time=", "         port "))]
     assert told == ["interrupted; no job was started"]

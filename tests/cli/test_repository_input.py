@@ -66,7 +66,7 @@ def test_a_folder_is_staged_as_seen_from_the_projects_file(
     agents = [load_agent("generalist")]
     staged = stage_repository({"folder": "tea"}, agents, tmp_path / "code")
     assert staged["folder"].endswith(".git/tea")
-    # One that is staged stays as it is.
+    # A repository that is staged already is left unchanged.
     assert stage_repository(staged, agents) == staged
     root = Root.open(tmp_path / "root", create=True)
     bounds = Bounds.of_agents(*agents)

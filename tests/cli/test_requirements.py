@@ -74,7 +74,7 @@ def test_they_are_exported(root: Root, offline: Starter, tmp_path: Path) -> None
     assert (rows[0]["id"], rows[0]["force"], rows[0]["section"], rows[0]["label"]) == (
         "policy/REQ-001", "must not", "2.1 Keeping", "iv",
     )  # fmt: skip
-    # What a document says is no formula.
+    # Text from a document is not a formula.
     assert rows[2]["text"] == "'=SUM(A1) is to be shown."
     table = offline("requirements", "export", "--format", "markdown", "--job", "policy").out
     assert table.splitlines()[2] == (

@@ -53,7 +53,7 @@ def test_each_run_is_a_job_of_its_own_and_none_overtakes_another(
     first = next(job for _ in tries() if (job := listed(starter, scheduled)["last"]))
     assert first.startswith(f"{scheduled}-20")
     assert next(s for _ in tries() if (s := engine.status(first)))
-    # It runs: the next is left out.
+    # The job is running, so the next one is skipped.
     assert starter("schedules", "trigger", scheduled).code == 0
     handle = engine.client.get_schedule_handle(scheduled)
     assert any(engine.do(handle.describe()).info.num_actions_skipped_overlap for _ in tries())

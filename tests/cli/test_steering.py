@@ -30,7 +30,7 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
     root = Root.open(workspaces, create=True)
     name = f"tea-{workspaces.parent.name}"
     verbs = {"Hand": [hand_over({}), DONE], "Rethink": [DONE]}
-    # What a fork is to do first, which is nobody's business here.
+    # The fork's first steps do not matter here.
     model = Resting(at_work, Short({**verbs, "Bring": [("list_files", {})]}))
 
     def until(**wanted: Any) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def test_a_rewind_prints_what_it_undid_and_a_command_that_undoes_it(
         assert "removed                   46  plan.md" in starter(*listing).out
         assert undoing[:4] == ["rewind", name, "--phase", "2"]
         assert starter(*undoing).code == 0
-        # Of phase 2 its start is back, not what was edited in its midst.
+        # The state at the start of phase 2 is restored, not what was edited during it.
         assert "plan.md" in starter("files", name).out
         until(phase=lambda phase: phase["number"] > 4)
 
@@ -97,7 +97,7 @@ def test_an_id_is_free_again_whose_start_was_cancelled_while_it_waited(
             if "waiting (dependency)" in (shown := starter("show", name).out):
                 break
         assert "/no-such-server" in shown
-        # A list has a line for it, not all that it lacks.
+        # A list has one line for it, not everything that is missing.
         [row] = [line for line in starter("list").out.splitlines() if line.startswith(name)]
         assert len(" ".join(row.split())) < 300
         assert f"{name} cancelled" in starter("cancel", name).out
@@ -107,7 +107,7 @@ def test_an_id_is_free_again_whose_start_was_cancelled_while_it_waited(
             if "phase 1" in (shown := starter("show", name).out):
                 break
         assert "running · generalist" in shown
-        # One that began keeps its id.
+        # A job that began keeps its id.
         starter("cancel", name)
         assert f"there was a job {name} already (cancelled)" in starter(*starting).error
     finally:

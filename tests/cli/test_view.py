@@ -101,7 +101,7 @@ def test_what_to_do_is_whole_on_a_narrow_terminal(monkeypatch):
     lines = [line.strip("│ ") for line in shown.get().splitlines()]
     assert remedy in " ".join(lines)
     assert max(map(len, shown.get().splitlines())) == 40
-    # What comes last falls off a terminal with few lines.
+    # The last lines are cut off on a terminal with few lines.
     assert shown.get().index("resume.") < shown.get().index("1. First")
 
 

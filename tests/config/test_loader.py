@@ -94,7 +94,7 @@ def test_mistakes_name_file_and_key(folder: Path, text: str | bytes, expected: s
 
 
 def test_a_merged_key_may_be_given_again() -> None:
-    # `over` is merged into `c` before it is read itself.
+    # `over` is merged into `c` before it is parsed itself.
     text = "a: &a {x: 1, y: 1}\nb:\n  c:\n  - &over {<<: *a, x: 2}\nd: {<<: *over, y: 3}"
     found = parse_yaml(text, "not valid")
     assert found["b"]["c"] == [{"x": 2, "y": 1}]
@@ -165,7 +165,7 @@ def test_an_empty_agent_is_the_defaults(folder: Path) -> None:
         (b"---\nversion: [\n---\nx", "front matter is not valid YAML"),
         (b"---\nversion: 2\n---\n{{ agent", "template: "),
         (b"---\nversion: 2\n---\n{{ agnet }}", "agnet is not offered"),
-        (b"---\nversion: 2\n---\n{{ plan }}", "plan is not offered"),  # but to the orientation
+        (b"---\nversion: 2\n---\n{{ plan }}", "plan is not offered"),  # but in the orientation
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
@@ -183,7 +183,7 @@ def test_bad_instructions_name_their_file(folder: Path) -> None:
     path = folder / "agents" / "creator" / "instructions.md"
     path.write_text("{% if %}")
     assert str(path) in problem(folder, "creator")
-    path.write_text("{{ agent }}")  # offered to the system prompt alone
+    path.write_text("{{ agent }}")  # available in the system prompt only
     told = problem(folder, "creator")
     assert str(path) in told
     assert told.endswith("agent is not offered; the names are instructions")
@@ -243,7 +243,7 @@ def test_a_section_that_is_set_leaves_its_other_keys_as_they_are(folder: Path) -
     given: dict[str, object] = {"model": {"timeout_seconds": 900}}
     pinned = load_agent("mine", given, folder)
     assert (pinned.model.name, pinned.model.temperature) == ("small", 0.5)
-    # A fork is amended by the same: without a name in it, it could not begin.
+    # A fork is amended with the same data: without a model's name it could not begin.
     assert amend_config(pinned, given, folder) == pinned
 
 
@@ -256,7 +256,7 @@ def test_a_fork_gets_the_reviewer_it_asks_for_and_keeps_its_guards(folder: Path)
 
     fewer = amend_config(pinned, {"review.calls": 3}, folder)
     assert fewer.reviewer == pinned.reviewer
-    # A fork's models are chosen anew; the job it was made of keeps those that it was pinned with.
+    # A fork's models are chosen anew; its parent keeps the pinned ones.
     assert fewer.reviewer is not None
     fewer.reviewer.model.name = "another"
     assert fewer.reviewer != pinned.reviewer

@@ -79,7 +79,7 @@ def at_the_end(view: View) -> bool:
     return _seen(view.ending, patience=60) and _touched(view, "objects/pack", "refs/tags")
 
 
-# Those that come again and again.
+# Those that recur.
 AIMS: tuple[Aim, ...] = (
     during_a_model_call,
     during_a_checkpoint,

@@ -32,8 +32,8 @@ born: dict[int, Path] = {}
 
 def main() -> None:
     """For each line of JSON, `{"environment": …, "log": …}`, fork a worker and print its id."""
-    # What is loaded or made at first use: a hash of all code, an encoding, the expressions of an
-    # agent's configuration, certificates.
+    # What is loaded or computed at first use: a hash of all code, an encoding, the expressions of
+    # an agent's configuration, certificates.
     load_default_build_id()
     tokens.count_tokens("tea")
     load_agent("generalist")
@@ -41,7 +41,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, _bury)
     for line in sys.stdin:
         asked = json.loads(line)
-        # It is known before it can end.
+        # The fork is registered before it can end.
         signal.pthread_sigmask(signal.SIG_BLOCK, DEATHS)
         pid = os.fork()
         if pid == 0:
@@ -53,7 +53,7 @@ def main() -> None:
 
 def _bury(*_: object) -> None:
     """Forget those that ended, at once; what each left with lies beside its log."""
-    # None may be left.
+    # There may be no child left.
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             log = born.pop(ended[0])

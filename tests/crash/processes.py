@@ -127,7 +127,7 @@ class Worker:
         self._send(signal.SIGCONT)
 
     def _send(self, number: signal.Signals) -> None:
-        # Another process may have the id of one that ended.
+        # The id of a process that ended may belong to another one.
         with suppress(ProcessLookupError):
             if self.alive:
                 os.kill(self.pid, number)
@@ -175,7 +175,7 @@ def nursery(logs: Path, **more: str) -> Iterator[Nursery]:
         for worker in made.born:
             worker.kill()
         try:
-            # It ends with its input; a library that was preloaded tidies up then.
+            # The process ends when its input does; a preloaded library cleans up then.
             process.communicate(timeout=10)
         except subprocess.TimeoutExpired:
             process.kill()

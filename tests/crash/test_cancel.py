@@ -95,7 +95,7 @@ async def trial(place: Place) -> None:
 async def cancelled(site: Site, case: Case) -> None:
     name = case.ledger.name
     await site.progress({name: 0}, case.last_step)
-    # The call is under way for longer than any other takes.
+    # The call lasts longer than any other.
     await asyncio.sleep(1)
     ran = await asyncio.to_thread(
         subprocess.run, [*case.command, site.job_id(name)], cwd=REPOSITORY,

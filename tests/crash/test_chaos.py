@@ -24,7 +24,7 @@ async def test_a_job_ends_as_an_undisturbed_one_whatever_is_done_to_it(
         Blow("kill worker", dice.randint(1, 2), aims[1], seconds=0),
         Blow("refuse temporal", dice.randint(1, 2), aims[2], seconds=1.0),
     ]
-    # With one, the last blow could come when the work had ended: each may wait for a phase's end.
+    # With one phase the last disturbance could come too late: each may wait for a phase end.
     work = generalist(phases=2)
     ground = Ground(tmp_path, workers)
     quiet, shaken = await asyncio.gather(

@@ -69,7 +69,7 @@ async def trial(place: Place) -> None:
         place.workers.worker(*where)
         result = await asyncio.wait_for(handle.result(), 120)
     assert result["status"] == "completed"
-    # The one whose reply was lost is asked again; those that were kept are not.
+    # The helper whose reply was lost is asked again; those with stored replies are not.
     assert model.asked == {**once, ("Read 2", 2): 2}
     assert result["tree"] == undisturbed["tree"]
     assert result["usage"] == undisturbed["usage"]

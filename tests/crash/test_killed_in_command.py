@@ -76,7 +76,7 @@ async def trial(place: Place) -> None:
             await letting_go
     assert {result["status"] for result in results.values()} == {"completed"}
     alone, networked = (root.workspace(f"command-{name}") for name in names)
-    # Nothing of the first attempt is there: what it appended is appended once.
+    # Nothing of the first attempt remains: what it appended is there once.
     assert len(told) == 2
     assert "Exit code 0.\ndone" in told
     assert (alone / "notes" / "tally.md").read_text() == "once\n"
@@ -91,7 +91,7 @@ async def trial(place: Place) -> None:
 def let_go(private: Path, over: threading.Event) -> None:
     """Let every command end that runs from now on."""
     while not over.wait(0.05):
-        # What a killed attempt left goes away under this.
+        # A killed attempt's files may disappear during this.
         with suppress(OSError):
             for begun in private.glob(BEGUN):
                 begun.with_name("let_go").touch()

@@ -38,7 +38,7 @@ async def trial(place: Place) -> None:
         place.workers.worker(*where)
         await asyncio.to_thread(until, lambda: not before.keys() & processes(str(ledger)).keys())
         result = await asyncio.wait_for(handle.result(), 120)
-    # The server and what keeps it ended with the worker.
+    # The server and its keeper ended with the worker.
     assert len(before) == 2
     assert result["status"] == "completed"
     assert ledger.read_text().count("slow") == 1

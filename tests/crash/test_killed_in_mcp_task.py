@@ -48,7 +48,7 @@ async def trial(place: Place) -> None:
         )  # fmt: skip
         await asyncio.to_thread(until, lambda: "poll" in lines(), 60)
         for _ in range(KILLS):
-            # Its server ends with it, and keeps its tasks.
+            # Its server ends with it, but stores its tasks.
             worker.kill()
             polls = lines().count("poll")
             worker = place.workers.worker(*where)

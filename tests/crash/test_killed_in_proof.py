@@ -80,7 +80,7 @@ async def trial(place: Place) -> None:
         over = threading.Event()
         letting_go = None
         try:
-            # In the coder's own gate, and again on the verdict of its tester.
+            # In the coder's own gate, and again for the tester's verdict.
             worker = place.workers.worker(*where)
             handle = await client.start_workflow(
                 "Project",
@@ -104,7 +104,7 @@ async def trial(place: Place) -> None:
     assert (unit["tested"], unit["attempts"]) == (True, 1)
     [run] = unit["evidence"]
     assert (run["tests"], run["exit_code"], run["asked_by"]) == (1, 0, "brew-tester-1")
-    # Nobody was refused, and no reply paid for twice.
+    # Nothing was refused, and no reply was paid for twice.
     assert result["jobs"] == 3
     assert len(set(asked)) == len(asked) == result["usage"]["model_calls"]
     held = ProjectRepository(project_repository_path(root, "proof"))
@@ -118,7 +118,7 @@ async def trial(place: Place) -> None:
 def let_go(private: Path, over: threading.Event) -> None:
     """Let every test end that runs from now on."""
     while not over.wait(0.05):
-        # What a killed attempt left goes away under this.
+        # A killed attempt's files may disappear during this.
         with suppress(OSError):
             for begun in private.glob(BEGUN):
                 begun.with_name("let_go").touch()

@@ -51,7 +51,7 @@ async def trial(place: Place) -> None:
             )
             for name in names
         ]
-        # One was just decided: the other job is in the midst of another one's calls.
+        # One was just decided; the other job is amid its calls about another.
         await asyncio.to_thread(until, decided, 90)
         worker.kill()
         place.workers.worker(*where)

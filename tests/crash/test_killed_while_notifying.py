@@ -44,7 +44,7 @@ async def test_each_notification_counts_once_whenever_workers_die(begun: Begun) 
     there, moments = found.there, found.moments
     told = f"seed {SEED}: {moments}, {there.keys}"
     assert len(moments) == KILLS
-    # What a receiver counts that takes each key once: every wait, and the end.
+    # What a receiver counts if it takes each key once: every wait, and the end.
     first = {body["key"]: body for body in reversed(there.bodies)}
     assert Counter(body["event"] for body in first.values()) == {"waiting": KILLS, "end": 1}, told
     waits = [body for body in there.bodies if body["event"] == "waiting"]
@@ -92,7 +92,7 @@ async def trial(place: Place) -> Shaken:
                 there.answers.set()
                 at_work = worker()
                 await until_called(there, number)
-                # The newest request may be one of a wait before this, come again.
+                # The newest request may repeat one of an earlier wait.
                 body = list({each["key"]: each for each in there.bodies}.values())[number - 1]
                 if moment == WITHIN:
                     await until_again(there, body["key"])
@@ -101,7 +101,7 @@ async def trial(place: Place) -> Shaken:
             assert result["status"] == "completed"
             while not there.of("end"):  # noqa: ASYNC110 - a thread tells
                 await asyncio.sleep(0.02)
-            # A second one would come by now.
+            # A second one would arrive by now.
             await asyncio.sleep(1)
     return Shaken(there, moments)
 
@@ -110,7 +110,7 @@ def start(there: Receiver) -> dict[str, Any]:
     settings = {
         "notify": {"url": there.url, "on": ["waiting", "end"]},
         "approve": ["append_file"],
-        # Several runs of the workflow.
+        # So few that the job takes several runs of the workflow.
         "limits.history_events": 100,
     }
     return job(set=settings)

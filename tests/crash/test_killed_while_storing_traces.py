@@ -33,7 +33,7 @@ async def trial(place: Place) -> None:
     def stored() -> Sequence[Row[Any]]:
         return store.run(lambda connection: rows.job_traces(connection, "traces"))
 
-    assert list(stored()) == []  # the tables are made
+    assert list(stored()) == []  # the tables exist
     held = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
     def work(view: RequestView) -> Sequence[Call]:
@@ -65,7 +65,7 @@ async def trial(place: Place) -> None:
         held.execute("ROLLBACK")
         held.close()
         await asyncio.to_thread(until, stored, 60)
-        worker.kill()  # it has written, and may not have said so yet
+        worker.kill()  # it has written, but may not have reported it yet
         place.workers.worker(*where)
         result = await asyncio.wait_for(handle.result(), 120)
     assert result["status"] == "completed"

@@ -64,13 +64,13 @@ async def test_what_is_killed_on_the_wire_is_fetched_anew_or_pushed_once(
         history = await handle.fetch_history()
     assert result["status"] == "completed", result
     assert result["branch"]["published"].endswith("/tea.git")
-    # Whoever pushed, the branch was moved once, to the commit of the result.
+    # Whichever worker pushed, the branch was moved once, to the commit of the result.
     log = (remote / "logs" / "refs" / "heads" / "stronger").read_text().splitlines()
     assert [line.split()[1] for line in log] == [result["branch"]["commit"]]
     own = project_repository_path(root, queue)
     assert not list(own.glob("incoming-*"))
     assert git(own, "rev-parse", "refs/longhaul/start").strip() == tree.head
-    # The token is in no history and no file.
+    # The token is in neither the history nor any file.
     assert PASSWORD not in str(history.to_json())
     written = [path for path in _files(root.path) if PASSWORD.encode() in path.read_bytes()]
     assert written == []

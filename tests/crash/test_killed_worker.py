@@ -35,7 +35,7 @@ async def trial(place: Place) -> list[Site]:
              random.Random(f"{SEED} {n}"))
         for n in range(SITES)
     ]  # fmt: skip
-    # Over all sites each aim is taken about equally often.
+    # Over all sites each aim is used about equally often.
     order = dealer.sample(AIMS, len(AIMS))
     deck = [order[n % len(order)] for n in range(SITES * KILLS)]
     aims = [dealer.sample(deck[n::SITES], KILLS) for n in range(SITES)]

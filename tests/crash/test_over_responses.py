@@ -33,7 +33,7 @@ async def test_the_job_ends_as_the_undisturbed_one(begun: Begun) -> None:
     assert hits(sites), told(sites)
     for site in (undisturbed, *sites):
         assert site.provider.responses.refusals == []
-        # What the model reasoned goes back, by whichever worker.
+        # The model's reasoning is sent back, by whichever worker.
         sent = [item for one in site.provider.responses.requests for item in one["input"]]
         assert any(item.get("type") == "reasoning" for item in sent)
 

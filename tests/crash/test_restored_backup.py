@@ -33,7 +33,7 @@ async def test_a_job_goes_on_from_copies_that_belong_together(
             await site.progress(site.steps(), STEPS)
             site.worker.kill()
             await asyncio.to_thread(site.worker.until_gone)
-            # However far it came before it was killed.
+            # Whatever it had reached before it was killed.
             lost = len(site.asked["Ada"]) - kept
             server.kill()
             for copy in copies:

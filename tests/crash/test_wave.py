@@ -73,7 +73,7 @@ class Place:
     def __post_init__(self) -> None:
         self.root = Root.open(self.given.folder / self.name, create=True)
         for attempt in (1, 2):
-            # Somebody else's job has the id that the failing group's job would have.
+            # Another job already has the id that the failing group's job would get.
             taken = open_checkpoints(
                 self.root, f"{self.name}.{FAILING}-worker-{attempt}", create=True
             )

@@ -12,7 +12,7 @@ from activities.job.snapshot import Snapshot
 from tests.crash.model import LEDGER
 from tests.crash.site import Blow, Site
 
-# The processes of one test run agree on the seed: one figure takes the whole run again.
+# All processes of a test run use the same seed; with it the whole run can be repeated.
 _RUN = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
 SEED = int(os.environ.get("LONGHAUL_CRASH_SEED") or _RUN.randrange(1, 1_000_000))
 """Decides what is done when, as far as timing allows. A new one each time, so that other moments

@@ -183,9 +183,9 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
         "resume": {"waiting_for": None},
         "rewind": {"rewinds": 1},
         "limit": {"limits": lambda limits: limits["phase"]["model_calls"]["limit"] == 800},
-        # Nothing was refused in this job, so that there is nothing to pass over.
+        # Nothing was refused in this job, so nothing can be bypassed.
         "bypass": {"notices": lambda told: any("has refused nothing" in line for line in told)},
-        # Nothing is asked here, which the job says.
+        # No question is open here, and the job says so.
         "answer": {"notices": lambda told: "no question is open" in str(told)},
         "deny": {"notices": lambda told: "no request for approval" in str(told)},
         "cancel": {"status": "cancelled"},
@@ -193,7 +193,7 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
     }
     seen = []
     for words in map(shlex.split, lines):
-        # In the text commands are named without their arguments.
+        # The text names commands without their arguments.
         if len(words) == 3:
             continue
         out = await _run(jobs.client, words)
@@ -205,7 +205,7 @@ async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None
     fork = jobs.client.get_workflow_handle("tea-short")
     await jobs.until(fork, phase=in_phase(3))
     for job in (fork, tea):
-        # Where all of this takes long the fork may have ended meanwhile.
+        # If all of this takes long, the fork may have ended meanwhile.
         with suppress(RPCError):
             await job.terminate()
 

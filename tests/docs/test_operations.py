@@ -14,7 +14,7 @@ from tests.docs.reading import ROOT, blocks, page
 
 def test_the_unit_gives_a_worker_the_time_it_takes_to_stop() -> None:
     unit = ConfigParser(interpolation=None)
-    # Keys of systemd have capitals.
+    # systemd's keys contain capitals.
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read(ROOT / "examples/longhaul-worker.service")
     service = unit["Service"]

@@ -103,7 +103,7 @@ def test_environment_variables_are_documented() -> None:
         for name in VARIABLE.findall(path.read_text(encoding="utf-8"))
     }
     told = set(VARIABLE.findall((ROOT / "docs/configuration.md").read_text(encoding="utf-8")))
-    # Temporal's own are read by its library.
+    # Temporal's own variables are read by its library.
     assert read - told == set()
     assert {name for name in told if name.startswith("LONGHAUL")} <= read
 

@@ -39,7 +39,7 @@ class Resting:
         )
         await workflow.wait_condition(lambda: rest.done() or self.signalled)
         self.woken_by = "signal" if self.signalled else "activity"
-        # Two commands, so that a replay that is woken by the other one is not taken for this.
+        # Two commands, so that this replay is not confused with one that the other event woke.
         if self.signalled:
             await workflow.sleep(0.01)
         await rest

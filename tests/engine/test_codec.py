@@ -69,7 +69,7 @@ async def test_without_the_key_one_line_says_which(converter: DataConverter, tol
     payload = await sent(encrypting_converter({"old": OLD}))
     with pytest.raises(EncryptedPayloadError, match=told):
         await converter.decode([payload], [dict])
-    # Where any value is taken: a start is left to a worker with the key, a signal is refused.
+    # When any value is accepted: a start is left to a worker with the key, a signal is refused.
     [value] = await converter.decode([payload])
     assert list(value) == [UNDECODABLE]
     with pytest.raises(EncryptedPayloadError, match=told):

@@ -37,14 +37,14 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
             for path, status in (("healthz", 200), ("readyz", 200), ("other", 404)):
                 assert (await http.get(f"http://{health}/{path}")).status_code == status
             await _run_job(running.client)
-            # The engine counts a closed workflow a moment after its result is known.
+            # The engine counts a closed workflow shortly after its result is known.
             async with asyncio.timeout(60):
                 shown = ""
                 while "temporal_workflow_completed" not in shown:
                     await asyncio.sleep(0.1)
                     shown = (await http.get(f"http://{metrics}/metrics")).text
             await _waits_are_counted(running.client, http, metrics)
-            # What it is told to work in is gone: not ready, but alive.
+            # Its workspaces root is gone: not ready, but alive.
             (tmp_path / "root").rename(tmp_path / "moved")
             (tmp_path / "root").write_text("")
             answer = await http.get(f"http://{health}/readyz")
@@ -65,7 +65,7 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
         json.loads(line) for line in worker.log.read_text().splitlines() if line.startswith("{")
     ]
     assert len(lines) > 10
-    # What the client logs while it asks the model, from another thread than opened the checkpoint.
+    # Logged by the client during a model call, in another thread than opened the checkpoint.
     told = [line for line in lines if "openai" in line["logger"]]
     assert all({"job", "phase", "step", "activity"} <= set(line) for line in told)
     assert told

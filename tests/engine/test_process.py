@@ -135,14 +135,14 @@ async def test_a_signal_drains_and_ends_it(running, tmp_path, number, form, vers
         assert str(tmp_path) in ready
         assert "rehearsal model" in ready
         if version:
-            # The server knows it by its version.
+            # The server identifies it by its version.
             await make_current(running.client, *version.values())
         began = time.monotonic()
         worker.send_signal(number)
         rest, _ = await asyncio.wait_for(worker.communicate(), 60)
         assert worker.returncode == 0
         assert said(rest).startswith("worker draining")
-        # Nothing runs, so that nothing is waited for.
+        # Nothing is running, so nothing is waited for.
         assert time.monotonic() - began < GRACE.total_seconds()
     finally:
         if worker.returncode is None:

@@ -58,7 +58,7 @@ async def rest() -> None:
 async def test_a_run_replays_also_when_a_query_came_with_events_before_their_task(
     running: DevelopmentServer,
 ) -> None:
-    # On a busy machine, the query may come too late to be too early.
+    # On a busy machine the query may arrive too late to be early.
     for _ in range(3):
         history, answer = await queried_after_a_kill(running)
         await Replayer(
@@ -85,7 +85,7 @@ async def queried_after_a_kill(running: DevelopmentServer) -> tuple[WorkflowHist
         served.join()
         async with resting.worker(client, queue):
             asked = asyncio.create_task(handle.query(Resting.status))
-            # Half the time that the query waits for the dead worker; from then on, the task does.
+            # Half of the time that the query waits for the dead worker; after that, the task waits.
             await asyncio.sleep(resting.STICKY.total_seconds() / 2)
             await client.get_async_activity_handle(
                 workflow_id=queue, run_id=handle.first_execution_run_id, activity_id="rest"

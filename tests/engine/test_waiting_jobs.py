@@ -20,7 +20,7 @@ async def test_a_project_counts_its_job_that_waits_and_not_itself(root: Root) ->
         async with serving(running.client, root, model) as jobs:
             handle = await jobs.start(start, kind="Project")
             await jobs.until(handle, waiting_for="clarification")
-            # Visibility follows a moment later.
+            # Visibility follows with a short delay.
             query = "LonghaulStatus = 'waiting: clarification'"
             for _ in range(200):
                 if (await running.client.count_workflows(query)).count == 2:

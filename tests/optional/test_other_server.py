@@ -48,7 +48,7 @@ async def test_a_job_with_its_model_comes_to_a_clear_state(
         assert status["usage"]["model_calls"] >= 3
         assert status["usage"]["completion_tokens"] > 0
         if status["waiting_for"] == "endpoint":
-            # Of a model that calls no tool at all; with the server nothing was wrong.
+            # The model called no tool at all; the server was not at fault.
             assert status["usage"]["tool_calls"] == 0
             assert NO_CALL in status["waiting"]["remedy"]
         elif status["status"] == "waiting":

@@ -34,7 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.rmtree(source)
     environment = place / "environment"
     venv.create(environment, symlinks=True)
-    # What Longhaul needs is what this environment has; nothing of the checkout is in there.
+    # This environment has Longhaul's dependencies, and nothing of the checkout.
     libraries = [path for path in sys.path if Path(path).name == "site-packages"]
     inner = environment / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
     (inner / "shared.pth").write_text("\n".join(libraries))

@@ -112,7 +112,7 @@ class ProviderServer:
             def do_POST(self) -> None:
                 status, headers, content = server.provider.answer(self.path, self.body())
                 time.sleep(server.delay)
-                # Of a worker that was killed meanwhile.
+                # The client was a worker that was killed meanwhile.
                 with suppress(ConnectionError):
                     self.give(content, headers["content-type"], status)
 

@@ -163,7 +163,7 @@ class Responses:
     def _sealed(self, name: str, model: str) -> str:
         return "gAAAA" + hashlib.sha256(f"{name} {model} {self.key}".encode()).hexdigest() * 4
 
-    # What is refused
+    # Refusals
 
     def _check(self, request: dict[str, Any]) -> None:
         _known("", request, ResponseCreateParamsStreaming)

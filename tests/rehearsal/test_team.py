@@ -21,7 +21,7 @@ def test_a_file_is_written_and_the_todo_completed_in_one_reply() -> None:
 def test_each_item_of_a_group_is_a_step() -> None:
     items = "- What has to be kept\n- Who may see it"
     task = WORK.format(id="g1", folder="repo", title="Of two:", task="Mind:\n- it", items=items)
-    # What came before it, and the project's instructions, have lists as well.
+    # The text before it and the project's instructions contain lists as well.
     told = f"{task}\n\n## What came before\n\n- g0: done\n\n# Tea\n\n- What another group has\n"
     planned = plan_team_job(told)
     assert planned is not None

@@ -321,7 +321,7 @@ async def record(version: str, scenes: Sequence[str]) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for name in scenes or SCENES:
         scene, model = SCENES[name]
-        # Of its own, since several have the same id.
+        # A separate folder, as several scenes have jobs of the same id.
         with tempfile.TemporaryDirectory() as folder:
             root = Root.open(Path(folder) / "root", create=True)
             async with development_server(ui=False) as temporal:
@@ -334,7 +334,7 @@ async def record(version: str, scenes: Sequence[str]) -> None:
                 for number, run_id in enumerate(ids, 1):
                     run = temporal.client.get_workflow_handle(handle.id, run_id=run_id)
                     history = (await run.fetch_history()).to_json()
-                    # Worker and machine names are no business of the repository's.
+                    # Names of workers and machines do not belong in the repository.
                     plain = _anonymous(history)
                     path = target / f"{name}-{number}.json.gz"
                     path.write_bytes(gzip.compress(plain.encode(), mtime=0))
@@ -343,7 +343,7 @@ async def record(version: str, scenes: Sequence[str]) -> None:
 
 def _anonymous(history: str) -> str:
     text = re.sub(r'"identity": "[^"]*"', '"identity": "worker"', history)
-    # The name of a worker's own queue is made from its process and host.
+    # The name of a worker's own queue contains its process and host.
     text = re.sub(r"\d+@[A-Za-z0-9.-]+", "1@worker", text)
     text = re.sub(r'File \\"[^"]*?/(?=[^/"]*/[^/"]*\.py)', r'File \\"', text)
     json.loads(text)

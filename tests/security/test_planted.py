@@ -26,7 +26,7 @@ from tests.workflows.serving import Jobs
 from tests.workflows.short import Call, Short, job
 from tests.workflows.test_codec import raw
 
-# None of them looks like a key of any kind, so that no pattern hides them by chance.
+# None of them looks like a key, so that no pattern hides them by chance.
 ENVIRONMENT = {
     "OPENAI_API_KEY": "oolong-4711-model",
     "ODD_HEADER": "oolong-4712-server",
@@ -133,7 +133,7 @@ async def test_no_credential_of_the_worker_is_found_anywhere(
             handle = await jobs.start(start)
             status = await jobs.until(handle, waiting_for="dependency")
             held = await raw(jobs, handle.id)
-            # The end brings the folder up to date.
+            # At its end the job updates the folder.
             await handle.signal("cancel", {"reason": "Enough."})
             with pytest.raises(WorkflowFailureError):
                 await jobs.result(handle)
@@ -143,15 +143,15 @@ async def test_no_credential_of_the_worker_is_found_anywhere(
         "log": worker.log.read_text(errors="replace"),
         **stored(root, handle.id),
     }
-    # That the job met them: the failing endpoint, the server's answer, the store's message.
+    # The job did meet them: the failing endpoint, the server's answer, the store's message.
     assert "no account for [redacted]" in left["history"] + left["log"]
     assert any("ODD_TOKEN=[redacted]" in told for told in model.results)
     assert "app:***@127.0.0.1:1/db" in left["status"]
     assert f"{handle.id}/notes/[redacted].md" in left
     for planted in PLANTED:
         assert leaks(planted, left) == []
-    # What a document or the model itself says is the job's own content: it stays in checkpoints,
-    # and is in no file that the model wrote, nor in history or log.
+    # Texts of documents and of the model are the job's own content: they stay in checkpoints, but
+    # are in no file that the model wrote, and neither in the history nor in the log.
     replies = [name for name in left if "/replies/" in name]
     assert set(leaks(WRITTEN, left)) <= {"objects", *replies}
     in_document = leaks(IN_DOCUMENT, left)

@@ -64,7 +64,7 @@ def test_a_stack_is_as_high_as_its_tokens() -> None:
 
 
 def test_waits_take_no_room_on_the_timeline() -> None:
-    # Ten seconds of the second phase's hundred are work.
+    # Ten of the second phase's hundred seconds are work.
     phases = [phase(1, "strategic"), phase(2, ended=at(110))]
     line = charts.timeline(phases, [Wait(reason="paused", started=at(15), ended=at(105))], at(110))
     first, second = (each.box for each in line.stretches)

@@ -85,7 +85,7 @@ def test_a_project_tells_what_came_of_each_feature_and_how_it_was_proved() -> No
 
 def test_hostile_texts_stay_texts_wherever_they_are() -> None:
     found = Report.model_validate(poisoned(report().model_dump(mode="json")))
-    # So that the drawing of rewinds and both kinds of heading are there as well.
+    # This includes the drawing of rewinds and both kinds of headings.
     found.phases[0].purpose = "rewind"
     whole = ProjectReport(
         id=HOSTILE,

@@ -90,7 +90,7 @@ def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
     full = _as_it_was(name, starter, tmp_path / "report.html")
     assert full["figures"]["sent_calls"] == model.sent
 
-    # No worker: Temporal still has the history.
+    # Without a worker, Temporal still has the history.
     end_worker()
     told = json.loads(starter("report", name, "--json").out)
     assert told["job"]["status"] == "completed"
@@ -99,7 +99,7 @@ def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
         assert told[part] == full[part], part
     assert any("No worker" in remark for remark in told["remarks"])
 
-    # Temporal has no job of that id (any more): the checkpoints remain.
+    # Temporal has no job with that id (any more), but the checkpoints remain.
     root = Root.open(workspaces_root(), create=False)
     root.repository(name).rename(root.repository("forgotten"))
     told = json.loads(starter("report", "forgotten", "--json").out)
@@ -110,7 +110,7 @@ def test_a_job_is_reported_as_it_was_and_then_from_what_is_left(
     assert (told["figures"]["tool_errors"], told["steps"]) == (None, [])
     assert any("Temporal no longer has" in remark for remark in told["remarks"])
 
-    # Figures of traces that could not be read are not passed off as none.
+    # Traces that could not be read are not reported as zero.
     monkeypatch.setenv("LONGHAUL_STORE_URL", "postgresql://127.0.0.1:1/db")
     told = json.loads(starter("report", "forgotten", "--json").out)
     assert sum("Not all traces" in remark for remark in told["remarks"]) == 1
@@ -123,7 +123,7 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     told = json.loads(ran.out)
     figures, used = told["figures"], status["usage"]
 
-    # The figures are those that the job itself gives, and add up from their parts.
+    # The figures equal those of the job itself, and are the sums of their parts.
     for name in (
         "model_calls",
         "sent_calls",
@@ -142,12 +142,12 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     assert sum(phase["model_calls"] for phase in told["phases"]) == used["model_calls"]
     for name in ("sent_calls", "tool_calls", "refused_calls", "failed_calls"):
         assert sum(phase[name] for phase in told["phases"]) == used[name], name
-    # All that were sent were run or refused, but for those after the end of a phase.
+    # All calls sent were run or refused, except those after the end of a phase.
     assert used["tool_calls"] + used["refused_calls"] <= used["sent_calls"]
     assert (used["refused_calls"], used["failed_calls"]) == (2, 1)
     assert sum(phase["cost"] for phase in told["phases"]) == pytest.approx(used["cost"])
 
-    # What went astray is there.
+    # The report shows what went wrong.
     assert (figures["rewinds"], figures["refusals"]) == (1, status["refusals"])
     rows = {(row["kind"], row["by"]): row["count"] for row in told["refusals"]}
     assert rows["reply", "a reply that asks a person"] == 1
@@ -161,7 +161,7 @@ def _as_it_was(job: str, starter: Any, file: Path) -> dict[str, Any]:
     assert rewound["issue"].startswith("wrong <i>leaves")
     assert all(one["started"] <= one["ended"] for one in told["phases"])
 
-    # What was delivered is there, with the sizes of the files.
+    # The report shows the deliverables, with the sizes of their files.
     folder = workspaces_root() / job
     assert told["deliverables"]
     for one in told["deliverables"]:
@@ -213,7 +213,7 @@ def test_the_report_of_a_project_has_that_of_each_job(
     assert calls == status["usage"]["model_calls"]
     page = file.read_text(encoding="utf-8")
     assert all(job in page for job in ids)
-    # Without a worker its result names them.
+    # Without a worker, the project's result names them.
     told = json.loads(starter("report", name, "--json").out)
     assert [one["job"]["id"] for one in told["jobs"]] == ids
     assert told["remarks"][0].startswith("No worker answered")

@@ -136,7 +136,7 @@ def test_what_talks_and_what_is_refused_is_counted_by_phase() -> None:
     used = tally.phases[2].usage
     assert (used.sent_calls, used.tool_calls, used.refused_calls, used.failed_calls) == (2, 2, 1, 2)
     tally.add_event(call("deny_call", error="There is no tool 'tea'."))
-    # What no tool was asked to do is none of those that were run, there as here.
+    # A call that reached no tool does not count as run, here as in the job.
     assert (used.tool_calls, used.refused_calls) == (2, 2)
     assert tally.usage.cost == pytest.approx(0.3)
 

@@ -29,10 +29,10 @@ class Exported:
 def exported() -> Iterator[Exported]:
     with Receiver() as receiver, pytest.MonkeyPatch.context() as given:
         given.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{receiver.address}/v1/traces")
-        # A batch that meets the time-out is dropped; 10 seconds pass on a busy machine.
+        # A batch that exceeds the time-out is dropped, and a busy machine may take 10 seconds.
         given.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120")
         pipeline = exports.load_pipeline()
-        # OpenTelemetry has one provider for a process, which is made now.
+        # OpenTelemetry allows one provider for each process; it is made here.
         assert not pipeline.span_export.cache_info().currsize, "another test has made it"
         pipeline.span_export()
         given.undo()

@@ -92,7 +92,7 @@ async def test_recorded_histories_replay_with_it_and_send_nothing(exported: Expo
         workflow_runner=sandbox_runner(),
         plugins=exported.pipeline.temporal_plugins(),
     )
-    # What earlier tests made may still be on its way.
+    # Spans of earlier tests may still be on their way.
     exported.pipeline.span_export().tracers.force_flush()
     before = len(exported.receiver.spans())
     for path in soak(RECORDED[::6], RECORDED):

@@ -82,7 +82,7 @@ async def test_a_job_is_one_trace_over_runs_retries_and_workers(
         first.kill()
         await first.left()
         holding.go_on()
-        # What is sent now comes from the second.
+        # Whatever is sent from here on comes from the second worker.
         before = {span.id for span in site.receiver.spans()}
         await site.worker()
         result = await site.result("tea")
@@ -100,7 +100,7 @@ async def test_a_job_is_one_trace_over_runs_retries_and_workers(
     assert whole.attributes["longhaul.status"] == "completed"
     steps = under(spans, whole)
     assert all(whole.begun <= span.begun <= span.ended <= whole.ended for span in steps)
-    # Steps of before the kill and of after it, and of several runs; none comes twice.
+    # Steps from before and after the kill, and from several runs; none appears twice.
     assert {span.id for span in steps} & before
     assert {span.id for span in steps} - before
     made = [
@@ -149,7 +149,7 @@ def _check_model_calls(spans: list[Span], steps: list[Span], before: set[str]) -
     assert broken.parent == attempt.id
     known = {span.id for span in steps}
     alone = [span.id for span in calls if span.parent not in known]
-    # The attempt that the kill met, if its call had been sent by then and itself had not.
+    # The killed attempt, if its call had been exported by then and the attempt had not.
     assert len(alone) <= 1
     assert before.issuperset(alone)
     for span in answered:

@@ -314,7 +314,7 @@ def test_long_sentence_is_cut_between_words():
 
 
 def test_a_text_of_demands_without_a_stop_takes_time_by_its_length():
-    # As the rows of a table are. Each demand was held against each other.
+    # Like the rows of a table. Each demand used to be compared with every other.
     def seconds(count):
         began = time.process_time()
         one("the clerk must file it and must not only keep it\n" * count)

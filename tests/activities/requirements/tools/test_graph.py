@@ -34,7 +34,7 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     return place
 
 
-# By the fixture's name its tests are known to want it, and come together.
+# The fixture's name marks the tests that use it, so that they run together.
 BOTH = pytest.mark.parametrize("place", ["embedded", "graph_server"], indirect=True)
 
 
@@ -57,7 +57,7 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
     job.call("take_requirement")
     reject = {"id": "maker/REQ-001", "status": "rejected", "reasons": "It binds nobody."}
     accept = reject | {"status": "accepted"}
-    # What never was there costs no write.
+    # A requirement that was never in the graph costs no write.
     assert job.call("decide_requirement", **reject) == "maker/REQ-001 is rejected."
     relate = {"requirement": "maker/REQ-001", "target_kind": "BusinessObject", "target": "invoice"}
     put_there: list[tuple[str, dict[str, Any]]] = [
@@ -71,11 +71,11 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
     for name, given in put_there:
         job.call(name, **given)
     with monkeypatch.context() as away:
-        # It may be refused yet.
+        # The store may still refuse it.
         away.setenv("LONGHAUL_STORE_URL", "postgresql://localhost:1/none")
         assert "in the graph it stays" in job.call("decide_requirement", **reject)
     assert "Requirement: 1" in job.call("count_graph_statistics").splitlines()
-    # The store's decision is made by then.
+    # By then the store has decided.
     again = "Not accepted and still in the graph; decide on them again: maker/REQ-001."
     assert again in job.call("collect_decisions").splitlines()
     told = job.call("decide_requirement", **reject)
@@ -88,7 +88,7 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
     for name, given in put_there:
         job.call(name, **given)
     assert "comes out of the graph when that answers" in job.call("decide_requirement", **reject)
-    # What waits counts, in its order.
+    # The last of the waiting writes counts.
     assert "not in the graph yet" in job.call("decide_requirement", **accept)
     if url:
         monkeypatch.setenv("LONGHAUL_GRAPH_URL", url)
@@ -261,7 +261,7 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
 ) -> None:
     fill(RelationalStore(job.root), [requirement(1, TEXT)])
     accept = {"id": "maker/REQ-001", "status": "accepted", "reasons": "It binds."}
-    # What another job may hold is not to be put there.
+    # A requirement that another job may hold must not be written.
     assert "not held by this job" in job.call("decide_requirement", **accept)
     job.call("take_requirement")
     told = job.call("decide_requirement", **accept)
@@ -269,10 +269,10 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
         "Error: maker/REQ-001 is not in the graph yet. Put it there with create_requirement_node, "
         "then accept it."
     )
-    # What names none of the store's is not to be put there.
+    # An id that names no requirement of the store must not be written.
     alone = job.call("decide_requirement", **accept | {"id": "REQ-001"})
     assert "There is no requirement REQ-001" in alone
-    # The ids of a validator's own citations name others in the job that made the requirement.
+    # A validator's own citations have ids that mean others in the job that made the requirement.
     given = {"citations": ["CIT-0007"], "status": "accepted"}
     made = job.call(
         "create_requirement_node", id="maker/REQ-001", text="Keep invoices.", properties=given
@@ -303,7 +303,7 @@ def test_what_is_accepted_is_in_the_graph_as_the_store_has_it(
         {"relation": "FULFILLED_BY", "to": "BusinessObject invoice", "job": "job", **FULL},
         {"relation": "CONTRADICTS", "from": "Requirement b/REQ-001", "job": "job"},
     ]
-    # A graph that is away holds nothing up, and is not taken for an empty one.
+    # An unavailable graph blocks nothing, and is not taken for an empty one.
     monkeypatch.setenv("LONGHAUL_GRAPH_URL", "neo4j://localhost:1")
     assert "The graph does not answer, so what it has is not shown" in job.call("collect_decisions")
     assert "related" not in collected()
