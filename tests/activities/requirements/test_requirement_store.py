@@ -288,7 +288,7 @@ def test_a_fork_takes_the_drafts_over_that_it_has_as_they_were(store: Relational
     for first in (call("fork", 1), call("fork", 2)):
         store.run(partial(rows.take_over_requirements, call=first, parent="maker", present=present))
     fill(store, [each.model_copy(update={"job": "fork"}) for each in forked], at=3, job="fork")
-    # Only drafts continue in the fork; decided ones, and those that differ, stay the parent's.
+    # Unchanged drafts go on in the fork alone; decided and changed ones stay the parent's.
     assert statuses(store) == {"REQ-001": "accepted", "REQ-003": "draft"}
     assert len(statuses(store, "fork")) == 3
     fill(store, made, at=4)

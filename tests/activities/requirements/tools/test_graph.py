@@ -88,7 +88,7 @@ def test_what_is_rejected_after_all_is_taken_out_of_the_graph(
     for name, given in put_there:
         job.call(name, **given)
     assert "comes out of the graph when that answers" in job.call("decide_requirement", **reject)
-    # The last of the waiting writes counts.
+    # Waiting writes count, in their order.
     assert "not in the graph yet" in job.call("decide_requirement", **accept)
     if url:
         monkeypatch.setenv("LONGHAUL_GRAPH_URL", url)
