@@ -13,4 +13,4 @@ BRIEFEST: dict[str, object] = {
     "todos.bootstrap": ["Write plan.md", "Call todo_write"],
     "todos.final": ["Call job_complete"],
 }
-"""Without what only people read."""
+"""Without the steps that only people need."""

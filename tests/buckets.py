@@ -29,7 +29,7 @@ SECONDS = 60
 
 @contextmanager
 def moto_server(port: int | None = None) -> Iterator[str]:
-    """An endpoint that keeps conditions on writes."""
+    """Run an endpoint that honours conditions on writes."""
     pytest.importorskip("obstore")
     pytest.importorskip("moto")
     port = port or free_port()
@@ -39,7 +39,7 @@ def moto_server(port: int | None = None) -> Iterator[str]:
 
 @contextmanager
 def empty_remote(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a remote of kind `git` or `s3` that nothing was pushed to."""
+    """Return the address of an empty remote of kind `git` or `s3`."""
     if kind == "git":
         path = folder / "remote.git"
         subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
@@ -53,7 +53,7 @@ def empty_remote(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 @contextmanager
 def unconditional_server(folder: Path) -> Iterator[str]:
-    """An endpoint that takes every write and keeps it in a folder; its bucket is `bucket`."""
+    """Run an endpoint that accepts every write, in a folder; its bucket is `bucket`."""
     pytest.importorskip("obstore")
     pytest.importorskip("nanio")
     (folder / "bucket").mkdir(parents=True)
@@ -85,7 +85,7 @@ def _running(command: list[str], port: int) -> Iterator[str]:
 
 
 def create_bucket(endpoint: str) -> str:
-    """A new bucket; gives the address of a folder in it."""
+    """Create a bucket; return the address of a folder in it."""
     name = f"checkpoints-{secrets.token_hex(4)}"
     request = urllib.request.Request(f"{endpoint}/{name}", data=b"", method="PUT")
     urllib.request.urlopen(request).close()

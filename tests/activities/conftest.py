@@ -31,5 +31,5 @@ def address(
 
 @pytest.fixture
 def store(root: Root, url: str) -> RelationalStore:
-    """A store in an empty database of the test's own."""
+    """Return a store in an empty database for this test."""
     return RelationalStore(root, url)

@@ -48,13 +48,13 @@ def environment(
 
 @lru_cache(maxsize=100)
 def _loaded(agent: str, settings: str, _environment: tuple[str | None, ...]) -> AgentConfig:
-    """Hundreds of tests begin with the same few."""
+    """Load once, as hundreds of tests begin with the same few agents."""
     return load_agent(agent, json.loads(settings))
 
 
 @dataclass
 class Standing:
-    """A job that stands at a checkpoint; each call goes on from there."""
+    """A job at a checkpoint; each call goes on from there."""
 
     root: Root
     kind: PhaseKind = "strategic"
@@ -87,14 +87,14 @@ class Standing:
         return Snapshot.load(open_checkpoints(self.root, JOB), commit or self.commit)
 
     def pin(self, config: AgentConfig) -> None:
-        """Have this configuration from here on."""
+        """Pin this configuration from here on."""
         held = self.open()
         fresh = Snapshot.start(held.checkpoints, config, held.state)
         fresh.files, fresh.conversation = held.files, held.conversation
         self.commit = fresh.save("with another configuration", AT)
 
     def put(self, change: Callable[[Files], Files]) -> None:
-        """Change the files behind the tools' backs."""
+        """Change the files without the tools' knowledge."""
         snapshot = self.open()
         snapshot.files = change(snapshot.files)
         self.commit = snapshot.save("put", AT)
@@ -104,7 +104,7 @@ class Standing:
         self.put(lambda files: files.write(path, data))
 
     def reply(self, *calls: tuple[str, str]) -> None:
-        """A model's reply with these calls and raw arguments becomes the newest."""
+        """Add a model's reply with these calls and raw arguments as the newest."""
         self.step += 1
         snapshot = self.open()
         snapshot.state.step = self.step
@@ -125,13 +125,13 @@ class Standing:
         return ToolRequest(**base | details)
 
     def run(self, name: str, request: ToolRequest, *, local: bool = True) -> ToolReply:
-        """Run a tool's activity; the job does not move."""
+        """Run a tool's activity; the job does not move on."""
         env = environment(local=local, activity_id=f"{request.step}.{request.call}")
         reply: ToolReply = env.run(activities(self.root)[name], request)
         return reply
 
     def call(self, name: str, /, raw: str | None = None, **arguments: Any) -> str:
-        """Call a tool; gives its result as the model sees it."""
+        """Call a tool; return its result as the model sees it."""
         self.reply((name, json.dumps(arguments) if raw is None else raw))
         reply = self.run(name, self.request())
         reply.model_dump_json()
@@ -156,12 +156,12 @@ class Standing:
 
 
 def activities(root: Root) -> dict[str, Callable[[ToolRequest], ToolReply]]:
-    """The tool activities by name."""
+    """Return the tool activities by name."""
     return _made(root, tuple(REGISTRY.values()))
 
 
 @lru_cache(maxsize=10)
 def _made(root: Root, tools: tuple[Tool, ...]) -> dict[str, Callable[[ToolRequest], ToolReply]]:
-    """Made once for the many calls of a test."""
+    """Make them once for the many calls of a test."""
     names = [*(entry.name for entry in tools), "deny_call"]
     return dict(zip(names, tool_activities(root), strict=True))

@@ -32,16 +32,17 @@ WIRES = ("file", "https", "ssh")
 
 @dataclass
 class Web:
-    """`git http-backend` behind a server that asks for a password."""
+    """`git http-backend` behind a server that requires a password."""
 
     url: str = ""
     trouble: Trouble = ""
-    """What becomes of a push: an error, a late answer, a line that is cut while it comes, or when
-    it is done and before that is told."""
+    """What happens to a push: an error, a late answer, or a connection that is cut during the
+    transfer, or after it and before the answer.
+    """
     waits: threading.Event = field(default_factory=threading.Event)
-    """Set once an answer waits."""
+    """Set once an answer is waiting."""
     goes_on: threading.Event = field(default_factory=threading.Event)
-    """What a late answer waits for."""
+    """Releases a late answer."""
 
 
 def authorization(password: str = PASSWORD) -> str:
@@ -73,7 +74,7 @@ def certificate(folder: Path) -> Path:
 
 @contextmanager
 def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
-    """Serve the bare repositories in a folder; by HTTPS with this certificate."""
+    """Serve the bare repositories in a folder, with HTTPS if there is a certificate."""
     backend, given = _backend(), Web()
 
     class Repositories(Handler):
@@ -161,7 +162,7 @@ def web(folder: Path, proof: Path | None = None) -> Iterator[Web]:
 
 @dataclass
 class Shell:
-    """An sshd that lets this user in by one key."""
+    """An sshd that accepts this user with one key."""
 
     folder: Path
     url: str
@@ -171,7 +172,7 @@ class Shell:
         return (self.folder / "log").read_text()
 
     def command(self, key: str = "key", known: str = "known") -> str:
-        """How ssh is called, with nothing of this machine's own configuration."""
+        """The ssh command line, without this machine's own configuration."""
         return (
             f"ssh -F none -i {self.folder / key} -o IdentitiesOnly=yes -o IdentityAgent=none"
             f" -o UserKnownHostsFile={self.folder / known} -o GlobalKnownHostsFile=none"
@@ -180,7 +181,7 @@ class Shell:
 
 @contextmanager
 def shell(folder: Path) -> Iterator[Shell]:
-    """Run an sshd; its keys are made in the folder."""
+    """Run an sshd with keys made in the folder."""
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
     if program is None or shutil.which("ssh") is None:
         pytest.skip("sshd or ssh is not there: on Debian `apt install openssh-server`")
@@ -229,7 +230,9 @@ def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
 
 @contextmanager
 def wired(wire: str, remote: Path, patch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a bare repository over a wire, which this process's git is set up for."""
+    """Return the address of a bare repository over a connection for which this process's git is set
+    up.
+    """
     config = remote.with_name("gitconfig")
     patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     patch.setenv("GIT_CONFIG_GLOBAL", str(config))
@@ -249,7 +252,7 @@ def wired(wire: str, remote: Path, patch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def given(patch: pytest.MonkeyPatch, **settings: str) -> None:
-    """Settings of git by its environment; `__` stands for the dots in a name."""
+    """Configure git through its environment; `__` stands for the dots in a name."""
     patch.setenv("GIT_CONFIG_COUNT", str(len(settings)))
     for number, (name, value) in enumerate(settings.items()):
         patch.setenv(f"GIT_CONFIG_KEY_{number}", name.replace("__", "."))

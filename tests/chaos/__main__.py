@@ -22,7 +22,7 @@ from tests.chaos.works import WORKS, Work
 from tests.crash.processes import nursery
 
 BLOWS = 6
-"""Of each piece of work and seed."""
+"""For each piece of work and seed."""
 
 
 def main() -> int:

@@ -11,14 +11,14 @@ from tests.chaos.place import Place
 from tests.chaos.plan import Blow, Kind
 
 HELD_SECONDS = 0.3
-"""How long a slow network holds back each piece."""
+"""Delay of each piece in a slow network."""
 JUMP_SECONDS = 3600
 BACK_SECONDS = 1.5
-"""Until every worker has noticed that a clock is right again."""
+"""Time until every worker has noticed that a clock is right again."""
 
 
 async def strike(place: Place, blow: Blow) -> bool:
-    """Do it, and undo what can be undone; whether the moment aimed at came."""
+    """Cause the disturbance and undo it if possible. Return whether the intended moment came."""
     hit = await place.aim(blow.aim)
     match blow.kind:
         case "kill worker":

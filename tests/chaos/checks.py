@@ -9,13 +9,13 @@ from tests.chaos.evidence import Evidence
 from tests.chaos.plan import MODEL, Blow
 
 MOST_EVENTS = 51_200 // 4
-"""A quarter of what ends a workflow."""
+"""A quarter of the number that ends a workflow."""
 MOST_BYTES = 50 * 2**20 // 4
 REASONS = {
     "full disk": {"storage", "dependency"},
     **{kind: {"endpoint"} for kind in MODEL},
 }
-"""What a job may wait for, by the blow that was the cause."""
+"""What a job may wait for, by the disturbance that caused it."""
 
 
 def faults(
@@ -25,7 +25,7 @@ def faults(
     parked: Sequence[str],
     died: Sequence[str],
 ) -> Iterator[str]:
-    """Everything that is not as it must be, a line each."""
+    """Return everything that is wrong, one line each."""
     if shaken.result["status"] != "completed":
         yield f"ended as {shaken.result}"
     yield from _same_work(quiet, shaken)
@@ -68,7 +68,7 @@ def _differing(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]
 
 
 def _calls(quiet: Evidence, shaken: Evidence, blows: int) -> Iterator[str]:
-    """Every call that was answered is kept but for the one in flight when a blow fell."""
+    """Check that every answered call is stored, except for one in flight during a disturbance."""
     if shaken.told_of_interruption:
         return
     unknown = [request for request in shaken.answered if request not in quiet.answered]
@@ -88,6 +88,6 @@ def _deviation(request: str, known: Sequence[str]) -> str:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters both begin with."""
+    """Return the length of the common beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

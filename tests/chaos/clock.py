@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.crash.processes import REPOSITORY
 
 CACHE_SECONDS = 1
-"""How soon a worker notices a new offset."""
+"""Time until a worker notices a new offset."""
 _PLACES = (
     "tests/.fetched/faketime/libfaketime/vendor/libfaketime/src/libfaketime.so.1",
     "/usr/lib/*/faketime/libfaketime.so.1",
@@ -23,7 +23,7 @@ _PLACES = (
 
 
 def find_library() -> Path | None:
-    """libfaketime that works here, as `make chaos` fetches it or as Debian installs it."""
+    """Return a libfaketime that works here, fetched by `make chaos` or installed by Debian."""
     for place in _PLACES:
         anchor = Path("/") if place.startswith("/") else REPOSITORY
         for found in anchor.glob(place.lstrip("/")):
@@ -33,7 +33,7 @@ def find_library() -> Path | None:
 
 
 def _works(library: Path) -> bool:
-    """Whether a process that is told to is an hour ahead: on another kind of machine it is not."""
+    """Return whether a process can be set an hour ahead, which fails on other kinds of machines."""
     told = subprocess.run(
         [sys.executable, "-c", "import time; print(time.time())"],
         env={**os.environ, **preloaded(library), "FAKETIME": "+3600"},
@@ -43,7 +43,7 @@ def _works(library: Path) -> bool:
 
 
 def preloaded(library: Path) -> dict[str, str]:
-    """Environment of a process whose clock, and whose forks' clocks, may jump."""
+    """Return the environment of a process whose clock, and that of its forks, may jump."""
     return {
         "LD_PRELOAD": str(library),
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
@@ -61,7 +61,7 @@ class Clock:
         self.set(0)
 
     def set(self, seconds: int) -> None:
-        """Jump to so many seconds beside the true time."""
+        """Jump to so many seconds from the true time."""
         draft = self._file.with_suffix(".new")
         draft.write_text(f"{seconds:+d}\n")
         draft.replace(self._file)

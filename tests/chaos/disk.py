@@ -13,7 +13,9 @@ MEGABYTES = 96
 
 
 def enter_private_mounts() -> None:
-    """Begin this process anew where mounts are its own, and end with it; else go on as it is."""
+    """Restart this process with private mounts that end with it; without permission, go on as it
+    is.
+    """
     if MARK in os.environ:
         return
     flags = "-m" if os.geteuid() == 0 else "-rm"
@@ -26,7 +28,7 @@ def enter_private_mounts() -> None:
 
 
 def can_mount() -> bool:
-    """Whether this process was begun where it can mount."""
+    """Return whether this process was started with private mounts."""
     return MARK in os.environ
 
 
@@ -42,7 +44,7 @@ def unmount(folder: Path) -> None:
 
 
 def fill(folder: Path) -> Path:
-    """A file that takes all the room there is; remove it to give the room back."""
+    """Write a file that uses all free space; removing it frees the space."""
     ballast = folder / "ballast"
     with ballast.open("wb") as file, suppress(OSError):
         while True:

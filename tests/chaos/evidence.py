@@ -56,23 +56,23 @@ class Evidence:
     tree: str
     """The final tree of a job; empty for a project, whose jobs know its dated commits."""
     files: dict[str, bytes | None]
-    """Those of all jobs, by job and path, without what commands say of their time."""
+    """Files of all jobs, by job and path, without the durations that commands print."""
     accepted: dict[str, bytes]
     """What a project has accepted, by path; without the system's own files."""
     effects: Counter[str]
-    """Rows of the store and the graph, each of which must be there once."""
+    """Rows of the store and the graph, each of which must exist once."""
     answered: Counter[str]
     """Model calls, by request."""
     told_of_interruption: bool
     runs: list[Run]
     lagging: list[str]
-    """Paths in which the folder that people look at is not as the last checkpoint."""
+    """Paths where the visible folder differs from the last checkpoint."""
     left: list[str] = field(default_factory=list)
-    """Processes and locks."""
+    """Processes and locks that remain."""
 
 
 async def gather(place: Place) -> Evidence:
-    """After the end of the work. Ends its workers."""
+    """Collect the evidence after the end of the work, and end its workers."""
     runs, jobs = [], []
     async for found in place.client.list_workflows():
         runs.append(await _run(place.client, found))
@@ -101,7 +101,7 @@ async def gather(place: Place) -> Evidence:
 
 
 def timeless(data: bytes | None) -> bytes | None:
-    """A file without the seconds that its tests took."""
+    """Return a file without the durations of its tests."""
     return data and re.sub(TOOK.pattern.encode(), b"in some time", data)
 
 
@@ -161,7 +161,7 @@ def _effects(root: Root, jobs: list[str]) -> Counter[str]:
 
 
 async def _leave(place: Place) -> list[str]:
-    """End the workers in good order; what is left of anything."""
+    """End the workers in good order; return whatever remains."""
     left = []
     place.look_for_the_dead()
     for worker in place.workers:
@@ -188,7 +188,7 @@ def _until_gone(workers: list[Worker]) -> list[Worker]:
 
 
 def _processes(mark: str) -> list[str]:
-    """Processes that name this folder, or stand in it."""
+    """Return processes that name this folder or run in it."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -14,7 +14,7 @@ from tests.chaos.plan import Kind
 
 SLOW_SECONDS = 2.0
 TOOK = re.compile(r"in \d+\.\d+s")
-"""What a run of tests says of its time, which is no two times the same."""
+"""The duration that a test run prints, which differs every time."""
 
 
 @dataclass
@@ -23,13 +23,13 @@ class Moody:
 
     model: Model
     mood: Kind | None = None
-    """What is wrong with it now."""
+    """What is wrong with it at present."""
     answered: Counter[str] = field(default_factory=Counter)
-    """How often each request was answered in full, by its messages."""
+    """Number of full answers to each request, by its messages."""
     arrived: float = 0.0
-    """When the last request came, by the monotonic clock."""
+    """Time of the last request, by the monotonic clock."""
     told_of_interruption: bool = False
-    """Whether an agent was told that a call of its may have happened."""
+    """Whether an agent was told that one of its calls may have happened."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, request: Request) -> Answer:

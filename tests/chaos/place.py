@@ -27,7 +27,7 @@ from tests.crash.processes import Nursery, TemporalServer, Worker
 DELAY = 0.05
 """Seconds of a model call."""
 JOB = "chaos"
-"""The id of every job and project here: each has a server of its own."""
+"""The id of every job and project here, as each has its own server."""
 
 
 @dataclass
@@ -40,18 +40,18 @@ class Place:
     name: str
     work: Work
     folder: Path
-    """For what is to be looked at afterwards."""
+    """For files that are examined afterwards."""
     nursery: Nursery
     random: random.Random
     mounted: bool
-    """Whether the workspaces root lies on a file system of its own."""
+    """Whether the workspaces root is on a separate file system."""
     jumps: bool
     """Whether the workers' clock can be set."""
     workers: list[Worker] = field(default_factory=list)
     died: list[str] = field(default_factory=list)
-    """Logs of workers that ended unasked."""
+    """Logs of workers that ended unexpectedly."""
     parked: list[str] = field(default_factory=list)
-    """What jobs waited for that go on by a signal alone."""
+    """Waits that needed a signal to end, with their reasons."""
 
     async def __aenter__(self) -> Place:
         self.folder.mkdir(parents=True)
@@ -85,7 +85,7 @@ class Place:
 
     @property
     def worker(self) -> Worker:
-        """The one started last."""
+        """The worker started last."""
         return self.workers[-1]
 
     def start_worker(self) -> None:
@@ -107,7 +107,7 @@ class Place:
         await asyncio.to_thread(killed.until_gone)
 
     def look_for_the_dead(self) -> None:
-        """Notice workers that ended unasked, and put others in their place."""
+        """Find workers that ended unexpectedly, and replace them."""
         for worker in [each for each in self.workers if not each.alive]:
             self.workers.remove(worker)
             self.died.append(f"{worker.log}: {worker.log.read_text()[-1500:]}")
@@ -131,7 +131,7 @@ class Place:
         return self.result.done()
 
     async def aim(self, name: str) -> bool:
-        """Wait for the moment; it is watched for on a thread, so that nothing here delays it."""
+        """Wait for the moment, on a separate thread, so that nothing here delays it."""
         checkpoints = self.root.path / ".longhaul" / "checkpoints"
         view = View(
             repositories=list(checkpoints.glob("*.git")),
@@ -155,7 +155,7 @@ class Place:
                 await asyncio.sleep(0.05)
 
     async def shepherd(self) -> None:
-        """Do what a person would: resume jobs that wait for one, now that the cause is gone."""
+        """Act as a person would: resume jobs that wait for one, now that the cause is gone."""
         if time.monotonic() < getattr(self, "_next_look", 0):
             return
         self._next_look = time.monotonic() + 1
@@ -170,7 +170,7 @@ class Place:
                     await handle.signal("resume")
 
     async def _result(self) -> dict[str, Any]:
-        """The result, also when the server is away for a while."""
+        """Return the result, even if the server is down for a while."""
         while True:
             with suppress(RPCError):
                 return await self.handle.result()

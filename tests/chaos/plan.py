@@ -28,7 +28,7 @@ SECONDS: dict[str, tuple[float, float]] = {
     "freeze worker": (6.0, 9.0),
     "full disk": (2.0, 12.0),
 }
-"""How long each lasts, from and to."""
+"""Minimum and maximum duration of each."""
 OTHERWISE = (1.0, 7.0)
 
 
@@ -38,13 +38,13 @@ class Blow:
 
     kind: Kind
     after: int
-    """New model calls to wait for before it."""
+    """New model calls to wait for first."""
     aim: str
     """The moment within a step to wait for then, by its name in `crash.aims`."""
     seconds: float
-    """How long it lasts, for what lasts."""
+    """Its duration, if it lasts."""
     meanwhile: Kind | None = None
-    """What else is done in its midst."""
+    """A second disturbance during this one."""
 
     @property
     def kinds(self) -> list[Kind]:
@@ -58,7 +58,7 @@ class Blow:
 
 
 def draw(seed: int, name: str, calls: int, count: int, kinds: Sequence[Kind]) -> list[Blow]:
-    """The blows for the work of this name.
+    """Draw the disturbances for the work of this name.
 
     Args:
         calls: Model calls of the work when nobody disturbs it; the blows are spread over them.
@@ -83,7 +83,7 @@ def draw(seed: int, name: str, calls: int, count: int, kinds: Sequence[Kind]) ->
 
 
 def _meanwhile(kind: Kind, kinds: Sequence[Kind], dice: random.Random) -> Kind | None:
-    """Half of those that last have company: a killed worker, or what befalls another part."""
+    """Add a killed worker, or a disturbance of another part, to half of those that last."""
     if not _lasts(kind) or dice.random() < 0.5:
         return None
     others = [other for other in kinds if _lasts(other) and _part(other) != _part(kind)]
@@ -91,7 +91,7 @@ def _meanwhile(kind: Kind, kinds: Sequence[Kind], dice: random.Random) -> Kind |
 
 
 def _lasts(kind: Kind) -> bool:
-    """Whether something else can happen in its midst."""
+    """Return whether something else can happen during it."""
     return not kind.startswith(("kill", "freeze", "cut"))
 
 

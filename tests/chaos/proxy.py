@@ -20,7 +20,7 @@ class Proxy:
         self._server: asyncio.Server | None = None
         self.port = 0
         self.delay = 0.0
-        """Seconds that each piece is held back."""
+        """Delay of each piece, in seconds."""
 
     async def __aenter__(self) -> Proxy:
         await self.accept()
@@ -33,20 +33,20 @@ class Proxy:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     async def accept(self) -> None:
-        """Take connections, on the same port as before."""
+        """Accept connections, on the same port as before."""
         if self._server is None:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
             self.port = self._server.sockets[0].getsockname()[1]
 
     def refuse(self) -> None:
-        """Nobody is connected, and nobody gets a connection."""
+        """Close all connections and accept none."""
         if self._server is not None:
             self._server.close()
             self._server = None
         self.cut()
 
     def cut(self) -> None:
-        """Reset the connections there are; new ones are taken."""
+        """Reset the present connections; new ones are accepted."""
         for writer in list(self._open):
             writer.transport.abort()
 
@@ -55,7 +55,7 @@ class Proxy:
         self._flows.clear()
 
     def flow(self) -> None:
-        """Let the data through that was held back."""
+        """Release the data that was held back."""
         self._flows.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

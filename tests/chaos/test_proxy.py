@@ -11,9 +11,9 @@ import pytest
 from tests.chaos.proxy import Proxy
 
 PATIENCE = 30
-"""Seconds for what comes: at once, but not where a busy machine stands still for a moment."""
+"""Seconds to wait for something that comes at once, unless a busy machine stops for a moment."""
 A_WHILE = 0.3
-"""Seconds in which nothing comes."""
+"""Seconds during which nothing arrives."""
 
 
 @asynccontextmanager

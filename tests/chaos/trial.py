@@ -19,7 +19,8 @@ from tests.chaos.works import Work
 from tests.crash.processes import Nursery
 
 PATIENCE = 150.0
-"""Seconds without a new step, or to the end once nothing disturbs any more, that are a fault."""
+"""Longest time without a new step, and from the last disturbance to the end, before it is a fault.
+"""
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Outcome:
     name: str
     seconds: float
     hits: int = 0
-    """Blows that fell at the moment they were aimed at, before the work had ended."""
+    """Disturbances at the intended moment, before the work had ended."""
     fell: int = 0
     parked: list[str] = field(default_factory=list)
     died: list[str] = field(default_factory=list)
@@ -55,7 +56,7 @@ async def run(
     quiet: Evidence | None = None,
     seed: int = 0,
 ) -> Outcome:
-    """Do the work and look at what is left.
+    """Do the work and examine what it leaves.
 
     Args:
         name: Of the folder that keeps the logs; unique.

@@ -86,7 +86,7 @@ def _pipeline(root: Root) -> dict[str, Any]:
 
 
 def _policy(root: Root) -> list[str]:
-    """The policy, handed in as `starter.py` does."""
+    """Return the policy, passed as `starter.py` does."""
     path = Path(root.path).parent / "policy.md"
     path.write_text(POLICY, encoding="utf-8")
     return stage_documents([str(path)], root.path, 50_000_000)

@@ -31,7 +31,7 @@ def applied(files: Files, steps: list[tuple[str, str]]) -> Files:
 
 
 def brute_force(old: Files | None, new: Files) -> list[Change]:
-    """Every leaf of both sides; a folder that stays a folder is no change."""
+    """Compare every leaf of both sides; a folder that stays a folder is no change."""
     before = {entry.path: entry for entry in old.walk()} if old else {}
     after = {entry.path: entry for entry in new.walk()}
 

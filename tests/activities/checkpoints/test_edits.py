@@ -115,7 +115,7 @@ def test_a_folder_that_lags_takes_nothing_back(
 
 
 def _stored(checkpoints: Checkpoints) -> int:
-    """Bytes of all that the repository holds."""
+    """Return the size of the whole repository in bytes."""
     checkpoints.store.flush()
     return sum(path.stat().st_size for path in checkpoints.path.rglob("*") if path.is_file())
 

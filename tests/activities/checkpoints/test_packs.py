@@ -45,7 +45,7 @@ def packs(checkpoints: Checkpoints) -> list[Path]:
 
 
 def damage(victim: Path, place: int) -> bytes:
-    """Turns one byte of a file over; gives what it holds then."""
+    """Flip one byte of a file and return the new content."""
     stored = bytearray(victim.read_bytes())
     stored[place] ^= 0xFF
     victim.chmod(0o644)
@@ -54,7 +54,7 @@ def damage(victim: Path, place: int) -> bytes:
 
 
 def content(path: Path, tree: str) -> dict[str, bytes]:
-    """Everything in a tree, read through a fresh handle."""
+    """Return everything in a tree, read through a new handle."""
     files = Checkpoints(path).files(tree)
     return {entry.path: files.read(entry.path) for entry in files.walk()}
 
@@ -182,8 +182,9 @@ def test_a_pack_without_a_sound_index_is_kept_and_gets_one(
 
 
 def killed_at(line: int, path: Path) -> bool:
-    """Packs in a child that kills itself before the given executed line of the packing module;
-    whether it got that far."""
+    """Pack in a child process that kills itself before the given executed line of the packing
+    module. Return whether it got that far.
+    """
     child = os.fork()
     if child == 0:
         left = [line]
@@ -222,7 +223,7 @@ def test_what_is_large_stays_where_it_is_while_small_packs_are_made_one(
 
 
 def growing(checkpoints: Checkpoints, numbers: Iterable[int]) -> Iterator[Files]:
-    """These versions of a file that is appended to."""
+    """Return these versions of a file that is appended to."""
     for number in numbers:
         content = b"".join(random.Random(part).randbytes(2000) for part in range(number))
         files = Files.empty(checkpoints.store).write("log", content)

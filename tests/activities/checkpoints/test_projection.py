@@ -34,7 +34,7 @@ def folder(root: Root) -> Path:
 
 
 def on_disk(folder: Path) -> dict[str, object]:
-    """Everything in a folder: content, link target or None; a mark for executable files."""
+    """Return everything in a folder: content, link target or None; executable files are marked."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -63,7 +63,7 @@ def in_tree(files: Files) -> dict[str, object]:
 
 
 class Job:
-    """The calls, with what stays the same left out."""
+    """The calls under test, without their constant arguments."""
 
     def __init__(self, checkpoints: Checkpoints, root: Root) -> None:
         self.checkpoints, self.root, self.order = checkpoints, root, 0

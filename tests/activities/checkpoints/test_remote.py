@@ -33,7 +33,7 @@ AT = 1_700_000_000
 
 
 class Host:
-    """A root of its own, and a job that takes its steps here."""
+    """A host with its own root, and a job that takes its steps here."""
 
     def __init__(self, path: Path, address: str, job: str = "job") -> None:
         self.root = Root.open(path, create=True)

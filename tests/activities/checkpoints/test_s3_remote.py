@@ -47,7 +47,7 @@ def there(tmp_path: Path, url: str) -> Host:
 
 
 def another_process(url: str) -> S3Remote:
-    """A remote that remembers nothing."""
+    """Return a remote without anything cached."""
     return S3Remote(S3Address.parse(url))
 
 

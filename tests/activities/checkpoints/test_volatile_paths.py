@@ -60,7 +60,7 @@ def test_folders_that_held_nothing_else_go_with_them(tmp_path: Path) -> None:
 
 
 async def closed(path: Path, mark: str, text: str = "tea") -> tuple[Standing, JobResult]:
-    """A job that ran commands, which left the mark in what is volatile."""
+    """Return a job that ran commands, which left the mark in volatile paths."""
     job = Standing.begin(path)
     snapshot, before = job.open(), job.open().files
     for name in ("repo/.git/index", "repo/__pycache__/m.pyc", "build.log"):

@@ -33,7 +33,7 @@ from tests.activities.wires import (
 )
 
 SOON = 15
-"""Seconds: nobody is asked, and nothing is waited for."""
+"""Seconds: no password is asked for, and nothing is waited for."""
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def pushed(root: Root, url: str) -> str:
 
 
 def told_by_each(root: Root, url: str) -> set[str]:
-    """How a push, a look and a fetch fail."""
+    """Return how a push, a look and a fetch fail."""
     begun = time.monotonic()
     store = open_checkpoints(root, JOB, create=True)
     with pytest.raises(RemoteUnavailable) as push_failed:

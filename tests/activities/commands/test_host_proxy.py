@@ -48,7 +48,7 @@ def python(script: str) -> str:
 
 
 def raw(request: str) -> str:
-    """A command that sends the proxy a request and prints the whole answer."""
+    """Return a command that sends a request to the proxy and prints the whole answer."""
     return python(
         "import socket\n"
         f"peer = socket.create_connection(('127.0.0.1', {PORT}), 10)\n"

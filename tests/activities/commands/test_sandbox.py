@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def until(path: Path) -> None:
-    """Wait until there is such a file."""
+    """Wait until the file exists."""
     end = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < end

@@ -17,7 +17,7 @@ from activities.documents.child import MAX_CHARACTERS
 
 
 def _pdf(content: bytes) -> bytes:
-    """A PDF of one page whose content stream, of any size, is compressed to almost nothing."""
+    """Return a one-page PDF whose content stream, of any size, compresses to almost nothing."""
     packed = zlib.compress(content)
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -40,7 +40,7 @@ def _pdf(content: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def endless():
-    """Hundreds of times what a parser gets through in the seconds given here."""
+    """Return hundreds of times what a parser can handle in the seconds given here."""
     return _pdf(b"BT /F 9 Tf (abc) Tj ET\n" * 3_000_000)
 
 

@@ -20,7 +20,7 @@ LIMIT = 10_000
 
 
 class Pages(Handler):
-    """Text at any path; /missing and /huge are what they say."""
+    """Serves text at any path, except /missing and /huge."""
 
     def do_GET(self) -> None:
         # Requests ask for encodings that can be unpacked, whatever else the client supports.

@@ -41,7 +41,7 @@ FETCHED = Path(__file__).parents[2] / ".fetched"
 
 
 def made(*pages: list[str]) -> PdfWriter:
-    """A PDF with these lines on its pages, in Helvetica."""
+    """Return a PDF with these lines on its pages, in Helvetica."""
     writer = PdfWriter()
     font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
     font = DictionaryObject({NameObject(key): NameObject(name) for key, name in font.items()})

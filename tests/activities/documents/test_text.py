@@ -307,7 +307,9 @@ def test_every_truncation_of_a_pdf_is_a_document_error_or_pages(real):
 
 
 def _pdf(*filters: str) -> bytes:
-    """A page for each: its words, or bytes that are said to be words packed in that way."""
+    """Return a PDF with one page for each entry: its words, or bytes that claim to be compressed
+    words.
+    """
     writer = PdfWriter()
     font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
     fonts = DictionaryObject({NameObject("/F"): _names(font)})

@@ -22,7 +22,7 @@ def case(name: str) -> str:
 
 
 def paragraphs(*bodies: str) -> bytes:
-    """A document of paragraphs, each given by what is in it."""
+    """Return a document of paragraphs, each given by its content."""
     document = docx.Document()
     for body in bodies:
         document.element.body.insert(-1, parse_xml(f"<w:p {nsdecls('w')} {MATH}>{body}</w:p>"))

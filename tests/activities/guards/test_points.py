@@ -26,7 +26,7 @@ def rule(**details: Any) -> Guard:
 
 
 def begin(path: Path, *rules: Guard) -> Standing:
-    """A job that has these guards pinned."""
+    """Return a job with these guards pinned."""
     job = Standing.begin(path)
     job.pin(load_agent("generalist").model_copy(update={"rules": list(rules)}))
     return job
@@ -212,7 +212,9 @@ def test_a_stop_hook_is_told_whether_one_has_blocked_before(tmp_path: Path) -> N
 
 
 def test_only_a_hook_of_the_end_counts_as_one_that_has_blocked_it(tmp_path: Path) -> None:
-    """Hooks commonly let a second try pass: a refusal by somebody else is no first."""
+    """Hooks commonly let a second attempt pass: another guard's refusal does not count as the
+    first.
+    """
     scripts = {"Stop": [hook(tmp_path / "h.py", "pass")]}
     job = Standing.begin(tmp_path, set={"hooks": scripts})
     config = job.open().config

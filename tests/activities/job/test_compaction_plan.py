@@ -37,7 +37,7 @@ def planned(
 
 
 def shown(pieces: list[MessageSize], made: CompactionPlan) -> int:
-    """Tokens of a request under this plan."""
+    """Return the tokens of a request under this plan."""
     total = 300 + sum(piece.tokens for piece in pieces[:2])
     total += SUMMARY_TOKENS if made.folded > 2 else 0
     for number in range(max(2, made.folded), len(pieces)):

@@ -19,7 +19,7 @@ def empty(tmp_path: Path) -> Conversation:
 
 
 def stored(files: Files) -> int:
-    """Bytes of all objects of the repository."""
+    """Return the size of all objects of the repository in bytes."""
     files.store.flush()
     return sum(path.stat().st_size for path in files.store.path.rglob("*") if path.is_file())
 

@@ -22,7 +22,7 @@ def job(tmp_path: Path) -> Standing:
 
 
 def condition(job: Standing, value: dict[str, Any], todos: int = 2) -> None:
-    """The current todo of a list of so many is done when this holds."""
+    """Use this `done_when` for the current todo, in a list of so many."""
     snapshot = job.open()
     snapshot.state.phase.todos = [
         Todo(id=n, content=f"Step {n}.", done_when=read_done_when(value) if n == 1 else None)

@@ -89,7 +89,7 @@ async def test_a_journal_that_cannot_be_packed_costs_no_step(
 
 @contextmanager
 def packing(repository: Path, seconds: float | None) -> Iterator[None]:
-    """Somebody else is at it, for so long; None: until the end of the block."""
+    """Another process is packing, for so long; None: until the end of the block."""
     begun, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -155,7 +155,7 @@ async def test_a_pack_of_its_own_that_the_end_of_a_phase_meets_is_no_warning(
 
 HANDLES = {"open", "os.listdir", "os.scandir"}
 CHANGES = {f"os.{name}" for name in ("link", "mkdir", "remove", "rename", "rmdir", "symlink")}
-"""What Python tells of before it does it."""
+"""Events that Python announces before it acts."""
 NOT_REACHED = 3
 
 
@@ -167,8 +167,9 @@ def end_of_phase(job: Standing) -> None:
 
 
 def troubled(job: Standing, at: int, *, kill: bool) -> bool:
-    """Ends a phase in a child, which is killed at its file operation of that number, or lacks a
-    handle there and tries again. Whether there is one."""
+    """End a phase in a child process that is killed at its file operation of that number, or that
+    gets no handle there and retries. Return whether there is such an operation.
+    """
     counted = HANDLES | CHANGES if kill else HANDLES
     child = os.fork()
     if child == 0:

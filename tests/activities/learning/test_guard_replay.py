@@ -33,7 +33,7 @@ def job(tmp_path: Path) -> Standing:
 
 
 def replied(job: Standing, *calls: tuple[str, str]) -> None:
-    """A reply, saved with the message that the model activity gives its checkpoints."""
+    """Save a reply with the message that the model activity gives its checkpoints."""
     job.reply(*calls)
     job.commit = job.open().save(f"phase 2: reply: {', '.join(c[0] for c in calls)}", AT)
     job.open().checkpoints.tag("completed", job.commit)

@@ -35,7 +35,7 @@ def standing(path: Path, todo: str = "Test the login.", tools: Any = None) -> St
 
 
 def refused(job: Standing, tool: str, **details: Any) -> tuple[Pattern, list[CallMoment]]:
-    """A pattern of five refusals of the job's newest reply, and its moments."""
+    """Return a pattern of five refusals of the job's newest reply, and their moments."""
     base = {
         "agent": "generalist", "project": "", "type": "violation", "source": "hook", "guard": "h",
         "stage": "", "tool": tool, "path": details.pop("path", ""), "what_happened": "refused",

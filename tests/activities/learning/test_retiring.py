@@ -37,7 +37,7 @@ def learned(of: Guard, stage: Any = "active", **details: Any) -> LearnedRevision
 
 
 def completed(path: Path, *jobs: Guard) -> Root:
-    """A workspaces root with jobs that each had such a guard and have completed."""
+    """Return a workspaces root with completed jobs that each had such a guard."""
     root = Root.open(path / "root", create=True)
     for number, rule in enumerate(jobs):
         job = Standing.begin(path / f"{number}")

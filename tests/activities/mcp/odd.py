@@ -36,7 +36,7 @@ ODDLY: dict[str, dict[str, Any]] = {
     "mistyped": {"content": "3 rows were written"},
     "failed": {"content": "no rows", "isError": True},
 }
-"""Answers that are none by the protocol, or not those that were declared."""
+"""Answers that violate the protocol, or the schema that was declared."""
 READS = {"readOnlyHint": True}
 AGAIN = {"readOnlyHint": False, "idempotentHint": True}
 
@@ -155,7 +155,7 @@ async def answer(request: dict[str, Any]) -> None:
 
 
 def by_the_sdk(port: int | None) -> None:
-    """Serve by the SDK, as most servers do: over HTTP, or over stdio without a port."""
+    """Serve with the SDK, as most servers do: over HTTP, or over stdio without a port."""
     from mcp.server import Server  # noqa: PLC0415
     from mcp.server.stdio import stdio_server  # noqa: PLC0415
     from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult  # noqa: PLC0415

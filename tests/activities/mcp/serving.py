@@ -40,7 +40,7 @@ def odd(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
 
 @contextmanager
 def patient_over_http(ledger: Path, *form: str) -> Iterator[dict[str, Any]]:
-    """The configuration of the server that asks and works on tasks, in a process of its own."""
+    """Return the configuration of the server that asks and runs tasks, in its own process."""
     port = free_port()
     command = [sys.executable, str(PATIENT), str(ledger), *form, "http", str(port)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -53,13 +53,13 @@ def patient_over_http(ledger: Path, *form: str) -> Iterator[dict[str, Any]]:
 
 
 def answers(port: int) -> bool:
-    """Whether somebody listens on a port of this machine."""
+    """Return whether a port of this machine accepts connections."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def public(name: str, *arguments: str, **settings: Any) -> dict[str, Any]:
-    """The configuration of a public server, where npm has fetched it."""
+    """Return the configuration of a public server, if npm has fetched it."""
     program = FETCHED / f"mcp-server-{name}"
     if not program.exists():
         message = f"{program.name} is not there; `make develop` fetches it where there is npm"
@@ -70,14 +70,14 @@ def public(name: str, *arguments: str, **settings: Any) -> dict[str, Any]:
 
 
 def agent(**servers: dict[str, Any]) -> AgentConfig:
-    """The generalist with these servers, asked for their tools, all of which are offered."""
+    """Return the generalist with these servers, asked for their tools, all of which are offered."""
     config = load_agent("generalist", {"mcp": servers, "limits.tools_offered": 100})
     declare_tools(config)
     return config
 
 
 def standing(path: Path, config: AgentConfig) -> Standing:
-    """A job of that agent in a tactical phase."""
+    """Return a job of that agent in a tactical phase."""
     job = Standing.begin(path, kind="tactical")
     job.pin(config)
     return job
@@ -93,7 +93,7 @@ def call(
     activity_id: str = "",
     again: bool = False,
 ) -> ToolReply:
-    """Call a tool of a server, `again` the call at hand; the job moves on."""
+    """Call a tool of a server (with `again`, repeat the present call); the job moves on."""
     if attempt == 1 and not again:
         job.reply((name, raw))
     request = job.request()
@@ -105,7 +105,7 @@ def call(
 
 
 def run_dynamic(env: Any, run: Any, name: str, request: Any) -> ToolReply:
-    """Run the activity of every other name, as a worker would for this one."""
+    """Run the activity for unknown names, as a worker would for this one."""
     env.info = dataclasses.replace(env.info, activity_type=name)
     env.payload_converter = DATA_CONVERTER.payload_converter
     [payload] = env.payload_converter.to_payloads([request])
@@ -114,7 +114,7 @@ def run_dynamic(env: Any, run: Any, name: str, request: Any) -> ToolReply:
 
 
 def answer(job: Standing) -> str:
-    """The last result, as the model sees it."""
+    """Return the last result, as the model sees it."""
     content: str = job.open().conversation.messages()[-1]["content"]
     return content
 
@@ -124,7 +124,7 @@ def names(config: AgentConfig) -> list[str]:
 
 
 def processes(word: str) -> dict[int, int]:
-    """Processes whose command line has the word, each with its process group."""
+    """Return the processes whose command line has the word, each with its process group."""
     # -ww: lines of any length.
     shown = subprocess.check_output(["ps", "-wweo", "pid,pgid,args"], text=True)
     found = [line.split(None, 2) for line in shown.splitlines() if word in line]
@@ -132,7 +132,7 @@ def processes(word: str) -> dict[int, int]:
 
 
 def kill(word: str) -> None:
-    """`kill -9` the server, not what keeps it."""
+    """Kill the server with `kill -9`, but not its keeper."""
     [pid] = [pid for pid, group in processes(word).items() if pid != group]
     os.kill(pid, signal.SIGKILL)
 

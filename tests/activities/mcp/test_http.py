@@ -68,8 +68,9 @@ def test_calls_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 class Gateway(Handler):
-    """An endpoint of the protocol before this one, with sessions; `said` is its next answer to a
-    call, or to whoever begins."""
+    """An endpoint of the older protocol, with sessions; `said` is its next answer to a call or to a
+    new session.
+    """
 
     said: ClassVar[list[tuple[int, dict[str, Any]]]] = []
     begun: ClassVar[list[str]] = []
@@ -109,7 +110,7 @@ def serving(handler: type[Handler]) -> Iterator[str]:
 
 def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
     class Status(Gateway):
-        """Counts only what this test begins."""
+        """Counts only the sessions that this test begins."""
 
         said: ClassVar[list[tuple[int, dict[str, Any]]]] = []
         begun: ClassVar[list[str]] = []
@@ -141,7 +142,9 @@ def test_what_a_status_means_for_a_call(tmp_path: Path) -> None:
 
 def test_a_call_whose_answer_breaks_off_is_not_made_again(tmp_path: Path) -> None:
     class Breaking(Gateway):
-        """Ends in the midst of a call; who asks for the rest finds a server that began anew."""
+        """Breaks off during a call; a client that asks for the rest meets a server that has
+        restarted.
+        """
 
         calls: ClassVar[list[str]] = []
 
@@ -179,7 +182,7 @@ def test_a_start_that_is_refused_says_how() -> None:
 
 
 class Guarded(Gateway):
-    """Takes the newest token alone."""
+    """Accepts only the newest token."""
 
     token: ClassVar[Path]
     refused: ClassVar[list[str]] = []

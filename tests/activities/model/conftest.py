@@ -9,5 +9,5 @@ from activities.model import endpoint
 
 @pytest.fixture(autouse=True)
 def own_clients() -> None:
-    """Clients are kept by address, and a server of another test may have had this port."""
+    """Clients are cached by address, and another test's server may have used this port."""
     endpoint._endpoint_client.cache_clear()

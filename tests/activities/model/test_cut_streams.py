@@ -37,7 +37,7 @@ STREAMS = {"chat": CHAT, "responses": RESPONSES}
 
 
 class Pieces(Handler):
-    """Sends its pieces each as a chunk of its own."""
+    """Sends each of its pieces as a separate chunk."""
 
     protocol_version = "HTTP/1.1"
     pieces: ClassVar[list[bytes]] = []

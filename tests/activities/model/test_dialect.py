@@ -28,7 +28,7 @@ from config.schema.agent_sections import ModelConfig
 
 MODEL = ModelConfig(name="m", reasoning_effort="high", cache_marks="breakpoint")
 WRONG = "Unsupported value: 'reasoning_effort' does not support 'high' with this model."
-"""What a person chose is not left out where the model has another choice."""
+"""A person's choice is not dropped while the model has alternatives."""
 ASKED = {"role": "user", "content": "Make tea."}
 CALLS = {"role": "assistant", "content": None, "tool_calls": [{"id": "s1c0"}, {"id": "s1c1"}]}
 RESULTS = [{"role": "tool", "tool_call_id": f"s1c{n}", "content": "hot"} for n in range(2)]

@@ -46,7 +46,7 @@ async def asked(
 
 
 def sent_back(got: StreamedReply, maker: str, reasoning: bool | None = None) -> str:
-    """The message that such a maker is sent of a reply that `one` has given."""
+    """Return the message that such a provider is sent about a reply from `one`."""
     got.maker = "one"
     message, data = assistant_message(1, got), provider_data(1, got)
     form = ChatForm(maker, reasoning)
@@ -375,7 +375,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def whole(message: dict[str, Any], finish: str | None = "stop") -> httpx2.MockTransport:
-    """A server that answers in one piece, whatever it was asked."""
+    """Run a server that answers in one piece, whatever the request."""
     choice = {"index": 0, "message": message, "finish_reason": finish}
     usage = {"prompt_tokens": 7, "completion_tokens": 3}
     return httpx2.MockTransport(
@@ -420,7 +420,7 @@ async def test_a_stream_that_falls_silent_is_given_up_before_the_call_is() -> No
 
 
 class Dripping(httpx2.AsyncByteStream):
-    """A reply that goes on and on."""
+    """A reply that never ends."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while True:
@@ -467,7 +467,7 @@ async def test_a_request_that_is_too_long_is_told_from_others(said: Failure) -> 
 
 
 def answering(status: int, body: Any) -> httpx2.MockTransport:
-    """An endpoint whose errors have a form of their own."""
+    """Run an endpoint whose errors have an unusual form."""
     return httpx2.MockTransport(lambda _: httpx2.Response(status, json=body))
 
 

@@ -44,7 +44,7 @@ def conversation(tmp_path: Path) -> Conversation:
 
 
 def add(held: Conversation, step: int, streamed: StreamedReply) -> Conversation:
-    """A reply and the results of its calls."""
+    """Append a reply and the results of its calls."""
     held = held.append_reply(assistant_message(step, streamed), provider_data(step, streamed))
     return held.append(*(tool_result(step, n, "a.md") for n in range(len(streamed.calls))))
 

@@ -16,7 +16,7 @@ RULE = "\N{BOX DRAWINGS DOUBLE HORIZONTAL}" * 8
 
 
 def last(job: Standing, correction: str | None = None) -> list[str]:
-    """The lines of a request's last message."""
+    """Return the lines of a request's last message."""
     snapshot = job.open()
     body = json.loads(request_body(snapshot, snapshot.config.model, correction))
     assert body["messages"][-1]["role"] == "user"
@@ -30,7 +30,7 @@ def sent(job: Standing) -> bytes:
 
 
 def standing(path: Path, kind: PhaseKind) -> Standing:
-    """A phase whose first todo is done, of a job with three items of which one is covered."""
+    """Return a phase with its first todo done, in a job with three items, one of them covered."""
     job = Standing.begin(path, kind=kind)
     snapshot = job.open()
     snapshot.state.scope = scope_from_texts(["tea", "water", "cups"])

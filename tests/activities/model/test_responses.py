@@ -42,7 +42,7 @@ def response(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def ended(kind: str, *output: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
-    """The events of a whole reply."""
+    """Return the events of a whole reply."""
     done = [{"type": "response.output_item.done", "item": item} for item in output]
     last = {"type": f"response.{kind}", "response": response(*output, status=kind, **more)}
     return [{"type": "response.created", "response": {}}, *done, last]
@@ -180,7 +180,7 @@ async def test_what_goes_wrong_is_typed(
 
 
 class Slow(httpx2.AsyncByteStream):
-    """Events with silence after them."""
+    """Sends events, followed by silence."""
 
     def __init__(self, *events: dict[str, Any], silence: float, then: list[dict[str, Any]]) -> None:
         self._events, self._silence, self._then = events, silence, then

@@ -66,7 +66,7 @@ class Form:
     order: str
 
     def pieces(self, calls: list[Call]) -> list[dict[str, Any]]:
-        """The calls in the pieces that an endpoint of this form sends."""
+        """Return the calls in the pieces that an endpoint of this form sends."""
         each = [self._of_one(*call) for call in calls]
         parts = [[(number, *part) for part in one] for number, one in enumerate(each)]
         if self.order == "in turns":
@@ -81,7 +81,7 @@ class Form:
         return list(self._labelled(sent))
 
     def _of_one(self, name: str, given: dict[str, Any]) -> list[tuple[str | None, Any]]:
-        """Name and arguments of the pieces of one call."""
+        """Return name and arguments in the pieces of one call."""
         text = json.dumps(given)
         cut = len(text) // 2
         forms: dict[str, list[Any]] = {
@@ -134,12 +134,12 @@ class Form:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether each piece says to which call it belongs."""
+        """Return whether each piece says to which call it belongs."""
         return self.index == "right" or self.id == "right"
 
     @property
     def is_readable(self) -> bool:
-        """Whether a person can say what each call is."""
+        """Return whether a person can tell what each call is."""
         if self.name == "never":
             return False
         return self.is_labelled or self.order == "one after the other"
@@ -160,8 +160,9 @@ def run(calls: list[tuple[str, str]]) -> list[Call]:
 
 
 def is_exactly(pieces: list[dict[str, Any]], got: list[Call]) -> bool:
-    """Whether an endpoint that sends each call whole, and labels them well, sends just these pieces
-    for what was read: then no reader can know that some are repetitions."""
+    """Return whether an endpoint that sends calls whole and labels them well sends exactly these
+    pieces for what was read: then no reader can know that some are repetitions.
+    """
     for identity in (lambda one: one.get("id"), lambda one: one.get("index")):
         labels = [identity(one) for one in pieces]
         sent = [(one["function"]["name"], one["function"]["arguments"]) for one in pieces]
@@ -272,7 +273,7 @@ def test_two_tools_in_one_place_are_no_fragments() -> None:
 
 @pytest.mark.parametrize("arguments", [None, "", " ", "null", "{}", {}])
 def test_calls_without_arguments_stay_calls(arguments: Any) -> None:
-    """Twice the same as well, where the labels say that they are two."""
+    """This includes two equal calls, if the labels say that they are two."""
     pieces = [
         {"index": n, "id": f"call_{n}", "function": {"name": "list_files", "arguments": arguments}}
         for n in range(2)

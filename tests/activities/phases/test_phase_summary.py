@@ -23,7 +23,7 @@ from workflows.activity_table import TRANSITION
 
 SUMMARY = Reply("The leaves were looked at.")
 LAST = TRANSITION.attempts
-"""The attempt after which the notes have to do."""
+"""The attempt after which the notes must do."""
 
 
 @pytest.fixture

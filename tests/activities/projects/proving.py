@@ -37,7 +37,7 @@ GOOD = {
 
 @dataclass
 class Bench:
-    """Proves products in a folder of its own."""
+    """Proves products in its own folder."""
 
     folder: Path
     shell: ShellConfig = field(default_factory=lambda: SHELL)
@@ -80,5 +80,5 @@ class Bench:
         return self.proving.run_checks(self.files(product), handoff, handed)
 
     def why(self, product: Mapping[str, str], *args: Any, **details: Any) -> str:
-        """Why it is not proved; empty when it is."""
+        """Return why it is not proved; empty if it is."""
         return " ".join(self.prove(product, *args, **details).problems)

@@ -18,7 +18,7 @@ from tests.activities.tools.test_images import SHOT
 
 @pytest.fixture
 def tester(tmp_path: Path) -> Standing:
-    """A tester of a page that was handed over."""
+    """Return the job of a tester for a page that was handed over."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="tester")
     held = ProjectRepository.create(project_repository_path(standing.root, "tea"))
     files = {"menu.md": b"tea\n", "run.log": b"once\n"}

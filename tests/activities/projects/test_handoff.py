@@ -37,7 +37,7 @@ def repository(standing: Standing) -> tuple[ProjectRepository, str]:
 
 
 def state(held: ProjectRepository, brief: str = "# Tea room\n") -> str:
-    """The project's own files."""
+    """Return the project's own files."""
     tree = held.with_files(str(held.git.TreeBuilder().write()), {"project.md": brief.encode()})
     return held.commit(tree, [], "state", AT)
 
@@ -50,7 +50,7 @@ def link(commit: str, **details: Any) -> ProjectLink:
 
 
 def handed(standing: Standing, **details: Any) -> None:
-    """The job is handed this."""
+    """Hand this to the job."""
     held, commit = repository(standing)
     snapshot = standing.open()
     inputs = {"commit": commit, "results": ["It was cold."], "state": state(held)}

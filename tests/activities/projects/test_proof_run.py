@@ -202,7 +202,7 @@ def test_who_decides_what_is_run_is_looked_for_where_the_command_goes(bench: Ben
 
 
 def test_what_was_accepted_with_the_product_may_stay(bench: Bench) -> None:
-    """The hook of a repository that a person began from is not the coder's to answer for."""
+    """A coder is not responsible for a hook in the repository that a person started from."""
     hook = "def pytest_collection_modifyitems(items):\n    pass\n"
     product = {**GOOD, "conftest.py": hook}
     assert "conftest.py has pytest_collection_modifyitems" in bench.why(product, before=GOOD)
@@ -265,7 +265,7 @@ def test_a_runner_that_is_not_there_is_named_so(bench: Bench) -> None:
 
 
 def test_a_run_leaves_nothing_and_begins_from_nothing(bench: Bench) -> None:
-    """A file that one run writes is not there in the next: each has a copy of the tree alone."""
+    """A file written in one run is missing in the next: each gets a copy of the tree alone."""
     once = TESTS + (
         "    def test_fresh(self):\n        import pathlib\n"
         "        self.assertFalse(pathlib.Path('mark').exists())\n"

@@ -91,7 +91,7 @@ class Desk:
 
 
 def verdict_on(folder: Path, product: Mapping[str, str], **details: Any) -> Desk:
-    """Of a tester."""
+    """The verdict of a tester."""
     base = {"id": "brew-tester-1", "report": "verdict", "checks": ["unit"]}
     return Desk(folder, product, **{**base, **details})
 
@@ -128,7 +128,7 @@ def test_what_passed_is_run_once_for_a_handoff_and_again_after_a_change(tmp_path
 
 
 def test_only_what_is_handed_over_is_run(tmp_path: Path) -> None:
-    """Neither what lies beside the product nor what a .gitignore or a cache hides."""
+    """Not what lies beside the product, nor what a .gitignore or a cache hides."""
     coder = Desk(tmp_path, GOOD)
     coder.write("repo/tea.py", "from water import brew\n")
     coder.write("water.py", GOOD["tea.py"])
@@ -218,7 +218,7 @@ def test_a_feature_list_whose_runner_is_not_there_is_sent_back(tmp_path: Path) -
 
 
 def test_a_lie_is_found_by_the_project_as_well(tmp_path: Path) -> None:
-    """A gate that somebody bypassed holds nothing up: the project looks again."""
+    """Bypassing the gate does not help: the project checks again."""
     product = {**GOOD, "check.sh": "echo '28 passed in 0.1s'\n"}
     coder = Desk(tmp_path, product, tests={"unit": "sh check.sh"})
     [why] = coder.taken().problems

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}
 
 @pytest.fixture
 def coder(tmp_path: Path) -> Standing:
-    """A coder who was handed two accepted pieces of work."""
+    """Return the job of a coder who was handed two accepted pieces of work."""
     standing = Standing.begin(tmp_path, kind="tactical", agent="coder")
     held = ProjectRepository.create(project_repository_path(standing.root, "tea"))
     tree = str(held.git.TreeBuilder().write())

@@ -15,7 +15,7 @@ _WHO = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit
 
 @dataclass(frozen=True)
 class WorkTree:
-    """A work tree that somebody works in."""
+    """A work tree that somebody is using."""
 
     path: Path
 
@@ -65,6 +65,6 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def bare_clone(tree: WorkTree, path: Path) -> Path:
-    """A bare repository such as servers have."""
+    """Make a bare repository like those on servers."""
     git(path.parent, "clone", "-q", "--bare", str(tree.path), str(path))
     return path

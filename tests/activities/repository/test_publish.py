@@ -36,7 +36,7 @@ def served(remote: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 
 @pytest.fixture
 def built(root: Root, remote: Path) -> tuple[ProjectRepository, str]:
-    """A commit upon what was fetched."""
+    """Return a commit on top of the fetched one."""
     origin = bring_repository(root, "job", RepositoryStart(url=f"file://{remote}"), BOUNDS)
     repository = ProjectRepository(project_repository_path(root, "job"))
     tree = repository.with_files(repository.tree_id(origin.commit), {"new.md": b"new\n"})

@@ -59,7 +59,7 @@ def test_it_reads_back_as_written():
 
 
 def test_a_requirement_has_the_same_identifier_in_every_export():
-    """Requirements tools take a new identifier for a new requirement when they import again."""
+    """When a tool imports again, it takes a new identifier for a new requirement."""
 
     def identifiers(requirements: list[Requirement]) -> dict[str, tuple[str, ...]]:
         bundle = ReqIFParser.parse_from_string(requirements_as_reqif(requirements, TIME))

@@ -36,7 +36,7 @@ def test_a_loop_that_asks_at_every_turn_sends_one_in_a_second(
 
 
 def late(heartbeat: AsyncMock) -> ActivityEnvironment:
-    """An attempt that began a minute ago, and what the server says to its heartbeat."""
+    """Return an attempt that began a minute ago, and the server's answer to its heartbeat."""
     handle = Mock(heartbeat=heartbeat)
     environment = ActivityEnvironment(client=Mock(get_async_activity_handle=lambda **_: handle))
     environment.info = replace(

@@ -22,7 +22,7 @@ MEANINGS = {
 
 
 def vector(text: str) -> list[float]:
-    """Known words by their meaning; all others a little, by their letters."""
+    """Return a vector: known words by their meaning, all others weakly by their letters."""
     row = [0.0] * DIMENSIONS
     for word in text.lower().replace(".", " ").replace("?", " ").split():
         if word in MEANINGS:
@@ -39,13 +39,13 @@ class Endpoint:
     url: str
     asked: list[list[str]] = field(default_factory=list)
     fails_after: int | None = None
-    """Requests that are answered before all others fail."""
+    """Number of requests that are answered before all others fail."""
     changes_after: int | None = None
-    """Requests from which on another model answers, with vectors half as long."""
+    """Number of requests after which another model answers, with vectors half as long."""
     answer: dict[str, Any] | None = None
     """Sent instead of vectors."""
     gate: threading.Semaphore | None = None
-    """Taken before each answer."""
+    """Acquired before each answer."""
 
     @property
     def texts(self) -> list[str]:

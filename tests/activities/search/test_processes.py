@@ -26,8 +26,9 @@ from tests.soak import soak
 
 PAGES = 400
 MANY, MOST_SECONDS = soak((1_000, 0.2), (10_000, 1.0))
-"""Files, and how much of a processor's time a search in them takes at most: what else the machine
-does is not measured."""
+"""Number of files, and the most processor time that a search in them may take; other work on the
+machine is not measured.
+"""
 
 
 @pytest.fixture

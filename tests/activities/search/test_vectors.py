@@ -14,7 +14,7 @@ ROW = 4 * 4
 
 
 class Counting:
-    """Makes vectors of the lengths of texts, and keeps what it was asked."""
+    """Returns the lengths of texts as vectors, and records the texts."""
 
     batch = 2
 

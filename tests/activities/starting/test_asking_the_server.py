@@ -19,7 +19,7 @@ from protocol.search_attributes import NAMES, PHASE
 
 
 def failing(status: RPCStatusCode) -> Client:
-    """A client whose every call ends so."""
+    """Return a client whose every call fails this way."""
 
     async def fail(*_: Any) -> Any:
         raise RPCError(status.name, status, b"")
@@ -47,7 +47,7 @@ async def test_a_server_that_is_away_is_asked_for_its_search_attributes_again() 
 
 
 async def test_an_attribute_of_another_type_is_none_for_us() -> None:
-    """Setting it would fail the workflow's task for ever."""
+    """Setting it would fail the workflow's task forever."""
     types = dict.fromkeys(NAMES, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD)
     types[PHASE] = IndexedValueType.INDEXED_VALUE_TYPE_INT
 

@@ -25,7 +25,7 @@ LIMIT = 12_000
 
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
-    """A job within a phase: twenty long results, an early decision, a changed file."""
+    """Return a job during a phase: twenty long results, an early decision, a changed file."""
     standing = Standing.begin(tmp_path)
     snapshot = standing.open()
     snapshot.conversation = snapshot.conversation.append({"role": "user", "content": "Begin."})
@@ -59,7 +59,7 @@ async def compact(
 
 
 def talk(job: Standing, count: int) -> None:
-    """Exchanges whose length is in what the model says."""
+    """Add exchanges that are long because of the model's text."""
     for number in range(count):
         job.call("append_file", path="output/tea.md", content=f"{number} " + "leaf " * 900)
 

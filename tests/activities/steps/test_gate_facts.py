@@ -48,7 +48,7 @@ def job(tmp_path: Path) -> Standing:
 def test_what_a_project_is_handed_counts_as_changed_whatever_the_deliverables(
     job: Standing,
 ) -> None:
-    """A coder that mends its tests after a refusal does not repeat itself."""
+    """A coder that fixes its tests after a refusal does not repeat itself."""
     handoff = Handoff(
         id="brew-coder-1",
         from_agent="a",

@@ -48,7 +48,7 @@ BAD_ARGUMENTS = {
     "wrong type": '{"path": 7, "content": [], "old": {}, "new": null, "todos": "x", "issue": 3}',
 }
 OF_ITS_OWN = ("megabyte", "unknown field", "wrong type")
-"""Each tool looks at these by what it takes; the others are answered before it is asked."""
+"""Each tool checks these itself; the others are refused before the tool is called."""
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -487,7 +487,7 @@ def test_of_a_polling_tool_whole_seconds_tell_and_workflow_code_knows_it(
 
 
 def failing(job: Standing, monkeypatch: pytest.MonkeyPatch, run: Any) -> str:
-    """The failure of a tool that does this, as a person is told it."""
+    """Return the failure of a tool that does this, as a person sees it."""
     entry = dataclasses.replace(REGISTRY["read_file"], function=run)
     monkeypatch.setitem(REGISTRY, "read_file", entry)
     job.reply(("read_file", '{"path": "notes/a.md"}'))

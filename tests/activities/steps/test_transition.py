@@ -33,7 +33,7 @@ TODOS = {
 
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
-    """A job at the last todo of a strategic phase, which is being completed."""
+    """Return a job at the last todo of a strategic phase, which is being completed."""
     job = Standing.begin(tmp_path)
     job.write("plan.md", PLAN)
     job.write("todos.yaml", yaml.safe_dump(TODOS))

@@ -34,7 +34,7 @@ def fill(
     job: str = "maker",
     key: str = "",
 ) -> None:
-    """The job's workspace holds exactly these."""
+    """Make the job's workspace contain exactly these requirements."""
     store.run(
         lambda connection: rows.fill_requirements(connection, call(job, at, key), *contents(made))
     )

@@ -32,7 +32,7 @@ _FORK = multiprocessing.get_context("fork")
 
 @contextmanager
 def process(work: Callable[..., Any], *arguments: Any) -> Iterator[tuple[Any, Connection]]:
-    """A process that does the work and sends what it returns."""
+    """Start a process that does the work and sends back its result."""
     here, there = _FORK.Pipe()
 
     def run() -> None:

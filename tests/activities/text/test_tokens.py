@@ -47,7 +47,7 @@ def test_a_model_has_its_encoding_and_an_unknown_one_the_newest(model: str, enco
 
 
 def test_counting_needs_no_network_and_no_file_kept_from_before(tmp_path: Path) -> None:
-    """Counts in a new process without downloaded files."""
+    """Counting works in a new process without downloaded files."""
     ran = subprocess.run(
         [sys.executable, "-c", OFFLINE],
         env={"TIKTOKEN_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)},

@@ -21,7 +21,7 @@ from tests.activities.standing import Standing, environment
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Stands for the end of the process."""
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def agent(*tools: str, **limits: int) -> AgentConfig:
 
 
 def sent(job: Standing) -> list[dict[str, Any]]:
-    """The tools of a model call."""
+    """Return the tools sent in a model call."""
     snapshot = job.open()
     body = json.loads(request_body(snapshot, snapshot.config.model, None))
     tools: list[dict[str, Any]] = body["tools"]

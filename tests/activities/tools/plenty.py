@@ -57,7 +57,7 @@ Status = Annotated[
 
 @contextmanager
 def plenty() -> Iterator[list[str]]:
-    """The names of the tools; they leave the registry at the end."""
+    """Return the names of the tools, which are removed from the registry at the end."""
     before = set(REGISTRY)
     try:
         for thing, told in THINGS.items():

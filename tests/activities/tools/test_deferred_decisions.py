@@ -32,7 +32,7 @@ TOOLS = ["files", "todos", "job", "validation", "requirements"]
 
 @pytest.fixture
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Standing:
-    """Has a decision waiting on a requirement that its maker has changed meanwhile."""
+    """Return a job with a deferred decision on a requirement that its maker has changed since."""
     judge = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
     fill(RelationalStore(judge.root), [requirement(1)])
     judge.call("take_requirement")

@@ -42,7 +42,7 @@ def test_chunks_hold_the_whole_document(job: Standing, text: str) -> None:
 
 
 def paged(count: int) -> str:
-    """A document of that many pages, two paragraphs of about 40 tokens on each."""
+    """Return a document of so many pages, with two paragraphs of about 40 tokens on each."""
     words = " ".join(["obligation"] * 35)
     return "\n".join(f"[page {n}]\nA{n} {words}\n\nB{n} {words}\n" for n in range(1, count + 1))
 

@@ -31,7 +31,7 @@ def job(tmp_path: Path) -> Standing:
 
 
 def sent(job: Standing, **settings: Any) -> list[dict[str, Any]]:
-    """The messages that a model with these settings is sent, but for the todo list."""
+    """Return the messages sent to a model with these settings, without the todo list."""
     snapshot = job.open()
     model = snapshot.config.model.model_copy(update=settings)
     body = json.loads(request_body(snapshot, ModelConfig.model_validate(dict(model)), None))

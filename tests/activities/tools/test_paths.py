@@ -142,7 +142,7 @@ def test_nor_does_the_folder_that_is_made_of_it(
 
 
 def _listing(outside: Path) -> list[tuple[str, int]]:
-    """Everything beside the workspace and the machinery's own folder."""
+    """List everything next to the workspace and the system's own folder."""
     return [
         (str(path), path.lstat().st_size)
         for folder in (outside, outside / "root")

@@ -26,7 +26,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
 
 @pytest.fixture
 def job(begun: Standing) -> Iterator[Standing]:
-    """Each test goes on from the beginning, which takes longer than what most of them do."""
+    """Return a job at its beginning, made once because making it takes longer than most tests."""
     before = set(REGISTRY)
     yield dataclasses.replace(begun)
     for name in set(REGISTRY) - before:
@@ -34,7 +34,7 @@ def job(begun: Standing) -> Iterator[Standing]:
 
 
 def found(job: Standing, query: str, mode: str = "text") -> list[str]:
-    """The tools that a search makes callable, best first."""
+    """Return the tools that a search makes callable, best first."""
     line = job.call("search_tools", query=query, mode=mode).partition("\n")[0]
     start = "Callable from your next turn on: "
     return line.removeprefix(start).rstrip(".").split(", ") if line.startswith(start) else []
@@ -146,7 +146,7 @@ def test_no_more_are_found_than_endpoints_take(job: Standing) -> None:
 
 
 def _next(job: Standing) -> str:
-    """Names of tools that were not found yet."""
+    """Return names of tools that were not found yet."""
     names = [name for name in REGISTRY if name.startswith("spare_")]
     return " ".join(sorted(set(names) - set(job.open().state.found_tools))[:5])
 

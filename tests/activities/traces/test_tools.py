@@ -83,7 +83,7 @@ def test_a_decision_made_while_the_store_is_away_is_recorded_later(
 
 
 def _before(job: Standing) -> str:
-    """The checkpoint before the newest call."""
+    """Return the checkpoint before the newest call."""
     return job.open().checkpoints.log(job.commit, 2)[1].id
 
 

@@ -20,7 +20,7 @@ Answer = Callable[["Site"], None]
 
 
 class Site(Handler):
-    """Answers by path; everything it was asked is in `seen`."""
+    """Answers by path; all requests are in `seen`."""
 
     answers: ClassVar[dict[str, Answer]] = {}
     seen: ClassVar[list[tuple[str, dict[str, str]]]] = []
@@ -75,12 +75,12 @@ def silent(site: Site) -> None:
 
 
 def bomb(site: Site) -> None:
-    """Fifty megabytes, packed into fifty kilobytes."""
+    """Return fifty megabytes, compressed into fifty kilobytes."""
     site.give(gzip.compress(bytes(50_000_000)), "text/plain", content_encoding="gzip")
 
 
 def results(site: Site) -> None:
-    """SearXNG's answer."""
+    """Return an answer of SearXNG."""
     hits = [
         {"title": f"Tea {n}", "url": f"https://tea.example/{n}", "content": site.asked()["q"]}
         for n in range(30)
@@ -94,7 +94,7 @@ def results(site: Site) -> None:
 def serving(
     answers: dict[str, Answer] | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[int]:
-    """A server on 127.0.0.1; gives its port."""
+    """Run a server on 127.0.0.1; yield its port."""
     kind = type("Served", (Site,), {"answers": answers or {}})
     Site.seen.clear()
     with served(kind, tls) as address:

@@ -141,7 +141,7 @@ def test_answers_that_are_no_page(site: str) -> None:
 
 
 def test_the_connection_is_made_to_the_address_that_was_checked(site: str) -> None:
-    """A name that means something else a moment later: it is asked once, and not by the client."""
+    """A moment later the name has another address: it is resolved once, not by the client."""
     port = site.rpartition(":")[2]
     asked: list[str] = []
 

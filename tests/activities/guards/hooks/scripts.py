@@ -13,7 +13,7 @@ from tests.activities.standing import Standing
 
 
 def script(path: Path, body: str) -> str:
-    """A Python script that has the event in `event`; gives the command that runs it."""
+    """Write a Python script that has the event in `event`; return the command that runs it."""
     path.write_text(
         f"import json, os, signal, subprocess, sys, time\nevent = json.load(sys.stdin)\n{body}\n"
     )
@@ -21,7 +21,7 @@ def script(path: Path, body: str) -> str:
 
 
 def hook(path: Path, body: str, **details: Any) -> dict[str, Any]:
-    """A hook of that script, named after the file."""
+    """Return a hook that runs that script, named after the file."""
     return {"name": path.stem, "command": script(path, body), **details}
 
 
@@ -33,7 +33,7 @@ def begin(path: Path, event: str, *bodies: str, **details: Any) -> Standing:
 
 
 def call(job: Standing, name: str, **arguments: Any) -> tuple[ToolReply, str]:
-    """Call a tool in a regular activity; gives the reply and what the model sees."""
+    """Call a tool in a regular activity; return the reply and what the model sees."""
     job.reply((name, json.dumps(arguments)))
     reply = job.run(name, job.request(), local=False)
     job.commit = reply.commit

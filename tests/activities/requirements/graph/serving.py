@@ -27,7 +27,7 @@ STARTS_SECONDS = 240
 @dataclass
 class Server:
     url: str
-    """With user, password and the one database."""
+    """Address with user, password and the only database."""
     process: subprocess.Popen[bytes]
 
     def empty(self) -> None:

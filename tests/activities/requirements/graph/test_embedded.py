@@ -142,8 +142,8 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
 
 @pytest.fixture
 def log(tmp_path: Path, graph: EmbeddedGraph) -> Path:
-    """The log of a graph with one node, with the remains of an engine that was killed after it
-    stored two more.
+    """Return the log of a graph with one node, left by an engine that was killed after it stored
+    two more.
     """
     graph.write(GraphQuery(PUT, {"id": "a", "name": "A"}))
     database = tmp_path / "graph" / "graph.lbug"
@@ -174,7 +174,7 @@ def test_a_writer_that_was_killed_in_its_checkpoint_keeps_nobody_out(
 
 
 def children(pid: int) -> list[int]:
-    """Processes of this parent, from /proc."""
+    """Return the child processes of this parent, from /proc."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -29,7 +29,7 @@ LONG = (
     "UNWIND range(1, 1500) AS a UNWIND range(1, 1500) AS b "
     "WITH a + b AS c RETURN c ORDER BY c LIMIT 3"
 )
-"""Takes a few seconds. The server goes on with it when nobody waits any more."""
+"""Takes a few seconds. The server continues it even if nobody waits any more."""
 
 
 def test_an_address_with_all_its_parts() -> None:
@@ -70,8 +70,9 @@ def graph(graph_server: Server) -> Iterator[Neo4jGraph]:
 
 @pytest.fixture
 def connected(graph: Neo4jGraph, graph_server: Server) -> Iterator[Neo4jGraph]:
-    """Has a second for its statements, and a connection, which takes long to make where the server
-    has little of the machine."""
+    """Return a graph with one second for statements, and a connection, which is slow to open if the
+    server gets little of the machine.
+    """
     with closing(Neo4jGraph(graph_server.url, SCHEMA, GraphLimits(seconds=1))) as made:
         made.read(COUNT)
         yield made
@@ -79,7 +80,7 @@ def connected(graph: Neo4jGraph, graph_server: Server) -> Iterator[Neo4jGraph]:
 
 @pytest.fixture
 def hurried() -> Iterator[pytest.MonkeyPatch]:
-    """Statements are given up soon after their time, until this is undone."""
+    """Make statements give up soon after their time, until this is undone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neo4j, "_CONNECT_SECONDS", 0.2)
         patch.setattr(neo4j, "_GRACE_SECONDS", 0)
@@ -175,7 +176,7 @@ def test_a_query_that_takes_too_long_is_refused(
     answers = connected._is_answering
 
     def patiently() -> bool:
-        """The query goes on in the server, which may be long in answering another one."""
+        """Use the usual time limits, as the old query goes on and may delay the next answer."""
         hurried.undo()
         return answers()
 
