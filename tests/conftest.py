@@ -57,8 +57,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What one process should have, first and together: the crash tests, which begin together and
-    are the longest, and those that share workers or a database whose start takes long."""
+    """Run first and together what one process should have: the crash tests, which begin together
+    and are the longest, and tests that share workers or a database with a slow start.
+    """
     items.sort(key=_place)
 
 
@@ -85,7 +86,7 @@ def own_credentials() -> None:
 
 @pytest.fixture(autouse=True)
 def own_logs() -> Iterator[None]:
-    """A command that sets up logging does so for its test."""
+    """Undo the logging setup of a command after its test."""
     root = logging.getLogger()
     before = root.level, root.handlers[:]
     yield
@@ -95,7 +96,7 @@ def own_logs() -> Iterator[None]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
-    """A workspaces root of the test's own."""
+    """Return a workspaces root for this test."""
     return Root.open(tmp_path / "root", create=True)
 
 
@@ -107,7 +108,7 @@ def _archive(project: str) -> tarfile.TarFile:
 
 @pytest.fixture(scope="session")
 def real() -> Real:
-    """The bytes of a document by its path in a source archive: `real("pypdf-7.1.0/…/a.pdf")`."""
+    """Return a document by its path in a source archive: `real("pypdf-7.1.0/…/a.pdf")`."""
     if not list(_FETCHED.glob("*.tar.gz")):
         message = f"the real documents are not there; fetch them with the command in {_COMMAND}"
         # A CI that never fetched them must not pass.
@@ -125,7 +126,7 @@ def real() -> Real:
 
 @pytest.fixture(scope="session")
 def public_skills(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with Agent Skills by other people, as their packages bring them."""
+    """Return a folder with other people's Agent Skills, as their packages contain them."""
     folder, npm = tmp_path_factory.mktemp("skills"), _FETCHED / "mcp" / "node_modules"
     of_npm = ["@playwright/cli/skills/playwright-cli"]
     of_npm += ["@tanstack/db/skills/db-core", "@tanstack/db/skills/meta-framework"]
@@ -163,28 +164,28 @@ def postgres() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 async def running() -> AsyncIterator[DevelopmentServer]:
-    """A Temporal server; tests have task queues of their own on it."""
+    """Run a Temporal server, on which each test has its own task queues."""
     async with development_server(ui=False) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    """Workers as processes of their own."""
+    """Start workers as separate processes."""
     with nursery(tmp_path_factory.mktemp("logs")) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def graph_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[graph_serving.Server]:
-    """A server for LONGHAUL_GRAPH_URL."""
+    """Run a server for LONGHAUL_GRAPH_URL."""
     with graph_serving.serving(tmp_path_factory.mktemp("graph")) as server:
         yield server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Address of an empty database of the test's own."""
+    """Return the address of an empty database for this test."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.sqlite3'}"
     server: str = request.getfixturevalue("postgres")

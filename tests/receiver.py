@@ -18,7 +18,7 @@ class Receiver:
 
     port: int = 0
     statuses: list[int] = field(default_factory=list)
-    """What the next requests are answered, then 200."""
+    """Statuses of the next answers, then 200."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     answers: threading.Event = field(default_factory=threading.Event)
@@ -33,7 +33,7 @@ class Receiver:
 
     @property
     def keys(self) -> Counter[str]:
-        """How often each notification came."""
+        """Return how often each notification arrived."""
         return Counter(header["idempotency-key"] for header in self.headers)
 
     def of(self, event: str) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def run(*arguments: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    """`starter.py` in a process of its own."""
+    """Run `starter.py` in a separate process."""
     return subprocess.run(
         [sys.executable, "starter.py", *arguments], cwd=REPOSITORY, timeout=90, check=False,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
@@ -43,7 +43,7 @@ def tries() -> Iterator[None]:
 
 @dataclass
 class Engine:
-    """The server, and its client on the loop that it belongs to."""
+    """The server, and its client on its own event loop."""
 
     address: str
     client: Client
@@ -53,7 +53,7 @@ class Engine:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
 
     def job(self, job_id: str, instructions: str = "Read the law", **data: Any) -> str:
-        """A job that runs, its first workflow task done."""
+        """Start a job; return once its first workflow task is done."""
         given = {"agent": "generalist", "instructions": instructions, **data}
         queue = data.pop("queue", "longhaul")
         start = self.client.start_workflow("Job", given, id=job_id, task_queue=queue)
@@ -97,8 +97,9 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture
 def between_looks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Has a job signalled by whoever follows it: after its first look, and after each further one
-    by the next of the names. So each state is seen before the next comes."""
+    """Signal a job between the looks of a command that follows it, with the next of the names after
+    each look, so that every state is seen before the next.
+    """
 
     def signalled(*names: str) -> None:
         left = iter(["", *names])
@@ -123,7 +124,7 @@ class Ran:
 
     @property
     def error(self) -> str:
-        """The one line of a mistake."""
+        """The one line printed for a mistake."""
         lines = self.err.splitlines()
         assert self.code == 2, self
         assert len(lines) == 1, self.err
@@ -148,7 +149,7 @@ def workspaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def offline(
     workspaces: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Starter:
-    """`starter.py` where no server is."""
+    """Run `starter.py` without a server."""
     monkeypatch.setenv("TEMPORAL_ADDRESS", "localhost:1")
 
     def run(*arguments: str) -> Ran:
@@ -161,6 +162,6 @@ def offline(
 
 @pytest.fixture
 def starter(engine: Engine, offline: Starter, monkeypatch: pytest.MonkeyPatch) -> Starter:
-    """`starter.py` with the session's server."""
+    """Run `starter.py` with the session's server."""
     monkeypatch.setenv("TEMPORAL_ADDRESS", engine.address)
     return offline

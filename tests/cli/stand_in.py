@@ -90,7 +90,7 @@ class StandIn:
         }
 
     def _hands_on(self, signal: str) -> bool:
-        """Whether it is a project, which hands a signal on to its job."""
+        """Return whether this is a project, which forwards a signal to its job."""
         if self.data.get("project"):
             job = f"{workflow.info().workflow_id}.brew"
             self.notices.append(f"signal {signal}: handed on to job {job}")

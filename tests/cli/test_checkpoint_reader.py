@@ -142,7 +142,7 @@ def test_on_a_terminal_watch_paints_steps_and_todos(engine, workspaces, between_
 
 @pytest.fixture
 def kept(engine, workspaces):
-    """A job with two checkpoints, the first of which starts phase 1."""
+    """Return a job with two checkpoints, the first of which starts phase 1."""
     root = Root.open(workspaces, create=True)
     job = f"kept-{workspaces.parent.name}"
     store = Checkpoints.create(root, job)
@@ -272,7 +272,7 @@ def test_without_the_jobs_word_the_tags_tell_where_phases_began(engine, kept):
 
 def test_a_project_that_failed_is_listed_as_failed() -> None:
     class Visibility:
-        """Says of each that its workflow has completed."""
+        """Reports the workflow of each job as completed."""
 
         async def list_workflows(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
             for status in ("failed", "completed"):

@@ -36,7 +36,7 @@ def problems(folder: Path, *names: str, root: Path | None = None) -> dict[str, s
 
 
 def learned(root: Path) -> Path:
-    """A guard that the root has learned; the file of its one revision."""
+    """Store a learned guard in the root; return the file of its one revision."""
     guard = Guard(name="no-x", point="before_tool", decision="deny", message="Write no x.")
     one = LearnedRevision(
         name="no-x", stage="active", at=1, since=1, why="seen", agent="creator", guard=guard

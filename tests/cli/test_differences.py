@@ -18,7 +18,9 @@ AT = 1_700_000_000
 
 @pytest.fixture
 def grown(engine, workspaces):
-    """A job with files of each fate between the starts of phases 1 and 2, and one more since."""
+    """Return a job with files that changed in every way between the starts of phases 1 and 2, and
+    one that came later.
+    """
     root = Root.open(workspaces, create=True)
     job = f"grown-{workspaces.parent.name}"
     store = Checkpoints.create(root, job)

@@ -178,7 +178,7 @@ def test_an_endpoint_that_does_not_answer_is_found(offline, monkeypatch):
 
 @contextmanager
 def answering(listed, refuses):
-    """An endpoint that lists models, or none, and says what is wrong with a request of nothing."""
+    """Run an endpoint that lists models, or none, and refuses an empty request."""
 
     class Models(Handler):
         def do_GET(self):
@@ -239,7 +239,7 @@ def test_a_key_that_cannot_be_sent_is_found(offline, monkeypatch):
 
 
 def telling(found: DescribeTaskQueueResponse) -> Client:
-    """The client of a server that tells this of its task queues."""
+    """Return the client of a server that reports this about its task queues."""
 
     async def describe(*_, **__):
         return found

@@ -23,7 +23,7 @@ THOUGHT = {"choices": [{"index": 0, "delta": {"reasoning_content": "Two files, t
 
 
 class Endpoint(Handler):
-    """Answers as it should; the subclasses do not."""
+    """Behaves correctly; its subclasses do not."""
 
     first: ClassVar[Reply] = Reply(calls=TWO)
     second: ClassVar[Reply] = Reply("maple, birch")
@@ -62,7 +62,7 @@ class Broken(Endpoint):
 
 
 class Thinking(Endpoint):
-    """Its model reasons but ignores reasoning that is sent back."""
+    """Its model reasons, but ignores reasoning that is sent back."""
 
     def events(self, incoming: wire.IncomingRequest, answer: Reply) -> list[bytes]:
         return [

@@ -18,7 +18,7 @@ from tests.activities.standing import JOB, Standing
 
 @pytest.fixture
 def found(tmp_path: Path) -> JobPlaces:
-    """A job of another host, in a remote with all its checkpoints."""
+    """Return a job of another host, whose checkpoints are all in a remote."""
     path = tmp_path / "remote.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
     standing = Standing.begin(tmp_path / "elsewhere")

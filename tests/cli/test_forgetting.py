@@ -20,7 +20,7 @@ from workflows.forgetting import ForgetWorkflow as Workflow
 
 @pytest.fixture
 def served(engine, workspaces, monkeypatch):
-    """A worker of this test's workspaces root, on a task queue of its own."""
+    """Run a worker for this test's workspaces root, on its own task queue."""
     queue = f"queue-{workspaces.parent.name}"
     root = Root.open(workspaces, create=True)
     ready, stop = threading.Event(), asyncio.Event()

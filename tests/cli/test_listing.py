@@ -41,7 +41,7 @@ class Continuing:
 
 
 async def fill(client: Client) -> None:
-    """The jobs, which the server itself closes after a second, and one of four runs."""
+    """Start the jobs, which the server closes after a second, and one of four runs."""
     several = asyncio.Semaphore(50)
 
     async def begin(number: int) -> None:

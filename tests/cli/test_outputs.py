@@ -29,7 +29,7 @@ sys.path.remove(str(here))
 del sys.modules[__name__]
 importlib.import_module(__name__)
 """
-"""A module in place of the real one, which it loads once it may."""
+"""A module that replaces the real one and loads it once it is allowed to."""
 
 
 @pytest.mark.parametrize(

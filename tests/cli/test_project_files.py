@@ -14,7 +14,7 @@ numbers = itertools.count(1)
 
 @pytest.fixture
 def tearoom(engine, workspaces):
-    """A project with two accepted pieces of work."""
+    """Return a project with two accepted pieces of work."""
     root, name = Root.open(workspaces, create=True), f"tearoom-{next(numbers)}"
     held = ProjectRepository.create(project_repository_path(root, name))
     nothing = str(held.git.TreeBuilder().write())

@@ -78,7 +78,7 @@ def test_a_folder_is_staged_as_seen_from_the_projects_file(
 
 @pytest.fixture
 def changed(engine: Any, workspaces: Path, tmp_path: Path) -> str:
-    """A job that changed a file of a repository, and added and renamed others."""
+    """Return a job that changed a file of a repository, and added and renamed others."""
     tree = WorkTree.create(tmp_path / "tea", tea_py="x = 1\n", old_py="a\nb\nc\nd\n")
     root = Root.open(workspaces, create=True)
     job = f"changed-{workspaces.parent.name}"

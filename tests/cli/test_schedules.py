@@ -15,7 +15,7 @@ from tests.cli.conftest import Engine, Starter, tries
 
 @pytest.fixture
 def scheduled(starter: Starter, engine: Engine, request: pytest.FixtureRequest) -> str:
-    """A schedule that is not due during the test."""
+    """Return a schedule that is not due during the test."""
     name = "daily-" + re.sub(r"\W+", "-", request.node.name)[:40]
     done = starter("start", "generalist", "--instructions", "Tea", "--id", name, "--every", "1d")
     assert done.code == 0, done.err
@@ -26,7 +26,7 @@ def scheduled(starter: Starter, engine: Engine, request: pytest.FixtureRequest) 
 
 
 def listed(starter: Starter, name: str) -> dict[str, Any]:
-    """The schedule as it is listed, which the server does a little later."""
+    """Return the schedule from the list, where it appears a little later."""
     for _ in tries():
         found = json.loads(starter("schedules", "list", "--json").out)
         if entry := next((e for e in found if e["schedule"] == name), None):

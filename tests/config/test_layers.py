@@ -21,7 +21,7 @@ def write(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Two folders, the second of which is the stronger."""
+    """Return two folders, the second of which overrides the first."""
     folders = [tmp_path / "house", tmp_path / "team"]
     write(folders[0] / "agents/critic/agent.yaml", "extends: generalist\ndescription: House\n")
     write(folders[1] / "guards/tone.yaml", "[]\n")

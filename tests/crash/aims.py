@@ -24,16 +24,16 @@ class View:
 
     repositories: list[Path]
     ending: Callable[[], bool]
-    """Whether all jobs have had their last reply."""
+    """Whether all jobs have received their last reply."""
     in_flight: Callable[[], bool]
     """Whether a model call is under way."""
     delay: float
-    """Seconds a model call takes at least."""
+    """Minimum duration of a model call in seconds."""
     random: random.Random
 
 
 Aim = Callable[[View], bool]
-"""Waits; true when the moment came."""
+"""Waits; true if the moment came."""
 
 
 def during_a_model_call(view: View) -> bool:
@@ -47,7 +47,7 @@ def during_a_checkpoint(view: View) -> bool:
 
 
 def before_the_effect(view: View) -> bool:
-    """A model call was answered, or is about to be, and nothing of it is stored."""
+    """A model call was answered, or is about to be, and nothing of the answer is stored."""
     if not _seen(view.in_flight):
         return False
     time.sleep(view.delay)
@@ -60,7 +60,7 @@ def after_the_effect(view: View) -> bool:
 
 
 def while_the_folder_is_brought_up_to_date(view: View) -> bool:
-    """The projection has noted what it begins; then it makes drafts beside the note."""
+    """The projection has noted what it begins, and now makes drafts beside the note."""
     return _touched(view, "") and _later(view, 0.002)
 
 
@@ -101,14 +101,16 @@ def _seen(happening: Callable[[], bool], patience: float = PATIENCE) -> bool:
 
 
 def _touched(view: View, *names: str) -> bool:
-    """Whether one of these folders, in any repository, comes or has an entry made or renamed."""
+    """Return whether one of these folders, in any repository, appears or gets a new or renamed
+    entry.
+    """
     folders = [repository / name for repository in view.repositories for name in names]
     before = _times(folders)
     return _seen(lambda: _times(folders) != before)
 
 
 def _grown(view: View) -> bool:
-    """Whether the journal of any repository grows."""
+    """Return whether the journal of any repository grows."""
     before = _sizes(view)
     return _seen(lambda: _sizes(view) != before)
 
@@ -134,6 +136,6 @@ def _time(folder: Path) -> int:
 
 
 def _later(view: View, seconds: float) -> bool:
-    """Some time up to `seconds` later."""
+    """Wait for a random time of up to `seconds`."""
     time.sleep(view.random.uniform(0, seconds))
     return True

@@ -18,9 +18,9 @@ from tests.soak import soak
 
 T = TypeVar("T")
 AT_ONCE = soak(4, 1)
-"""Trials at a time; with long repetitions each has enough to do by itself."""
+"""Trials at a time; with many repetitions each has enough work of its own."""
 THREADS = 40
-"""For aims and other waits that block, of all trials together."""
+"""Threads for aims and other blocking waits, of all trials together."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ Trial = Callable[[Place], Coroutine[Any, Any, T]]
 
 
 class Begun:
-    """The trials of a session; call it with one for what came of that."""
+    """The trials of a session; call it with a trial to get that trial's result."""
 
     def __init__(self, trials: Iterable[Trial[Any]], place: Callable[[], Place]) -> None:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
@@ -54,11 +54,11 @@ class Begun:
         return result
 
     async def ended(self) -> None:
-        """Return once the machine is free of all of them, whatever they came to."""
+        """Return once all of them have ended, whatever their result."""
         await asyncio.wait(self._tasks.values())
 
     async def given_up(self) -> None:
-        """End what no test waits for any more."""
+        """End the trials that no test waits for any more."""
         for task in self._tasks.values():
             task.cancel()
         await self.ended()

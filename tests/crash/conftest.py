@@ -26,7 +26,7 @@ async def begun(
     workers: Nursery,
     temporal: TemporalServer,
 ) -> AsyncIterator[Begun]:
-    """The function `trial` of each module that this session takes tests from."""
+    """Begin the function `trial` of each module whose tests are selected."""
     tests = [item for item in request.session.items if isinstance(item, pytest.Function)]
     modules = [test.module for test in tests if "begun" in test.fixturenames]
     made = Begun(

@@ -22,7 +22,7 @@ LINES = "abcd"
 
 @dataclass(frozen=True)
 class Ledger:
-    """A job in the name of somebody, and the model that does it.
+    """A job under somebody's name, and the model that does it.
 
     Args:
         name: Whose ledger; jobs of different names send different requests.
@@ -97,7 +97,7 @@ class Ledger:
         return [("todo_write", {"phase": f"Enter {number}", "description": "", "todos": todos})]
 
     def _enter(self, view: RequestView) -> list[Call]:
-        """Several calls in one reply: some in one workflow task, some with a regular tool."""
+        """Make several calls in a reply: some in one workflow task, some with a regular tool."""
         todo = view.current_todo.id if view.current_todo else 0
         first, second = self._entries(view.number, todo)
         if todo > 1:

@@ -23,11 +23,11 @@ from engine import process
 from workflows import job
 
 READY = (catalogue, job)
-"""What a worker loads late."""
+"""Modules that a worker loads late."""
 DEATHS = {signal.SIGCHLD}
 
 born: dict[int, Path] = {}
-"""The logs of those that run, by id."""
+"""Log files of the running workers, by process id."""
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _bury(*_: object) -> None:
-    """Forget those that ended, at once; what each left with lies beside its log."""
+    """Forget workers that ended, at once; their exit codes are written beside their logs."""
     # There may be no child left.
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:

@@ -28,16 +28,18 @@ CLEAN = {
     for name, value in os.environ.items()
     if not name.startswith(("OPENAI_", "LONGHAUL_", "TEMPORAL_", "OTEL_", "AWS_"))
 } | KEYS
-"""Our environment without what would send a worker elsewhere, with keys for buckets of tests."""
+"""Our environment without variables that would misdirect a worker, and with keys for buckets of
+tests.
+"""
 
 
 @dataclass
 class TemporalServer:
-    """The development server with its data in a file, so that it can be killed and come back."""
+    """The development server with its data in a file, so that it can be killed and restarted."""
 
     folder: Path
     returns: bool = True
-    """False: it is not to come back, and keeps its data in memory."""
+    """False: it is not restarted, and keeps its data in memory."""
     port: int = field(default_factory=free_port)
 
     @property
@@ -67,7 +69,7 @@ class TemporalServer:
         self.process.wait()
 
     async def client(self) -> Client:
-        """A client, as soon as the server answers."""
+        """Return a client as soon as the server answers."""
         async with asyncio.timeout(30):
             while True:
                 with suppress(SetupError):
@@ -142,14 +144,14 @@ class Nursery:
         self.born: list[Worker] = []
 
     def worker(self, address: str, root: Path, queue: str, model_url: str, **more: str) -> Worker:
-        """A worker that serves a task queue on a workspaces root with a model.
+        """Start a worker that serves a task queue on a workspaces root with a model.
 
         `more` goes into its environment.
         """
         return self.start(queue, environment(address, root, queue, model_url) | more)
 
     def start(self, name: str, variables: dict[str, str]) -> Worker:
-        """A worker with this environment; its output is in a log of this name."""
+        """Start a worker with this environment; its output goes to a log of this name."""
         log = self._logs / f"{name}-{len(self.born)}.log"
         asked = {"environment": variables, "log": str(log)}
         assert self._process.stdin
@@ -163,7 +165,7 @@ class Nursery:
 
 @contextmanager
 def nursery(logs: Path, **more: str) -> Iterator[Nursery]:
-    """A nursery that takes its workers along when it ends; `more` goes into its environment."""
+    """Run a nursery that ends its workers when it ends; `more` is added to its environment."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.crash.nursery"], cwd=REPOSITORY, env=CLEAN | more,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

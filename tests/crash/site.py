@@ -26,7 +26,7 @@ from tests.provider.server import Provider, ProviderServer
 from tests.provider.strict import Responses
 
 PATIENCE = 180
-"""Seconds without a new step, or to the end of a job nobody disturbs, that fail a test."""
+"""Longest time in seconds without a new step, or to the end of an undisturbed job, in a test."""
 DELAY = 0.1
 """Seconds of a model call."""
 RESPONSES = {"model.api": "responses", "model.temperature": None}
@@ -36,7 +36,7 @@ LEFT_BEHIND = (
     *("refs/tags/completed.lock", "objects/pack/tmp_pack_left", "projected.new"),
     *("packing/pack/left", "projecting/0", "journal/left.log"),
 )
-"""Locks and drafts of whoever died: none may stop anything."""
+"""Locks and drafts of killed processes: none may block anything."""
 
 
 @dataclass
@@ -45,9 +45,9 @@ class Blow:
 
     aim: str
     hit: bool
-    """Whether the moment aimed at came."""
+    """Whether the intended moment came."""
     recovery: float
-    """Seconds until each of the jobs had taken its next step, or several after a freeze."""
+    """Seconds until each job had taken its next step, or several after a freeze."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Site:
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By name of the ledger."""
     has_responses: bool = False
-    """Whether the jobs ask a strict provider of the Responses API."""
+    """Whether the jobs use a strict provider of the Responses API."""
 
     def __post_init__(self) -> None:
         self.root = Root.open(self.folder / self.name, create=True)
@@ -85,7 +85,7 @@ class Site:
         return f"{self.name}-{name}"
 
     def start_worker(self, root: Path | None = None) -> None:
-        """The worker from now on; what became of the one before is not its business."""
+        """Start the worker to use from now on, whatever happened to the one before."""
         root = root or self.root.path
         self.worker = self.nursery.worker(self.server.address, root, self.name, self.model.base_url)
 
@@ -100,7 +100,7 @@ class Site:
             )
 
     async def finish(self) -> None:
-        """Wait for the results of all jobs, also while the server is away."""
+        """Wait for the results of all jobs, even while the server is down."""
         try:
             async with asyncio.timeout(PATIENCE):
                 for name, handle in self.handles.items():
@@ -113,7 +113,9 @@ class Site:
     # Blows
 
     async def kill(self, aim: Aim) -> None:
-        """`kill -9` the worker within a step; another one takes over, whatever lies about."""
+        """Kill the worker with `kill -9` within a step; another one takes over, whatever was left
+        behind.
+        """
         hit = await self.aim(aim)
         self.worker.kill()
         with self._blow(aim, hit) as before:
@@ -123,7 +125,7 @@ class Site:
             await self._go_on(before)
 
     async def freeze(self, aim: Aim, steps: int) -> None:
-        """Freeze the worker within a step; wake it when another one has taken so many."""
+        """Freeze the worker within a step; wake it after another one has taken so many steps."""
         hit = await self.aim(aim)
         frozen = self.worker
         frozen.freeze()
@@ -133,7 +135,9 @@ class Site:
         frozen.wake()
 
     async def kill_server(self, aim: Aim, away: float, *, worker_too: bool) -> None:
-        """`kill -9` the server within a step, for `away` seconds, alone or with the worker."""
+        """Kill the server with `kill -9` within a step, for `away` seconds, alone or with the
+        worker.
+        """
         hit = await self.aim(aim)
         self.server.kill()
         if worker_too:
@@ -147,7 +151,7 @@ class Site:
             await self._go_on(before)
 
     def _leave_locks(self) -> None:
-        """Leave locks as other killed writers would, in git repositories and in ours."""
+        """Leave locks like those of killed writers, in git repositories and in ours."""
         for name in self.asked:
             repository = self.root.repository(self.job_id(name))
             for left in LEFT_BEHIND if repository.exists() else ():
@@ -161,13 +165,13 @@ class Site:
         self.blows.append(Blow(aim.__name__, hit, time.monotonic() - since))
 
     async def _go_on(self, before: dict[str, int], steps: int = 1) -> None:
-        """Wait for the next steps of each job; for the end where there were none to come."""
+        """Wait for the next steps of each job, or for its end if no more steps are expected."""
         await self.progress(before, steps)
         if not before:
             await self.finish()
 
     async def aim(self, aim: Aim) -> bool:
-        """Wait for the moment; it is watched for on a thread, so that nothing here delays it."""
+        """Wait for the moment, on a separate thread, so that nothing here delays it."""
         view = View(
             repositories=[self.root.repository(self.job_id(name)) for name in self.asked],
             ending=lambda: not self.unfinished,
@@ -187,7 +191,7 @@ class Site:
         return {name: len(self.asked[name]) for name in self.unfinished}
 
     async def progress(self, since: dict[str, int], steps: int = 1) -> None:
-        """Return when each job has taken so many steps more, or is about to end."""
+        """Return when each job has taken so many more steps, or is about to end."""
         until = time.monotonic() + PATIENCE
         while any(
             name in self.unfinished and len(self.asked[name]) < count + steps

@@ -38,7 +38,7 @@ class NeverAnswers(Ledger):
 
 
 class BreaksOff(Ledger):
-    """Falls silent there in the middle of an answer."""
+    """Falls silent in the second phase, in the middle of an answer."""
 
     def __call__(self, request: Request) -> Answer:
         reply = self.reply(request)
@@ -63,9 +63,9 @@ def silent(request: Request) -> bool:
 class Case:
     ledger: Ledger
     last_step: int
-    """Requests until the one that hangs."""
+    """Number of requests up to the one that hangs."""
     command: list[str]
-    """What a person types, but for the job's id."""
+    """The command that a person types, without the job's id."""
 
 
 TEMPORAL = [str(find_temporal_binary()), "workflow"]

@@ -14,7 +14,7 @@ from tests.crash.trial import SEED, ended_as, hits, opened, some_steps, told
 from tests.soak import soak
 
 SOON, LATER = 1, 7
-"""Steps of the other worker, after which the frozen one wakes: in the same phase or in another."""
+"""Steps of the other worker before the frozen one wakes: in the same phase or in a later one."""
 FREEZES = (
     (aims.during_a_model_call, LATER),
     (aims.during_a_checkpoint, LATER),
@@ -23,7 +23,7 @@ FREEZES = (
     (aims.at_a_phase_end, SOON),
 )
 TRIED = soak(2, 5)
-"""Freezes, drawn from these."""
+"""Number of freezes, drawn from these."""
 
 
 async def test_the_job_ends_as_the_undisturbed_one(begun: Begun, undisturbed: Site) -> None:

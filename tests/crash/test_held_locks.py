@@ -13,9 +13,9 @@ from tests.crash.trial import ended_as, opened, some_steps
 
 LOCKS = ("longhaul-refs.lock", "longhaul-pack.lock", "longhaul-projection.lock")
 STEPS = 8
-"""Enough to pass a phase end, where all of them are wanted."""
+"""Enough to pass a phase end, where all locks are needed."""
 MOST_SECONDS = 30
-"""Far less than it takes to wait each of them out, attempt after attempt."""
+"""Far less than waiting for each lock to time out, attempt after attempt."""
 
 
 async def test_the_job_goes_on_and_the_folder_catches_up_once_they_are_free(

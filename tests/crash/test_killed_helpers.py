@@ -25,7 +25,7 @@ async def test_they_go_on_where_they_were(begun: Begun) -> None:
 
 
 class Reading(Delegating):
-    """Helpers read one leaf after the other; in the midst of it one hears nothing more."""
+    """Helpers that read one leaf after the other; one of them gets no answer midway."""
 
     def __init__(self) -> None:
         super().__init__(*(delegate(f"Read {n}.") for n in range(HELPERS)))

@@ -21,12 +21,12 @@ from tests.workflows.short import DONE, Short, job
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 BEGUN = "*/*/workspace/begun"
-"""In the private folder of each job whose command runs."""
+"""A file in the private folder of each job whose command is running."""
 COMMAND = (
     "echo once >> notes/tally.md; touch begun; until [ -e let_go ]; do sleep 0.1; done; "
     "rm begun; echo done"
 )
-"""It does not end by itself: however late the other job comes, both are at it together."""
+"""It does not end by itself, so that both jobs' commands run at the same time."""
 TOOLS = ["files", "todos", "job", "shell"]
 
 

@@ -18,7 +18,7 @@ async def test_over_http_the_call_of_a_task_is_sent_once(begun: Begun) -> None:
 
 
 async def trial(place: Place) -> None:
-    """The worker is killed while it polls a server that others may use as well."""
+    """Kill the worker while it polls a server that others may use as well."""
     told: list[str] = []
     calls: list[Call] = [
         ("patient__brew", {"seconds": 3600}),

@@ -24,7 +24,7 @@ from tests.workflows.team import Team, answer, project, write
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 BEGUN = "*/*/workspace/repo/begun"
-"""In the private folder of whoever runs the tests."""
+"""A file in the private folder of whoever runs the tests."""
 SLOW = """\
 import pathlib
 import time

@@ -14,7 +14,7 @@ from tests.crash.trial import SEED, ended_as, hits, opened, some_steps, told
 from tests.soak import soak
 
 KILLS = soak((2,), (3, 2))
-"""Of each of the servers, side by side; the last of each takes the worker along."""
+"""For each of the servers, side by side; the last kill of each includes the worker."""
 MOST_AWAY = 1.5
 """Seconds until the server is started again."""
 

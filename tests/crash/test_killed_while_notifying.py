@@ -32,11 +32,11 @@ PATIENCE = soak(120, 400)
 
 @dataclass
 class Shaken:
-    """A job that waits once for each kill, and what its calls to people came to."""
+    """A job that waits once for each kill, and the notifications it sent."""
 
     there: Receiver
     moments: list[str] = field(default_factory=list)
-    """When the worker was killed, wait by wait."""
+    """The moment of each kill, in the order of the waits."""
 
 
 async def test_each_notification_counts_once_whenever_workers_die(begun: Begun) -> None:

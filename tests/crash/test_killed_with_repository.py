@@ -24,7 +24,7 @@ TOKEN = {"TEA_ACCESS": PASSWORD}
 
 
 def serve_clone(tree: WorkTree, place: Place) -> Path:
-    """A bare clone that takes pushes over HTTP and keeps a log of its refs."""
+    """Serve a bare clone that accepts pushes over HTTP and logs changes of its refs."""
     (place.folder / "served").mkdir()
     remote = bare_clone(tree, place.folder / "served" / "tea.git")
     for name, value in (("http.receivepack", "true"), ("core.logAllRefUpdates", "true")):

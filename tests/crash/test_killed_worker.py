@@ -14,10 +14,10 @@ from tests.soak import soak
 
 SITES = soak(2, 8)
 KILLS = soak(2, 4)
-"""Of each site. The sites run side by side, because a recovery is mostly waiting."""
+"""For each site. The sites run side by side, because a recovery is mostly waiting."""
 LEAST_HITS = soak(2, 25)
 AT_THE_END = soak(1, 2)
-"""Sites whose last kill comes then."""
+"""Number of sites whose last kill comes at the end."""
 
 
 async def test_the_job_ends_as_the_undisturbed_one(begun: Begun, undisturbed: Site) -> None:

@@ -22,7 +22,7 @@ async def test_they_begin_anew(begun: Begun) -> None:
 
 
 class Lost(Delegating):
-    """A helper that has read, and hears nothing more as long as the first host stands."""
+    """A helper that has read, and gets no answer as long as the first host runs."""
 
     def __init__(self) -> None:
         super().__init__(delegate("One?", "notes/leaf_1.md"))

@@ -22,12 +22,12 @@ from tests.soak import soak
 AIMS = (aims.during_a_model_call, aims.during_a_checkpoint, aims.at_a_phase_end)
 LOSSES = random.Random(SEED).sample(AIMS, soak(1, 3))
 MOST_REPEATED = 2
-"""Model calls for each lost host: that of the step in flight, and one that was under way."""
+"""Model calls repeated for each lost host: that of the interrupted step, and one in progress."""
 
 
 @dataclass(frozen=True)
 class Pushed(Ledger):
-    """A ledger whose checkpoints go to a remote."""
+    """A ledger whose checkpoints are pushed to a remote."""
 
     remote: str = ""
 
@@ -40,7 +40,7 @@ async def test_the_other_host_ends_the_job_as_the_undisturbed_one(begun: Begun) 
 
 
 def check_sites(trial: list[Site]) -> None:
-    """Compare the sites that were lost with the one that stayed."""
+    """Compare the sites that lost their hosts with the one that kept it."""
     stayed, *sites = trial
     assert set(stayed.asked["Ada"].values()) == {1}
     for site in sites:
@@ -58,7 +58,7 @@ def check_sites(trial: list[Site]) -> None:
 
 
 async def trial(place: Place) -> list[Site]:
-    """The job on one host, undisturbed, and beside it on hosts that are lost."""
+    """Run the job on one host, undisturbed, and at the same time on hosts that are lost."""
     path = place.folder / "checkpoints.git"
     await asyncio.to_thread(
         subprocess.run, ["git", "init", "--quiet", "--bare", str(path)], check=True
@@ -67,7 +67,7 @@ async def trial(place: Place) -> list[Site]:
 
 
 async def lose_hosts(place: Place, remote: str, suffix: str = "") -> list[Site]:
-    """The sites of a trial, with that remote; the suffix sets their names apart."""
+    """Return the sites of a trial with that remote; the suffix keeps their names apart."""
     ledger = Pushed("Ada", phases=1, remote=remote)
     stayed, *sites = [
         Site(
@@ -92,7 +92,7 @@ async def alone(site: Site) -> None:
 
 
 def tree_but_for_usage(site: Site, stayed: Site) -> str:
-    """The job's last tree as it would be if it had not paid for some calls twice."""
+    """Return the job's last tree as it would be if no call had been paid for twice."""
     completion = "output/completion.json"
     snapshot = last(site)
     snapshot.files = snapshot.files.write(completion, last(stayed).files.read(completion))
@@ -116,13 +116,13 @@ def last(site: Site) -> Snapshot:
 
 
 def more_than(result: dict[str, Any], other: dict[str, Any]) -> int:
-    """Model calls that one result counts more than the other."""
+    """Return how many more model calls one result counts than the other."""
     calls: int = result["usage"]["model_calls"] - other["usage"]["model_calls"]
     return calls
 
 
 async def lost(site: Site, aim: Aim) -> None:
-    """Twice: first the host that began the job, then the one that took it over."""
+    """Lose two hosts: first the one that began the job, then the one that took it over."""
     async with opened(site):
         for number in (1, 2):
             await site.progress(site.steps(), 3)

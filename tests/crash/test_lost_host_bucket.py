@@ -14,7 +14,7 @@ pytest.importorskip("moto")
 
 
 async def trial(place: Place) -> list[Site]:
-    """The job on one host, undisturbed, and beside it on hosts that are lost."""
+    """Run the job on one host, undisturbed, and at the same time on hosts that are lost."""
     with moto_server() as endpoint:
         return await test_lost_host.lose_hosts(place, create_bucket(endpoint), "-bucket")
 

@@ -18,11 +18,11 @@ from tests.crash.trial import SEED, ended_as, hits, opened, told
 from tests.soak import soak
 
 KILLED = soak(1, 4)
-"""Sites whose worker is killed; that of one more is frozen."""
+"""Sites whose worker is killed; one more has its worker frozen."""
 KILLS = soak(2, 4)
-"""Of each of them."""
+"""Kills of each of these workers."""
 SERVER_KILLS = soak(1, 2)
-"""Of the server of one more."""
+"""Kills of the server of one further site."""
 
 
 async def test_the_job_ends_as_the_undisturbed_one(begun: Begun) -> None:

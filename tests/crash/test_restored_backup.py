@@ -13,7 +13,7 @@ from tests.crash.site import Site
 from tests.crash.trial import SEED, opened
 
 STEPS = 4
-"""Before a copy is made, and again before all is lost: within one job."""
+"""Steps before a copy is made, and again before all is lost: within one job."""
 ADA = Ledger("Ada", phases=1)
 
 
@@ -47,7 +47,7 @@ async def test_a_job_goes_on_from_copies_that_belong_together(
 
 
 async def end(site: Site) -> None:
-    """The worker is told to stop, and has."""
+    """Tell the worker to stop, and wait until it has."""
     site.worker.drain()
     await asyncio.to_thread(site.worker.until_gone)
 
@@ -63,7 +63,7 @@ def copied(folder: Path) -> Path:
 
 
 def restore(copy: Path) -> None:
-    """The folder is lost, and put back from its copy."""
+    """Delete the folder and restore it from its copy."""
     folder = copy.with_name(copy.name.removesuffix("-copy"))
     shutil.rmtree(folder)
     copy.rename(folder)

@@ -29,7 +29,7 @@ from tests.workflows.team import Team, answer, project, write
 GROUPS = "output/groups.json"
 NAMES = [f"g{n:02d}" for n in range(1, 1 + soak(4, 12))]
 COLLIDING, FAILING = ("g01", "g02"), "g03"
-"""Those who collide begin together, from the same commit."""
+"""The two groups with a conflict begin together, from the same commit."""
 BOTH = "green\nblack\n"
 KILLS = soak(2, 4)
 PATIENCE = 240
@@ -63,7 +63,7 @@ def team() -> Team:
 
 @dataclass
 class Place:
-    """A root and two workers on it."""
+    """A root with two workers."""
 
     name: str
     given: Given
@@ -97,7 +97,7 @@ class Place:
         )
 
     def work(self) -> str:
-        """The tree of what was accepted."""
+        """Return the tree of the accepted work."""
         held = ProjectRepository(project_repository_path(self.root, self.name))
         main = str(held.git.references["refs/heads/main"].target)
         return held.tree_id(main)
@@ -135,7 +135,7 @@ async def trial(given: Given) -> None:
 
 
 async def killing(place: Place, dice: random.Random) -> None:
-    """`kill -9` one of the two workers again and again while the wave is under way."""
+    """Kill one of the two workers with `kill -9`, repeatedly, during the wave."""
     until = time.monotonic() + 120
     while not list(place.root.path.glob(f"{place.name}.g*")):
         assert time.monotonic() < until
@@ -147,7 +147,7 @@ async def killing(place: Place, dice: random.Random) -> None:
 
 
 async def who_worked(client: Client, place: Place) -> set[str]:
-    """The processes that did steps of the project's jobs."""
+    """Return the processes that did steps of the project's jobs."""
     found: set[str] = set()
     for name in NAMES[:2] + NAMES[-2:]:
         history = await client.get_workflow_handle(f"{place.name}.{name}-worker-1").fetch_history()

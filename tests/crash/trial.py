@@ -15,15 +15,16 @@ from tests.crash.site import Blow, Site
 # All processes of a test run use the same seed; with it the whole run can be repeated.
 _RUN = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
 SEED = int(os.environ.get("LONGHAUL_CRASH_SEED") or _RUN.randrange(1, 1_000_000))
-"""Decides what is done when, as far as timing allows. A new one each time, so that other moments
-are tried; the variable takes one again that failed."""
+"""Decides what is done when, as far as timing allows. It is new each time, so that other moments
+are tried; the variable repeats a seed that failed.
+"""
 MOST_STEPS = 3
-"""Between a recovery and the next blow: few enough for all blows to fall within the job."""
+"""Steps between a recovery and the next disturbance: few enough for all to fall within the job."""
 
 
 @asynccontextmanager
 async def opened(site: Site) -> AsyncIterator[Site]:
-    """A site whose worker and jobs have begun."""
+    """Open a site whose worker and jobs have begun."""
     with site.model:
         client = await site.server.client()
         site.start_worker()
@@ -32,12 +33,12 @@ async def opened(site: Site) -> AsyncIterator[Site]:
 
 
 async def some_steps(site: Site) -> None:
-    """Let the jobs go on for a while."""
+    """Let the jobs take a few steps."""
     await site.progress(site.steps(), site.random.randint(1, MOST_STEPS))
 
 
 def hits(sites: list[Site]) -> list[Blow]:
-    """The blows that fell at the moment they were aimed at."""
+    """Return the disturbances that fell at the intended moment, before the work had ended."""
     return [blow for site in sites for blow in site.blows if blow.hit]
 
 
@@ -47,7 +48,7 @@ def told(sites: list[Site]) -> str:
 
 
 def ended_as(undisturbed: Site, site: Site) -> None:
-    """Every job of the site ended as the one that nobody disturbed, and left the same behind."""
+    """Check that every job of the site ended like the undisturbed one, and left the same behind."""
     did = f"{site.name}, {told([site])}"
     for ledger in site.ledgers:
         result, asked = site.results[ledger.name], site.asked[ledger.name]
@@ -64,13 +65,13 @@ def ended_as(undisturbed: Site, site: Site) -> None:
 
 
 def lagging(root: Root, job: str, commit: str) -> list[str]:
-    """Paths in which the folder that people look at is not as the job's last checkpoint."""
+    """Return paths where the visible folder differs from the job's last checkpoint."""
     differing = on_disk(root, job).items() ^ in_tree(root, job, commit).items()
     return sorted({path for path, _ in differing})
 
 
 def in_tree(root: Root, job: str, commit: str) -> dict[str, bytes | None]:
-    """The files of a job's checkpoint by path; None for an empty folder."""
+    """Return the files of a job's checkpoint by path; None for an empty folder."""
     files = Snapshot.load(open_checkpoints(root, job), commit).files
     return {
         entry.path: None if entry.kind == "folder" else files.read(entry.path)
@@ -79,9 +80,7 @@ def in_tree(root: Root, job: str, commit: str) -> dict[str, bytes | None]:
 
 
 def on_disk(root: Root, job: str) -> dict[str, bytes | None]:
-    """Return the same for the folder that people look at, without `errors/`, which is in no
-    checkpoint.
-    """
+    """Return the same for the visible folder, without `errors/`, which is in no checkpoint."""
     folder = root.workspace(job)
     return {
         path.relative_to(folder).as_posix(): None if path.is_dir() else path.read_bytes()

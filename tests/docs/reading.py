@@ -26,12 +26,12 @@ __all__ = [
 
 
 def page(name: str) -> str:
-    """The text of a page of `docs/`."""
+    """Return the text of a page of `docs/`."""
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
 def blocks(text: str, language: str) -> list[str]:
-    """Code blocks of a language."""
+    """Return the code blocks of a language."""
     return [code for found, code in _BLOCK.findall(text) if found == language]
 
 
@@ -41,19 +41,19 @@ def links(path: Path) -> list[str]:
 
 
 def anchors(path: Path) -> set[str]:
-    """Names under which a page's headings can be linked to."""
+    """Return the names under which a page's headings can be linked to."""
     text = _BLOCK.sub("", path.read_text(encoding="utf-8"))
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in _HEADING.findall(text))
     return {heading.replace(" ", "-") for heading in plain}
 
 
 def commands(text: str) -> list[str]:
-    """Every command line: of shell blocks, continued lines joined, and in the text itself."""
+    """Return every command line: of shell blocks, with continued lines joined, and in the text."""
     joined = [block.replace("\\\n", " ") for block in blocks(text, "sh")]
     lines = [line.partition("  #")[0].strip() for block in joined for line in block.splitlines()]
     return [*lines, *_INLINE.findall(_BLOCK.sub("", text))]
 
 
 def tables(text: str) -> list[list[str]]:
-    """The rows of each table."""
+    """Return the rows of each table."""
     return [found.splitlines() for found in _TABLE.findall(_BLOCK.sub("", text))]

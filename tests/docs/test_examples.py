@@ -71,7 +71,7 @@ def test_the_agent_with_servers_is_the_one_it_extends(tmp_path: Path) -> None:
 
 @pytest.fixture
 def guarded(tmp_path: Path) -> Path:
-    """A configuration with the files of the page on guards."""
+    """Return a configuration with the files of the page on guards."""
     config = Path(shutil.copytree(SHIPPED, tmp_path / "config"))
     for code in blocks(page("writing-a-guard.md"), "yaml"):
         first, _, content = code.partition("\n")
@@ -129,7 +129,7 @@ def test_the_hook_denies(guarded: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def counting(tmp_path: Path) -> Iterator[ModuleType]:
-    """The module of the page on tools, its tool in the registry meanwhile."""
+    """Load the module of the page on tools, with its tool in the registry meanwhile."""
     [code] = blocks(page("writing-a-tool.md"), "python")
     file = tmp_path / "counting.py"
     file.write_text(code, encoding="utf-8")
@@ -156,7 +156,7 @@ def test_the_tool_runs(counting: ModuleType, tmp_path: Path) -> None:
 
 @pytest.fixture
 async def jobs(tmp_path: Path) -> AsyncIterator[Jobs]:
-    """A server with a worker on the default task queue, whose model takes its time."""
+    """Run a server with a worker on the default task queue, whose model is slow."""
     root = Root.open(tmp_path / "root", create=True)
     slow = AsyncOpenAI(
         base_url="http://model/v1",
@@ -171,7 +171,7 @@ async def jobs(tmp_path: Path) -> AsyncIterator[Jobs]:
 
 
 async def test_temporal_commands_start_steer_and_reset_a_job(jobs: Jobs) -> None:
-    """Every command of the page, in the order in which it stands there; the fork beside the job."""
+    """Run every command of the page in its order, with the fork beside the job."""
     lines = [line for line in commands(page("signals.md")) if line.startswith("temporal workflow ")]
     tea = jobs.client.get_workflow_handle("tea")
     effects: dict[str, dict[str, Any]] = {

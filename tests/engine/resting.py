@@ -12,7 +12,7 @@ from temporalio.worker import Worker
 from engine import sandbox
 
 STICKY = timedelta(seconds=2)
-"""How long a query or a workflow task waits for the worker that had the last task."""
+"""How long a query or a workflow task waits for the worker that had the previous task."""
 
 
 @workflow.defn

@@ -72,7 +72,7 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
 
 
 async def _waits_are_counted(client: Client, http: httpx2.AsyncClient, metrics: str) -> None:
-    """The gauge follows a job that a person pauses and cancels, whoever asks the server."""
+    """Check that the gauge follows a job that a person pauses and cancels."""
     start = {"agent": "generalist", "instructions": "Write a guide on tea."}
     handle: WorkflowHandle[Any, dict[str, Any]] = await client.start_workflow(
         "Job", start, id=f"{QUEUE}-paused", task_queue=QUEUE, result_type=dict

@@ -49,7 +49,7 @@ def test_with_an_argument_it_says_where_settings_come_from(tmp_path, argument, c
 
 
 async def refused(workers: Nursery, address: str, root: Path, **more: str) -> str:
-    """The one line that is all a worker says before it leaves with code 2."""
+    """Return the one line that a worker prints before it exits with code 2."""
     worker = workers.start("refused", environment(address, root, **more))
     assert await worker.left() == 2
     said = worker.log.read_text()

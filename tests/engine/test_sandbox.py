@@ -70,7 +70,9 @@ async def test_a_run_replays_also_when_a_query_came_with_events_before_their_tas
 
 
 async def queried_after_a_kill(running: DevelopmentServer) -> tuple[WorkflowHistory, str]:
-    """A run whose worker was killed, and what the next one said to a query, before a signal."""
+    """Return a run whose worker was killed, and the next worker's answer to a query before a
+    signal.
+    """
     client, queue = running.client, uuid.uuid4().hex
     served = multiprocessing.get_context("spawn").Process(
         target=resting.serve, args=(running.address, queue)
@@ -100,7 +102,7 @@ async def queried_after_a_kill(running: DevelopmentServer) -> tuple[WorkflowHist
 
 
 async def scheduled(client: Client, job: str) -> None:
-    """Return once the worker has done its first task, and the activity waits for its end."""
+    """Return once the worker has done its first task and the activity is waiting."""
     while True:
         found = await client.get_workflow_handle(job).describe()
         if any(each.attempt for each in found.raw_description.pending_activities):

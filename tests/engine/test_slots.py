@@ -15,7 +15,7 @@ NOTHING: Any = None
 
 
 async def taken(supplier: ResponsiveSlotSupplier, most: int, seconds: float) -> int:
-    """How many slots are given within this time, up to so many."""
+    """Return how many slots are given within this time, up to so many."""
     count = 0
     try:
         async with asyncio.timeout(seconds):

@@ -30,9 +30,9 @@ LAYERS = [
     "engine",
     "cli",
 ]
-"""The lowest first; those in a line do not know each other."""
+"""Lowest first; those on one line do not know each other."""
 LATE = {("activities.toolkit.remote", "activities.mcp")}
-"""A server's tool is called by name: who has no servers loads no client."""
+"""A server's tool is called by name, so that processes without servers load no client."""
 
 
 def unit(module: str) -> str:

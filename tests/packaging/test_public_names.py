@@ -15,14 +15,14 @@ OWN = ("activities", "cli", "config", "engine", "protocol", "rehearsal", "workfl
 
 
 def public_names() -> dict[str, list[str]]:
-    """The names of each module, as the page's first table has them."""
+    """Return the names of each module, from the page's first table."""
     _, _, *rows = tables(page("public.md"))[0]
     cells = [[re.findall(r"`([\w.]+)`", cell) for cell in row.split("|")] for row in rows]
     return {module: names for _, [module], names, *_ in cells}
 
 
 def imports_of_examples() -> Iterator[tuple[str, str, str]]:
-    """Page, module and name of everything of ours that a documented example imports."""
+    """Return page, module and name of every import of ours in a documented example."""
     for each in documentation_pages():
         for code in blocks(each.read_text(encoding="utf-8"), "python"):
             for node in ast.walk(ast.parse(code)):

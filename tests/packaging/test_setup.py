@@ -16,7 +16,7 @@ BARE = f'#!/bin/sh\ncase $2 in *ensurepip*) exit 1;; esac\nexec {sys.executable}
 
 @pytest.fixture
 def bin(tmp_path: Path) -> Path:
-    """The only folder on PATH: no Python in it."""
+    """Return the only folder on PATH, without Python."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cat", "cmp", "cp", "rm"):

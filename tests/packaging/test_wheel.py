@@ -22,7 +22,7 @@ IN_PLACE = ("longhaul_agents", "activities", "cli", "config", "engine", "example
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The commands of an environment into which the wheel was installed, without a network."""
+    """Return the commands of an environment with the wheel, installed without a network."""
     place = tmp_path_factory.mktemp("wheel")
     source = Path(shutil.copytree(ROOT, place / "source", ignore=UNWANTED, symlinks=True))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
@@ -58,7 +58,7 @@ def home(tmp_path: Path) -> Path:
 def run(
     installed: Path, home: Path, arguments: Sequence[str], **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """A command, in a folder in which there is nothing of ours."""
+    """Run a command in a folder that contains nothing of ours."""
     command, *rest = arguments
     kept = {
         name: value

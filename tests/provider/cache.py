@@ -10,17 +10,17 @@ from typing import Any
 LEAST = 1024
 """Tokens of the shortest prefix that is cached."""
 CONSIDERED = 80
-"""Breakpoints in which OpenAI looks for a match, the latest."""
+"""Breakpoints that OpenAI searches for a match, the latest ones."""
 WRITTEN = 3
-"""Explicit breakpoints that it writes beside the implicit one."""
+"""Explicit breakpoints that it writes in addition to the implicit one."""
 LOOKBACK = 20
-"""Blocks before a mark in which Anthropic looks for a match."""
+"""Blocks before a mark that Anthropic searches for a match."""
 MARKS = ("prompt_cache_breakpoint", "cache_control")
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a prompt, in order: the tools, a message, an item."""
+    """A part of a prompt, in order: the tools, a message, or an item."""
 
     text: str
     mark: str = ""
@@ -38,10 +38,12 @@ class PromptCache:
     sent: int = 0
     written: int = 0
     shares: list[float] = field(default_factory=list)
-    """Of each request, the part that was read."""
+    """For each request, the share that was read."""
 
     def take(self, blocks: list[Block], key: str) -> dict[str, int]:
-        """Account for a request: its tokens, those read from the cache and those written to it."""
+        """Account for a request; return its tokens, those read from the cache and those written to
+        it.
+        """
         ends, hashes = _prefixes(blocks)
         marked = [
             n for n, block in enumerate(blocks) if block.mark == MARKS[self.style != "breakpoint"]
@@ -69,7 +71,7 @@ class PromptCache:
 
 
 def blocks_of(request: dict[str, Any]) -> list[Block]:
-    """The prompt of a request of either API."""
+    """Return the prompt of a request of either API."""
     tools = Block(json.dumps(request.get("tools") or []))
     return [tools, *map(_block, request.get("input") or request["messages"])]
 

@@ -24,7 +24,7 @@ ELSEWHERE = (
 
 @dataclass
 class Provider:
-    """Answers both paths: the Responses API as a strict one does, chat for the models that have it.
+    """Answers both paths: the Responses API strictly, and chat for the models that have it.
 
     Args:
         responses: The one API.
@@ -81,7 +81,7 @@ class Provider:
 
 
 class ProviderTransport(httpx2.AsyncBaseTransport):
-    """The provider inside the process."""
+    """The provider within this process."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -131,7 +131,7 @@ class ProviderServer:
 
 
 def _unmarked(request: dict[str, Any]) -> dict[str, Any]:
-    """The request with texts for parts, as models of ours read it."""
+    """Return the request with plain texts in place of parts, as our models read it."""
     messages = [
         {**message, "content": "".join(part.get("text", "") for part in message["content"])}
         if isinstance(message.get("content"), list)

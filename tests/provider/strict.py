@@ -49,7 +49,7 @@ NO_CALL = "No tool call found for function call output with call_id {}."
 
 
 class Refused(Exception):
-    """The request is answered with a 400 that says this."""
+    """Raised to answer the request with a 400 and this message."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Responses:
     model: wire.Model
     reasons: bool = True
     key: str = ""
-    """What reasoning is encrypted with, which only this key opens."""
+    """Reasoning is encrypted with this key, and only this key opens it."""
     cache: PromptCache = field(default_factory=PromptCache)
     requests: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Responses:
     """By id: the model, the item, and the ids of those before and after that belong to it."""
 
     def reply(self, request: dict[str, Any]) -> wire.Answer | dict[str, Any]:
-        """The whole response, or what goes wrong instead."""
+        """Return the whole response, or what goes wrong instead."""
         self.requests.append(request)
         try:
             self._check(request)
@@ -224,7 +224,7 @@ class Responses:
 
 
 def events(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The response as it is streamed."""
+    """Return the response as it is streamed."""
     empty = {**response, "status": "in_progress", "output": [], "usage": None}
     number = 0
 
@@ -254,7 +254,7 @@ def events(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def as_chat(request: dict[str, Any]) -> dict[str, Any]:
-    """The request as Chat Completions would have it, for a model that knows no other."""
+    """Return the request in the form of Chat Completions, for a model that knows no other."""
     messages: list[dict[str, Any]] = []
     reply: dict[str, Any] | None = None
     for item in request["input"]:
@@ -295,7 +295,7 @@ def _text(content: Any) -> str:
 
 
 def _known(where: str, fields: dict[str, Any], shape: Any) -> None:
-    """Refuse what the client's type does not have, and what it demands and is not there."""
+    """Refuse fields that the client's type does not have, and the lack of required ones."""
     for name in fields:
         if name not in shape.__annotations__:
             raise Refused(f"Unknown parameter: '{where}{name}'.")
@@ -316,7 +316,7 @@ def _check_pairs(items: list[dict[str, Any]]) -> None:
 
 
 def _check_strict(name: str, schema: dict[str, Any]) -> None:
-    """Refuse what strict tools may not have. A field may be called like a keyword."""
+    """Refuse what strict tools must not contain. A field may have the name of a keyword."""
     if "default" in schema:
         raise Refused(f"Invalid schema for function '{name}': 'default' is not permitted.")
     fields = schema.get("properties", {})

@@ -29,7 +29,7 @@ DECIDED = {
 
 
 def until(job: Standing, steps: Steps, tool: str) -> list[Call]:
-    """Go on with a procedure, its calls answered by the tools, as far as one of `tool`."""
+    """Follow a procedure, with calls answered by the tools, up to a call of `tool`."""
     batch = next(steps)
     while tool not in [name for name, _ in batch]:
         batch = steps.send([job.call(name, **arguments) for name, arguments in batch])

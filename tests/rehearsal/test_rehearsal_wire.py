@@ -43,7 +43,7 @@ def always(answer: Answer) -> Model:
 
 
 async def streamed(model: Model, patience: float = 5.0) -> dict[str, Any]:
-    """Content, calls, finish reason and usage put together from a stream's chunks."""
+    """Return content, calls, finish reason and usage, assembled from a stream's chunks."""
     calls: dict[int, dict[str, str]] = {}
     text, finish, usage, chunks = "", None, None, 0
     stream = await client(model, patience).chat.completions.create(

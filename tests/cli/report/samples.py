@@ -29,7 +29,7 @@ def at(seconds: float) -> datetime:
 
 
 def phase(number: int, kind: str = "tactical", **more: Any) -> PhaseLine:
-    """A phase of ten seconds, one after the other from noon on."""
+    """Return a phase of ten seconds; phases follow each other from noon on."""
     given: dict[str, Any] = {
         "number": number,
         "kind": kind,

@@ -24,7 +24,7 @@ from tests.cli.report.samples import NOON, at
 
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
 OTHER_KEY = "AKIAQ3EGRT7YHJ2KLM4N"
-"""Known by its capitals."""
+"""Recognized by its capitals."""
 START = int(NOON.timestamp())
 PLANS = (
     "",
@@ -36,7 +36,9 @@ PLANS = (
 
 @pytest.fixture
 def held(tmp_path: Path) -> checkpoints.CheckpointFacts:
-    """A job with a strategic phase after the other, whose plan swings; the key is everywhere."""
+    """Return a job with one strategic phase after the other, a plan that grows and shrinks, and the
+    key everywhere.
+    """
     store = Checkpoints.create(Root.open(tmp_path / "root", create=True), "made-up")
     scope = [ScopeItem(id="S1", text=f"Cover {KEY}"), ScopeItem(id="S2", text="Cover milk")]
     snapshot = None

@@ -15,7 +15,7 @@ KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
 
 def form() -> dict[str, Any]:
-    """Field names and types, without what is only told about them."""
+    """Return field names and types, without descriptions."""
     schema = ProjectReport.model_json_schema(mode="serialization")
     parts = {"ProjectReport": schema, **schema["$defs"]}
     return {

@@ -27,7 +27,7 @@ PAGES = {
 
 @pytest.fixture
 def facts(tmp_path: Path) -> CheckpointFacts:
-    """A plan, a phase that a rewind undid, a phase of work, and the end."""
+    """Return the facts of a plan, a phase that a rewind undid, a phase of work, and the end."""
     store = Checkpoints.create(Root.open(tmp_path / "root", create=True), "proved")
     snapshot = None
     for number in range(1, 5):

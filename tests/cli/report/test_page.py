@@ -36,7 +36,7 @@ TAGS = (
 
 
 class Seen(HTMLParser):
-    """Every tag, attribute and text of a page."""
+    """Records every tag, attribute and text of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Seen(HTMLParser):
 
 
 def poisoned(value: Any) -> Any:
-    """Every text in plain data made hostile, but for those with a form of their own."""
+    """Make every text in plain data hostile, except texts of a fixed form."""
     if isinstance(value, dict):
         fixed = ("kind", "started", "ended", "read", "link", "trend")
         return {k: v if k in fixed else poisoned(v) for k, v in value.items()}

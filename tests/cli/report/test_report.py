@@ -24,12 +24,12 @@ TITLE = "Work on the group <script>alert(1)</script> of the project, in output/.
 
 
 class Astray:
-    """Rehearses, with a reply now and then that is refused."""
+    """The rehearsal model, with an occasional reply that is refused."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.sent = 0
-        """Tool calls that the endpoint has sent."""
+        """Number of tool calls sent by the endpoint."""
 
     def __call__(self, request: Request) -> Answer:
         answer = self.reply(request)
@@ -52,13 +52,13 @@ class Astray:
 
 
 def patiently(engine: Any, work: Any) -> Any:
-    """Return the result of a coroutine on the server's loop, with time for a whole job."""
+    """Return the result of a coroutine on the server's loop, waiting as long as a job takes."""
     return asyncio.run_coroutine_threadsafe(work, engine.loop).result(SECONDS)
 
 
 @pytest.fixture
 def job(engine: Any, workspaces: Path) -> Iterator[tuple[str, Callable[[], None], Astray]]:
-    """A job that has completed, over several runs, and what ends its worker."""
+    """Return a job that completed over several runs, and a function that ends its worker."""
     root = Root.open(workspaces, create=True)
     model = Astray()
     context = serving(engine.client, root, model)

@@ -22,7 +22,7 @@ RECORDED = Path(__file__).parents[2] / "replay" / "histories" / "0.1.0"
 
 
 async def recorded(name: str) -> Tally:
-    """The tally of a recorded job, over all its runs."""
+    """Return the tally of a recorded job over all its runs."""
     tally = Tally()
     for number in range(1, len(list(RECORDED.glob(f"{name}-*.json.gz"))) + 1):
         text = gzip.decompress((RECORDED / f"{name}-{number}.json.gz").read_bytes()).decode()

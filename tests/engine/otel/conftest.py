@@ -14,13 +14,13 @@ from tests.engine.otel.receiver import Receiver, Span
 
 @dataclass
 class Exported:
-    """Spans of this process."""
+    """The spans of this process."""
 
     pipeline: ModuleType
     receiver: Receiver
 
     def spans(self, job: str) -> list[Span]:
-        """All spans of a job so far."""
+        """Return all spans of a job so far."""
         self.pipeline.span_export().tracers.force_flush()
         return [each for each in self.receiver.spans() if each.attributes["longhaul.job"] == job]
 

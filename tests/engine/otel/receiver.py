@@ -19,12 +19,12 @@ from tests.http_server import Handler
 
 @dataclass(frozen=True)
 class Span:
-    """A span as it came; ids in hexadecimal, times in nanoseconds since 1970."""
+    """A span as received; ids in hexadecimal, times in nanoseconds since 1970."""
 
     trace: str
     id: str
     parent: str
-    """Empty for the first of a trace."""
+    """Empty for the first span of a trace."""
     name: str
     begun: int
     ended: int
@@ -33,11 +33,11 @@ class Span:
 
 
 class Receiver:
-    """Takes what is exported to `address` while it is open."""
+    """Receives what is exported to `address` while it is open."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
-        """Every request, unpacked."""
+        """Every request, decompressed."""
         self._lock = threading.Lock()
         self._traces: list[ExportTraceServiceRequest] = []
         self._metrics: list[ExportMetricsServiceRequest] = []

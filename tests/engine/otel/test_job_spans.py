@@ -27,7 +27,7 @@ PLANTED = "sk-planted-2b9e04d1c7"
 
 
 def revoked(_: Request) -> Answer:
-    """A model before which a job stands, for as long as is wanted."""
+    """A model that stops a job for as long as a test wants."""
     return Failure(401, "the key was revoked")
 
 

@@ -24,11 +24,11 @@ PLANTED = "sk-planted-4f1b77c0a9d2"
 TOLD = "marzipan 7731"
 WRITES = 20
 HELD_AT = 20
-"""Of the replies to the todo, when most is written."""
+"""One of the replies for the todo, at which most is written."""
 
 
 class Failing:
-    """Answers its first request with an error that holds the secret."""
+    """Answers its first request with an error that contains the secret."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -42,8 +42,9 @@ class Failing:
 
 
 class Holding:
-    """Stands before a late reply, until it may go on: the job is between its first run and its end
-    for as long as is wanted."""
+    """Stops before a late reply until it may go on: the job stays between its first run and its end
+    for as long as a test wants.
+    """
 
     def __init__(self) -> None:
         self._goes_on = threading.Event()
@@ -209,7 +210,7 @@ async def test_the_jobs_of_a_project_are_in_its_trace(
 async def test_an_endpoint_that_is_not_there_costs_a_job_nothing(
     running: DevelopmentServer, workers: Nursery, tmp_path: Path
 ) -> None:
-    """Traces go where nobody ever answers, metrics where nobody listens."""
+    """Traces go to an address that never answers, metrics to one that refuses connections."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

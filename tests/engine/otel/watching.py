@@ -33,7 +33,7 @@ class Watched:
     workers: list[Worker] = field(default_factory=list)
 
     async def worker(self) -> Worker:
-        """Another worker, as soon as it is ready."""
+        """Start another worker; return when it is ready."""
         made = self.nursery.start(self.queue, self.variables)
         self.workers.append(made)
         await made.until_ready()
@@ -46,7 +46,7 @@ class Watched:
         )  # fmt: skip
 
     async def drained(self) -> None:
-        """Stop the last worker in good order; it has sent everything then."""
+        """Stop the last worker in good order; by then it has sent everything."""
         self.workers[-1].drain()
         assert await self.workers[-1].left() == 0
 
