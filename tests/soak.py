@@ -11,5 +11,5 @@ SOAK = bool(os.environ.get("LONGHAUL_SOAK"))
 
 
 def soak(quick: T, long: T) -> T:
-    """The one amount, or the other when `make soak` runs."""
+    """Return the first amount, or the second during `make soak`."""
     return long if SOAK else quick

@@ -33,13 +33,14 @@ from tests.workflows.tea import in_phase
 
 HISTORIES = Path(__file__).parent / "histories"
 RECORDED = "recorded"
-"""The id that histories are replayed under: a project calls its jobs after itself."""
+"""The id that histories are replayed under, because a project derives its jobs' ids from its own.
+"""
 TEA: dict[str, Any] = {"agent": "generalist", "instructions": "Write a guide on tea."}
 Handle = WorkflowHandle[Any, dict[str, Any]]
 
 
 class Awkward:
-    """Rehearses, with a reply now and then that takes another path through the workflow."""
+    """The rehearsal model, with occasional replies that take another path through the workflow."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -95,7 +96,7 @@ async def edited(jobs: Jobs) -> Handle:
 
 
 async def given_up(jobs: Jobs) -> Handle:
-    """A rewind comes while a gate looks, which would have ended the phase."""
+    """A rewind arrives while a gate runs that would have ended the phase."""
     with gate_held("todo_complete") as held:
         handle = await jobs.start(TEA)
         await held.until_begun()
@@ -106,7 +107,7 @@ async def given_up(jobs: Jobs) -> Handle:
 
 
 async def bypassed(jobs: Jobs) -> Handle:
-    """A guard is let pass for the end of a phase, to which the judge then says no."""
+    """A guard is bypassed for the end of a phase, which the judge then rejects."""
     verifier = {"name": "tests", "command": "false", "phases": ["tactical"]}
     handle = await jobs.start(job(set={"judge": {"attempts": 2}, "verifiers": [verifier]}))
     await jobs.until(handle, guards=lambda told: "tests" in told["refused"])
@@ -118,7 +119,7 @@ async def bypassed(jobs: Jobs) -> Handle:
 
 
 async def hasty(jobs: Jobs) -> Handle:
-    """A job that would end before it has planned anything."""
+    """A job that tries to end before it has planned anything."""
     handle = await jobs.start(job())
     await jobs.result(handle)
     return handle
@@ -136,7 +137,7 @@ async def cancelled(jobs: Jobs) -> Handle:
 
 
 async def project(jobs: Jobs, name: str = RECORDED) -> Handle:
-    """Two groups side by side that collide; the project continues as new between waves."""
+    """Two groups side by side with a conflict; the project continues as new between waves."""
     start = team.project("groups", items=["green", "black"], history_events=60)
     handle = await jobs.start(start, kind="Project", job_id=name)
     await handle.signal("resume", {})
@@ -145,7 +146,7 @@ async def project(jobs: Jobs, name: str = RECORDED) -> Handle:
 
 
 async def paused_project(jobs: Jobs) -> Handle:
-    """While a project is paused the deadline of its job passes, and then the job ends."""
+    """While a project is paused, the deadline of its job passes, and then the job ends."""
     handle, child = await _one_stage(jobs, deadline=4, attempts=1)
     await jobs.until(handle, line="0 of 1 stages; generalist on stage-1")
     await handle.signal("pause", {})
@@ -169,7 +170,7 @@ async def cancelled_project(jobs: Jobs) -> Handle:
 
 
 async def waiting_start(jobs: Jobs) -> Handle:
-    """A job of a project that cannot begin, is paused and resumed all the same, and given up."""
+    """A project's job that cannot begin is paused and resumed nevertheless, and given up."""
     away = {"mcp": {"away": {"url": "http://127.0.0.1:9/mcp"}}}
     handle, child = await _one_stage(jobs, set=away)
     await jobs.until(handle, waiting_for="dependency")
@@ -181,7 +182,7 @@ async def waiting_start(jobs: Jobs) -> Handle:
 
 
 async def resumed_job(jobs: Jobs) -> Handle:
-    """A job that is paused and resumed with its project, in the midst of a long step."""
+    """A job that is paused and resumed with its project, during a long step."""
     handle, child = await _one_stage(jobs)
     await jobs.until(handle, running=lambda runs: bool(runs and runs[0]["phase"]))
     await jobs.until(child, waits_until=bool)
@@ -208,7 +209,7 @@ async def _cancelled(jobs: Jobs, handle: Handle, child: Handle) -> Handle:
 
 
 async def project_job(jobs: Jobs) -> Handle:
-    """The fork that mends the collision: a job that tells its project how it stands."""
+    """The fork that resolves the conflict: a job that reports its state to its project."""
     handle = await project(jobs, "other")
     told = await handle.query("status")
     job = next(each["job"] for each in told["jobs"] if each["job"].endswith("-worker-2"))
@@ -249,7 +250,7 @@ async def skilled(jobs: Jobs) -> Handle:
 
 
 async def trial(jobs: Jobs) -> Handle:
-    """Two configurations, of which one does not end in time."""
+    """Two configurations, one of which does not end in time."""
     handle = await jobs.start(test_trial.trial(parallel=4), kind="Trial", job_id=RECORDED)
     await jobs.result(handle)
     return handle

@@ -50,7 +50,7 @@ async def test_history_replays(path: Path) -> None:
 
 
 async def test_replay_notices_another_shape() -> None:
-    """The check can fail: a history whose activities are other than the code's is refused."""
+    """The check can fail: a history with other activities than the code's is refused."""
     text = recorded(RECORDED[0])
     replayer = Replayer(
         workflows=[Job, Project], data_converter=DATA_CONVERTER, workflow_runner=sandbox_runner()
@@ -99,7 +99,7 @@ def test_what_changes_a_module_is_noticed() -> None:
 
 
 def changes(module: ast.Module) -> Iterator[str]:
-    """Lines of functions that write to what the module holds."""
+    """Return the lines of functions that write to module-level data."""
     held = {
         target.id
         for node in module.body

@@ -31,7 +31,7 @@ NUDGES = {"nudge": 900, "then": 1000}
 
 @dataclass
 class Obedient:
-    """Reads its source, does what stands there line by line, and its own work at last."""
+    """Reads its source, follows it line by line, and does its own work at the end."""
 
     source: Call
     answers: dict[str, str] = field(default_factory=dict)

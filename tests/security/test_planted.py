@@ -35,13 +35,13 @@ ENVIRONMENT = {
 IN_ADDRESS = "oolong-4714-store"
 PLANTED = [*ENVIRONMENT.values(), IN_ADDRESS]
 WRITTEN = "AKIA" + "IOSFODNN7OOLONGS"
-"""What the model itself makes up and tries to write."""
+"""Made up by the model, which tries to write it."""
 IN_DOCUMENT = "gh" + "p_0o1o2l3o4n5g6T7e8a9B0o1i2l3B4r5e6w7X"
 
 
 @dataclass
 class Careless:
-    """A model whose endpoint echoes the key, and that writes down whatever it gets to know."""
+    """A model whose endpoint echoes the key, and that writes down whatever it learns."""
 
     failures: int = 0
     results: list[str] = field(default_factory=list)
@@ -93,7 +93,7 @@ async def working(
 
 
 def stored(root: Root, job_id: str) -> dict[str, str]:
-    """Every object of the job's checkpoints and every file below the root, by name."""
+    """Return every object of the job's checkpoints and every file below the root, by name."""
     repository = open_checkpoints(root, job_id)
     repository.pack()
     listed = subprocess.check_output(

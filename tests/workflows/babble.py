@@ -17,9 +17,9 @@ from rehearsal.wire import Arguments, Reply, Request
 Call = tuple[str, Arguments]
 MOST_CALLS = 32
 LONG = 40
-"""Messages of a phase after which it does what is right."""
+"""Messages in a phase after which it does the right thing."""
 LATE = 9
-"""The phase from which on it does."""
+"""The phase from which on it does the right thing."""
 _HEADER = re.compile(r"Todo list · (strategic|tactical) phase (\d+)")
 _OPEN = re.compile(r"^[▶☐] ", re.MULTILINE)
 _OF_SCOPE = re.compile(r"open: (.*)")

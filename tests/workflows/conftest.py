@@ -21,7 +21,7 @@ def temporal(running: DevelopmentServer) -> Client:
 
 @pytest.fixture(scope="session")
 async def undisturbed(temporal: Client, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The tree in which a short job ends that nobody disturbs."""
+    """Return the final tree of a short, undisturbed job."""
     root = Root.open(tmp_path_factory.mktemp("undisturbed") / "root", create=True)
     async with serving(temporal, root, Short()) as jobs:
         return str((await jobs.result(await jobs.start(job())))["tree"])
@@ -29,6 +29,6 @@ async def undisturbed(temporal: Client, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
-    """Served by the rehearsal model."""
+    """Jobs served by the rehearsal model."""
     async with serving(temporal, root, rehearse) as found:
         yield found

@@ -11,7 +11,7 @@ from workflows.course import CallOutcome, after_call, after_reply
 from workflows.stuck import Nudge, Verdict, judge_stuckness, mark_stuck_advice_sent
 
 Event = CallOutcome | None
-"""A tool call, or (None) a reply without one."""
+"""A tool call, or None for a reply without one."""
 
 
 def did(
@@ -29,7 +29,7 @@ def did(
 
 
 def news(n: object) -> CallOutcome:
-    """A call that brings something new."""
+    """Return a call that brings something new."""
     return did("read_file", f"page {n}", f"text {n}")
 
 
@@ -38,13 +38,13 @@ def completed(n: object) -> CallOutcome:
 
 
 def refused(tool: str, reason: Callable[[int], str]) -> Callable[[int], Sequence[Event]]:
-    """Refused n times, with honest work between."""
+    """Return a function that gives n refusals with honest work between them."""
     return lambda n: [event for k in range(n) for event in (news(k), did(tool, k, error=reason(k)))]
 
 
 @dataclass
 class Watch:
-    """A phase that is watched; each tool call is a reply of its own."""
+    """Watches a phase; each tool call is a separate reply."""
 
     figures: StuckThresholds = field(default_factory=StuckThresholds)
     course: Course = field(default_factory=Course)

@@ -32,7 +32,7 @@ def read(path: str) -> Call:
 
 
 class Delegating:
-    """An agent that writes leaves, has helpers read them, and notes what it was answered."""
+    """An agent that writes leaves, has helpers read them, and notes their answers."""
 
     def __init__(self, *calls: Call, leaves: int = 4) -> None:
         self.calls = list(calls)

@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 
 
 async def make_current(client: Client, name: str, build: str) -> None:
-    """New jobs are for these workers, as soon as one has been seen."""
+    """Give new jobs to these workers, as soon as one of them is known to the server."""
     request = SetWorkerDeploymentCurrentVersionRequest(
         namespace=client.namespace, deployment_name=name, build_id=build
     )

@@ -14,7 +14,7 @@ from tests.workflows.serving import Jobs
 
 
 class Deviating:
-    """Rehearses, or does what another model would, but the calls of these numbers get these
+    """The rehearsal model, or another one, except that the calls of these numbers get these
     answers: `Deviating({4: Reply("…")})`.
 
     What it was asked is in `requests`, from 1; summaries are not counted.
@@ -42,7 +42,7 @@ class Deviating:
             await self._hanging.wait()
 
     def told(self, number: int) -> str:
-        """The last message of a request: the todo list and what may stand below it."""
+        """Return the last message of a request: the todo list and what may follow it."""
         return str(self.requests[number]["messages"][-1]["content"])
 
     def results(self, number: int) -> list[str]:
@@ -52,7 +52,7 @@ class Deviating:
 
 
 async def enough(jobs: Jobs, handle: WorkflowHandle[Any, Any], steps: int) -> dict[str, Any]:
-    """The status after that many model calls; the job, of which no more is needed, is cancelled."""
+    """Return the status after that many model calls, and cancel the job, which has done enough."""
     status = await jobs.until(handle, step=lambda step: step >= steps)
     try:
         await handle.signal("cancel", {})

@@ -11,7 +11,7 @@ from tests.workflows.short import job
 
 
 def kept_by(path: Path, matcher: str, passes: str, message: str) -> dict[str, Any]:
-    """The setting of a job that a script watches over.
+    """Return the setting for a job that a script watches over.
 
     Args:
         path: Where the script is written.
@@ -25,7 +25,7 @@ def kept_by(path: Path, matcher: str, passes: str, message: str) -> dict[str, An
 
 
 async def done(jobs: Jobs, **details: Any) -> str:
-    """A job that has completed: its id."""
+    """Complete a job; return its id."""
     handle = await jobs.start(job(**details))
     assert (await jobs.result(handle))["status"] == "completed"
     return handle.id

@@ -16,7 +16,7 @@ from tests.workflows.serving import Jobs
 
 
 class Held:
-    """Holds its caller, in a thread, until it is let go."""
+    """Holds its caller, in a thread, until it is released."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -31,7 +31,7 @@ class Held:
 
 @contextmanager
 def gate_held(ends: str) -> Iterator[Held]:
-    """A gate after phase 1 looks for as long as wanted, and then ends well.
+    """Hold a gate after phase 1 for as long as wanted, and then let it pass.
 
     Args:
         ends: The tool whose call would end phase or job.
@@ -51,7 +51,7 @@ def gate_held(ends: str) -> Iterator[Held]:
 
 @contextmanager
 def turn_held() -> Iterator[Held]:
-    """The turn to a new phase takes as long as wanted, as on a host that is away."""
+    """Make the change to a new phase take as long as wanted, as if the host were gone."""
     turn, held = TransitionActivity._change_phase, Held()
 
     def _turn(phases: TransitionActivity, *given: Any) -> Any:
@@ -64,7 +64,7 @@ def turn_held() -> Iterator[Held]:
 
 
 async def paused_at_gate(jobs: Jobs, start: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A job that was paused while the gate after phase 2 looked, and its status."""
+    """Return a job that was paused during the gate after phase 2, and its status."""
     with gate_held("todo_complete") as held:
         handle = await jobs.start(start)
         await held.until_begun()

@@ -14,7 +14,8 @@ class PrefixMeter:
         self._before: dict[str, list[str]] = {}
 
     def measure(self, request: Request) -> float | None:
-        """Share of the prompt's characters in its unchanged prefix; None for a phase's first.
+        """Return the share of the prompt's characters in its unchanged prefix; None for the first
+        of a phase.
 
         The tools count as the first part: providers put them before the messages.
         """

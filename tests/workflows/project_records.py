@@ -72,14 +72,14 @@ def verdict(*findings: str) -> ChildWork:
 
 
 def proof(**details: Any) -> Proof:
-    """A run of the unit tests."""
+    """Return a run of the unit tests."""
     base = {"check": "unit", "ran": "pytest", "passed": True, "exit_code": 0, "tests": 3}
     return Proof.model_validate({**base, **details})
 
 
 @dataclass
 class Play:
-    """Carries moves out, and ends jobs as a test says."""
+    """Executes moves, and ends jobs as a test says."""
 
     project: ProjectRecord
     merges: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Play:
 
     @property
     def jobs(self) -> list[str]:
-        """Ids of the jobs that are to be begun."""
+        """Ids of the jobs that should begin."""
         return [move.job for move in self.moves if isinstance(move, AssignJob)]
 
     def start(self) -> list[AssignJob]:
@@ -117,7 +117,7 @@ class Play:
         conflicts: tuple[str, ...] = (),
         **how: Any,
     ) -> None:
-        """A job ends with this work; what is to be merged collides, or does not."""
+        """End a job with this work; its merge has a conflict or not."""
         form = FORMS[self.project.start.form]
         run = self.project.running.pop(job)
         ended = EndedJob(

@@ -10,8 +10,8 @@ from rehearsal.wire import Answer, Model, Request
 
 
 class Resting:
-    """Rehearses, or does what another model would, but calls `wait` for an hour where what it sees
-    is that point.
+    """The rehearsal model, or another one, except that it calls `wait` for an hour when its request
+    is at that point.
 
     The job waits for nobody meanwhile: it can be paused, given limits, taken back and cancelled.
     """
@@ -29,7 +29,7 @@ class Resting:
 
 
 def at_todo(phase: int, number: int, model: Model = rehearse) -> Resting:
-    """Rests where a todo of a phase is the current one, before anything is done for it."""
+    """Rest when a certain todo of a phase is the current one, before any work on it."""
 
     def is_there(view: RequestView) -> bool:
         return (

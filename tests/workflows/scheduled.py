@@ -14,7 +14,7 @@ from tests.workflows.serving import Jobs
 async def fired(
     jobs: Jobs, workflow: str, wanted: Callable[[dict[str, Any]], bool]
 ) -> tuple[datetime, dict[str, Any]]:
-    """When the first run with such a result ended, and the result."""
+    """Return the end of the first run with such a result, and the result."""
     name = f"{workflow}-{jobs.queue}"
     # Created and then changed, as by a person who reconsiders.
     await upsert_schedule(jobs.client, name, workflow, timedelta(days=1), jobs.queue)

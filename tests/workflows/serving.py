@@ -27,12 +27,12 @@ from rehearsal.wire import Model
 _numbers = itertools.count(1)
 SECONDS = 120
 FAILS = timedelta(seconds=2)
-"""For workflow tasks that are to fail: after so long the next is tried, instead of 10 s."""
+"""For workflow tasks that should fail: the next attempt starts after this time, not after 10 s."""
 
 
 @dataclass
 class Jobs:
-    """Starts jobs on a task queue of its own and waits for what they come to."""
+    """Starts jobs on a task queue for one test, and waits for their results."""
 
     client: Client
     root: Root
@@ -60,8 +60,9 @@ class Jobs:
         return await asyncio.wait_for(handle.result(), seconds)
 
     async def until(self, handle: WorkflowHandle[Any, Any], **wanted: Any) -> dict[str, Any]:
-        """The status, soon after the named fields have the named values: the longer it takes, the
-        rarer it is asked for, as each query costs both the server and the worker something."""
+        """Return the status soon after the named fields have the named values. Queries get rarer
+        with time, as each one costs both the server and the worker something.
+        """
         status: dict[str, Any] = {}
         began = time.monotonic()
         try:
@@ -89,7 +90,7 @@ def _holds(status: dict[str, Any], name: str, value: Any) -> bool:
 
 
 def client_for(model: Model | httpx2.AsyncBaseTransport) -> AsyncOpenAI:
-    """A client of a model, or of a provider that has a wire of its own."""
+    """Return a client of a model, or of a provider with its own protocol."""
     transport = model if isinstance(model, httpx2.AsyncBaseTransport) else RehearsalTransport(model)
     return AsyncOpenAI(
         base_url="http://model/v1",
@@ -103,7 +104,7 @@ def client_for(model: Model | httpx2.AsyncBaseTransport) -> AsyncOpenAI:
 async def serving(
     client: Client, root: Root, model: Model | httpx2.AsyncBaseTransport, **options: Any
 ) -> AsyncIterator[Jobs]:
-    """A worker with this model on a task queue of its own."""
+    """Run a worker with this model on its own task queue."""
     queue = options.pop("queue", None) or f"test-{next(_numbers)}"
     openai = client_for(model)
     async with build_worker(

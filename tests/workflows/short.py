@@ -23,13 +23,13 @@ DONE: Call = ("todo_complete", {})
 
 
 def job(**details: Any) -> dict[str, Any]:
-    """The input of such a job."""
+    """Return the input of such a job."""
     base = {"agent": "generalist", "instructions": "Make tea."}
     return {**base, **details, "set": {**SET, **details.get("set", {})}}
 
 
 def plan(*boxes: str) -> Call:
-    """Writes a plan of one phase with these lines, such as `[x] Boil`."""
+    """Return a call that writes a plan of one phase with these lines, such as `[x] Boil`."""
     text = "# Plan\n\n## Phase 1: Tea\n" + "".join(f"- {box}\n" for box in boxes)
     return ("write_file", {"path": "plan.md", "content": text})
 
@@ -45,7 +45,7 @@ def close(*deliverables: str, **details: Any) -> Call:
 
 
 def in_turn(*replies: Reply) -> Callable[[Request], Reply]:
-    """A judge or reviewer that gives these answers, the last one for ever."""
+    """Return a judge or reviewer that gives these answers, and then the last one forever."""
     left = list(replies)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 

@@ -11,7 +11,7 @@ SHORT = {
     "todos.rewind": ["Write in notes/ what went wrong", "Revise plan.md", "Call todo_write"],
     "todos.fork": ['Note what "Amended" changes', "Revise plan.md", "Call todo_write"],
 }
-"""As few todos as there can be, for any agent: half the steps of the shipped configuration."""
+"""As few todos as possible, for any agent: half the steps of the shipped configuration."""
 TEA = {
     "agent": "generalist",
     "instructions": "Write a guide on tea. Cover green tea.",
@@ -28,26 +28,27 @@ PAGE: dict[str, Any] = {
         "todos.transition": ["Mark progress in plan.md", "Call job_complete"],
     },
 }
-"""One page, which is written in phase 2, in three phases: a quarter of the steps, for what needs no
-more."""
+"""One page, written in phase 2 of three: a quarter of the steps, for tests that need no more."""
 
 
 def tea(**details: Any) -> dict[str, Any]:
-    """The input of such a job with further details; `set` adds to the short lists."""
+    """Return the input of such a job with further details; `set` adds to the short lists."""
     return {**TEA, **details, "set": {**SHORT, **details.get("set", {})}}
 
 
 def page(**details: Any) -> dict[str, Any]:
-    """The input of such a job with further details; `set` adds to its lists."""
+    """Return the input of such a job with further details; `set` adds to its lists."""
     return {**PAGE, **details, "set": {**PAGE["set"], **details.get("set", {})}}
 
 
 def in_phase(number: int) -> Any:
-    """For `Jobs.until`: whether the job has reached the phase of that number; phases are short."""
+    """Return a condition for `Jobs.until`: the job has reached the phase of that number; phases are
+    short.
+    """
     return lambda phase: phase and phase["number"] >= number
 
 
 def start_of(status: dict[str, Any], number: int) -> str:
-    """The checkpoint a phase began with."""
+    """Return the checkpoint that a phase began with."""
     [found] = [entry["id"] for entry in status["checkpoints"] if entry["phase"] == number]
     return str(found)

@@ -20,7 +20,7 @@ TODOS = {
     "todos.transition": ["Mark"],
 }
 Writes = Callable[[str], Sequence[Call]]
-"""What a job does in its tactical phase, from its instructions."""
+"""The calls of a job's tactical phase, from its instructions."""
 ENDS_REPLY = ("todo_write", "todo_complete", "request_clarification")
 
 
@@ -33,7 +33,7 @@ def answer(path: str, data: Any) -> Call:
 
 
 def in_replies(calls: Sequence[Call]) -> list[list[Call]]:
-    """The fewest replies that make these calls: after some the rest of a reply is not run."""
+    """Split these calls into the fewest replies: some calls end the reply they are in."""
     replies: list[list[Call]] = [[]]
     for call in calls:
         replies[-1].append(call)
@@ -44,19 +44,19 @@ def in_replies(calls: Sequence[Call]) -> list[list[Call]]:
 
 @dataclass
 class Team:
-    """The model. `does` maps a text in the instructions to what that job does, the first fits."""
+    """The model. `does` maps a text in the instructions to that job's work; the first match wins."""
 
     does: dict[str, Writes]
     asked: list[str] = field(default_factory=list)
-    """The first request of each job: its instructions."""
+    """The first request of each job, with its instructions."""
     summary: str = "Did it."
-    """What each job says of its work at the end."""
+    """The summary that each job gives at its end."""
     unresolved: Sequence[str] = ()
     """What each job leaves open."""
     shortened: Answer = field(default_factory=lambda: Reply(content="In short."))
-    """How a summary is answered that was too long."""
+    """The answer when a text that was too long is summarized."""
     long: int = 0
-    """How many were."""
+    """Number of such summaries."""
 
     def __call__(self, request: Request) -> Answer:
         if not request.get("tools"):
@@ -90,7 +90,7 @@ class Team:
 
 
 def project(form: str, **details: Any) -> dict[str, Any]:
-    """The input of a project of short jobs."""
+    """Return the input of a project of short jobs."""
     more = details.pop("set", {})
     base = {"form": form, "instructions": "Make a tea room.", "set": {**SET, **TODOS, **more}}
     return {**base, **details}

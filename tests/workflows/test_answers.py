@@ -27,7 +27,7 @@ START: dict[str, Any] = {
     "set": {**BRIEFEST, "model.stall_seconds": 1, "model.patience_seconds": 600},
 }
 FEW = ZeroCost(steps=2, todos=1)
-"""A model that takes a job to its end in as few replies as there can be."""
+"""A model that completes a job in as few replies as possible."""
 LISTED = Reply(calls=[("list_files", {})])
 FIVE = Reply(calls=[("list_files", {"path": path}) for path in ("", "output", "notes", "", "")])
 AT_ONCE = {"retry-after": "0"}
@@ -51,7 +51,7 @@ TROUBLES: dict[str, Answer] = {
 
 
 class Troubled:
-    """Keeps a log, but meets with every trouble once, each before another reply."""
+    """Keeps a log, and meets every failure once, each before another reply."""
 
     def __init__(self) -> None:
         self.waiting = list(TROUBLES.values())

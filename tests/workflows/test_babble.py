@@ -28,9 +28,9 @@ from tests.workflows.serving import Jobs, serving
 
 SEEDS = soak(range(1, 4), range(1, 60))
 LETTER = 0.1
-"""How often a person writes while the model is asked."""
+"""How often a person sends a signal during a model call."""
 MOST = 5000
-"""Checkpoints of a job that are looked at."""
+"""Most checkpoints of a job that are examined."""
 WAITS = {"stuck", "review", "rewinds", "paused"}
 SET = {"limits.min_todos": 1, "limits.rewinds": 5, "limits.clarifications": 0, "reflection": False}
 OWN_LIST = {"todos.work": ["Make the tea.", "Taste it.", "Pour it."]}
@@ -43,7 +43,7 @@ LETTERS: list[tuple[str, dict[str, object]]] = [
 
 
 class Comparing(httpx2.AsyncBaseTransport):
-    """Compares what the workflow says with its checkpoint before it lets the model answer."""
+    """Compares the workflow's status with its checkpoint before the model may answer."""
 
     def __init__(self, client: Client, root: Root, job: str, seed: int) -> None:
         self._handle = client.get_workflow_handle(job)
@@ -116,7 +116,7 @@ async def test_what_a_job_says_of_itself_is_true(
 
 
 async def ended(jobs: Jobs, handle: WorkflowHandle[Any, dict[str, Any]]) -> dict[str, Any]:
-    """The result, where a person resumes the job as often as it waits."""
+    """Return the result; a person resumes the job as often as it waits."""
     waits = asyncio.create_task(jobs.result(handle))
     while not waits.done():
         memo = await (await handle.describe()).memo()
@@ -170,7 +170,7 @@ def follows(before: Snapshot, after: Snapshot, message: str) -> None:
 
 
 def shown_done(snapshot: Snapshot, ids: set[int], *, ending: str) -> None:
-    """Every one of these todos has something to show for it."""
+    """Check that every one of these todos has something to show for it."""
     phase, step = snapshot.state.phase, snapshot.state.step
     assert phase.kind == "strategic"
     for todo in phase.todos:

@@ -23,7 +23,9 @@ CALL = Reservation(model_calls=1, tokens=200, cost=0.06)
 
 
 def spending(scope: str, **limits: Any) -> JobRecord:
-    """A job that has used the same of one scope as is limited in it, and nothing of the other."""
+    """Return a job with these limits in one scope, which it has used as in USED; the other is
+    unused.
+    """
     budgets = {"job": Budget(), "phase": Budget(), scope: Budget(**limits)}
     job = record(limits=JobLimits.model_validate(budgets | {"price": PRICE}))
     if scope == "job":

@@ -28,7 +28,7 @@ from workflows.job import Job
 
 KEYS = {"2026": bytes(range(32))}
 WORDS = ("oolong", "kettle", "teapot")
-"""In the instructions, in what the model writes, and in a failure."""
+"""Words in the instructions, in the model's text, and in a failure."""
 
 
 def connected(temporal: Client, keys: dict[str, bytes] | None) -> Client:

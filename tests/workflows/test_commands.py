@@ -56,7 +56,7 @@ async def test_a_phase_ends_when_its_commands_succeed(temporal: Client, root: Ro
 async def test_a_phase_does_not_end_over_a_command_that_failed_unread(
     temporal: Client, root: Root
 ) -> None:
-    """Otherwise its output would be gone with the phase, before the model has seen it."""
+    """Otherwise its output would be lost with the phase before the model has seen it."""
     made, failing = run("echo tea > output/tea.md"), run("echo cold; exit 3")
     works = iter([[made, failing, DONE]])
     model = Short(
@@ -123,7 +123,7 @@ async def test_retries_of_a_failing_setup_are_shown_and_logged_in_one_line(
 
 
 async def test_a_name_that_is_not_utf_8_stops_no_job(temporal: Client, root: Root) -> None:
-    """Through summaries of old exchanges, a rewind, a judge and a reviewer."""
+    """Such a name passes through summaries, a rewind, a judge and a reviewer."""
     made = run(r"echo old > $(printf 'notes/a\351'); seq 20000")
     changed = run(r"echo >> $(printf 'notes/a\351'); printf '\0' > $(printf 'b\377'); seq 20000")
     lost = ("todo_rewind", {"issue": "The water is cold."})

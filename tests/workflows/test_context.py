@@ -23,17 +23,17 @@ from tests.workflows.prefix import PrefixMeter
 from tests.workflows.serving import serving
 
 CALLS = soak(70, 400)
-"""Of a long phase: its last results do not fit several times over."""
+"""Calls of a long phase, whose results together exceed the context several times."""
 LINES = CALLS * 40
 LIMIT = soak(45_000, 80_000)
 MESSAGE = 1_200
-"""Tokens of one result and then some."""
+"""A little more than the tokens of one result."""
 FACT = "The kettle holds 1.7 litres."
 DECISION = "Decision: the tea is white."
 
 
 def tokens(request: Request) -> int:
-    """Counted apart from the job's own figures, from what was sent."""
+    """Count tokens independently of the job's own figures, from what was sent."""
     messages = sum(_of_message(json.dumps(message)) for message in request["messages"])
     return messages + _count(json.dumps(request["tools"], ensure_ascii=False))
 
@@ -48,13 +48,13 @@ _count = lru_cache(maxsize=10)(count_tokens)
 
 @dataclass
 class Reader:
-    """Reads a long book, 4 KB a call; says once, early on, what was decided."""
+    """Reads a long book, 4 KB a call, and states its decision once, early on."""
 
     pages: int = CALLS
     """Calls of one tactical phase."""
     phases: int = 1
     sizes: dict[int, list[int]] = field(default_factory=dict)
-    """Tokens of the requests of each phase."""
+    """Tokens of each request, by phase."""
     shares: list[float] = field(default_factory=list)
     last: list[dict[str, Any]] = field(default_factory=list)
     summaries: int = 0
@@ -110,7 +110,7 @@ class Reader:
 
 
 def assert_whole(messages: list[dict[str, Any]]) -> None:
-    """Every result follows its call, every call has its result."""
+    """Check that every result follows its call and every call has its result."""
     open_calls: list[str] = []
     for message in messages:
         if message["role"] == "tool":
@@ -128,7 +128,7 @@ async def read_through(
     settings: dict[str, object],
     provider: httpx2.AsyncBaseTransport | None = None,
 ) -> dict[str, Any]:
-    """A whole job of this reader; a provider stands between, if one is given."""
+    """Run a whole job of this reader, through a provider if one is given."""
     book = root.path.parent / "book.txt"
     book.write_text("".join(f"{n:05d} {'tea leaf ' * 10}\n" for n in range(LINES + 40)))
     with Script(*([] if provider else [reader])) as script:

@@ -27,7 +27,7 @@ def with_commands(**settings: Any) -> dict[str, Any]:
 async def test_a_store_that_is_away_costs_no_rewind(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the model answers: here it completes the todo when the job may not be completed."""
+    """Whatever the model answers: here it completes the todo if the job cannot complete."""
     monkeypatch.setenv("LONGHAUL_STORE_URL", NOWHERE)
     model = Short({"Work": [*ADDING, DONE], "Close": [close("output/tea.md"), DONE]})
     async with serving(temporal, root, model) as jobs:
@@ -107,7 +107,7 @@ def _third(phase: dict[str, Any]) -> bool:
 
 @confined
 async def test_a_verifier_that_never_ends_is_not_gone_round(temporal: Client, root: Root) -> None:
-    """The model completes the todo when the job may not be completed."""
+    """The model completes the todo when the job cannot be completed."""
     model = Short({"Close": [close("output/tea.md"), DONE]})
     verifier = {**HANGS, "phases": []}
     async with serving(temporal, root, model) as jobs:

@@ -40,7 +40,7 @@ ASKS = Short({"Work": work})
 
 
 async def waiting(jobs: Jobs, task_timeout: timedelta | None = None) -> Handle:
-    """A job in its middle, where it waits for an answer."""
+    """Return a job at mid-course, where it waits for an answer."""
     handle = await jobs.start(job(), task_timeout=task_timeout)
     await jobs.until(handle, waiting_for="clarification")
     return handle
@@ -52,7 +52,7 @@ async def answered(jobs: Jobs, handle: Handle) -> None:
 
 
 async def counts(handle: Handle) -> bool:
-    """Whether it is a job of the next version: one that counts its turns."""
+    """Return whether this is a job of the next version, which counts its turns."""
     return "turns" in await (await handle.describe()).memo()
 
 

@@ -27,7 +27,7 @@ def office() -> Iterator[list[str]]:
 
 
 class Needing:
-    """Rehearses, but begins the first tactical phase with a tool it was not given."""
+    """The rehearsal model, beginning the first tactical phase with a tool it was not offered."""
 
     def __init__(self) -> None:
         self.told: list[str] = []

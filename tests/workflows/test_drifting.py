@@ -20,10 +20,10 @@ from tests.brief import BRIEFEST
 from tests.soak import soak
 
 WAITS = {"stuck", "review", "rewinds"}
-"""What a job may wait for that its model drives in circles."""
+"""What a job may wait for if its model goes in circles."""
 SEEDS = soak(range(1, 2), range(1, 6))
 MADE, LISTED = soak((6, 2), (ITEMS, drifting.PER_PHASE))
-"""Items of a job, and how many of them a phase makes: three phases either way."""
+"""Number of items of a job, and how many of them a phase makes: three phases either way."""
 
 FEW: dict[str, object] = soak({**BRIEFEST, "limits.min_todos": 2}, {})
 

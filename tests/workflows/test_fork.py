@@ -24,7 +24,7 @@ TEA = job(items=["green tea"], set={"todos.fork": ['Rethink what "Amended" chang
 
 
 def cover(view: RequestView) -> Sequence[Call]:
-    """Hand a todo over for all that is open."""
+    """Hand over a todo for all that is open."""
     return [DONE] if view.calls else [hand_over({"items": list(view.open_items)})]
 
 
@@ -36,7 +36,7 @@ def fork_of(job: str, phase: int, **more: Any) -> dict[str, Any]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, by path."""
+    """Return every file below a folder, by path."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -59,7 +59,7 @@ async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
 
 
 async def standing(jobs: Jobs) -> Any:
-    """A job that is paused as its phase 3 begins."""
+    """Return a job that is paused as its phase 3 begins."""
     handle, status = await paused_at_gate(jobs, TEA)
     assert status["phase"]["number"] == 3
     return handle

@@ -26,7 +26,7 @@ GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
 
 
 def facts(todos: Any = GOOD, **other: Any) -> GateFacts:
-    """Facts of a workspace that passes, but for what is given; `todos` as YAML would hold it."""
+    """Return facts of a valid workspace with these changes; `todos` as YAML would contain it."""
     text = todos if isinstance(todos, bytes) else json.dumps({"todos": todos}).encode()
     found = parse_todo_file(text)
     base: dict[str, Any] = {
@@ -196,7 +196,7 @@ def test_a_first_plan_has_no_more_boxes_than_can_be_kept_account_of() -> None:
 
 
 def covered(*open_ids: str) -> JobState:
-    """A job whose scope is completed but for these items."""
+    """Return a job whose scope is completed except for these items."""
     job = state("final")
     for item in job.scope:
         item.status = "open" if item.id in open_ids else "completed"

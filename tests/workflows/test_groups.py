@@ -25,7 +25,7 @@ QUICK = {
     "todos.bootstrap": ["Write plan.md.", "Hand over its phase with todo_write."],
     "todos.transition": ["Mark progress in plan.md.", "Call job_complete."],
 }
-"""The strategic phases of the example, shorter."""
+"""The example's strategic phases, shortened."""
 ITEMS = ["green tea", "black tea", "cups"]
 GROUPS = "output/groups.json"
 COMPLETE = {"groups": [], "complete": True}

@@ -155,7 +155,7 @@ def test_what_is_wrong_with_a_division() -> None:
 
 
 def test_groups_are_taken_for_as_long_as_the_record_has_room() -> None:
-    """Each wave takes up again what the one before had accepted, with the largest groups."""
+    """Each wave again includes what the previous one had accepted, with the largest groups."""
     play = Play(started("groups", items=["茶" * 160] * 2000, parallel=50))
     for wave in range(100):
         large = [

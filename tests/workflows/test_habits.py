@@ -28,7 +28,7 @@ SHELL = {"tools": ["files", "todos", "job", "documents", "traces", "shell"]}
 
 @dataclass
 class Claims:
-    """A model that marks each cup as tested, and tests it only when that was refused."""
+    """A model that marks each cup as tested, and tests it only after a refusal."""
 
     cups: int
     refused: list[str] = field(default_factory=list)
@@ -97,11 +97,11 @@ async def test_tested_is_not_said_without_a_run_once_its_guard_is_promoted(
 
 @dataclass
 class Reader:
-    """A model that writes logs of so many lines and reads each whole."""
+    """A model that writes logs of so many lines and reads each in full."""
 
     lines: Sequence[int]
     refused: list[int] = field(default_factory=list)
-    """Lines of those that it was not let."""
+    """Line counts of the refused ones."""
 
     def __call__(self, request: Any) -> Any:
         return Short({"Work": self.work})(request)

@@ -34,7 +34,7 @@ def remote(tmp_path: Path) -> Path:
 
 
 class Told:
-    """The model of one host, which counts."""
+    """The model of one host, which counts its requests."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
@@ -45,7 +45,7 @@ class Told:
 
 
 class Held:
-    """A model that does not answer while a todo is the current one, until it is let go."""
+    """A model that does not answer at a certain todo until it is released."""
 
     def __init__(self, todo: str) -> None:
         self.todo, self.is_held = todo, True
@@ -70,12 +70,12 @@ def start(remote: Path, **settings: object) -> dict[str, Any]:
 
 
 async def another(client: Client) -> Client:
-    """A connection like this: each takes one worker of a task queue."""
+    """Return another connection like this one: each takes one worker of a task queue."""
     return await connect_client(client.service_client.config.target_host)
 
 
 def commits(remote: Path, job: str) -> dict[str, str]:
-    """The commits in the remote by the refs of a job."""
+    """Return the commits in the remote by the refs of a job."""
     listed = subprocess.run(
         ["git", "--git-dir", str(remote), "for-each-ref", "--format=%(refname) %(objectname)",
          remote_ref_prefix(job)],

@@ -41,14 +41,14 @@ class Page(Handler):
 
 
 def browser(folder: str) -> dict[str, Any]:
-    """The configuration of the server that drives it."""
+    """Return the configuration of the server that drives the browser."""
     options = ["--headless", "--isolated", "--executable-path", str(CHROMIUM)]
     options += ["--output-dir", folder, *(["--no-sandbox"] if os.getuid() == 0 else [])]
     return {"command": [str(FETCHED / "playwright-mcp"), *options], "start_seconds": 60}
 
 
 class Looking:
-    """Opens the page, takes a picture of it, looks at that, and says what colour it has."""
+    """Opens the page, takes a picture of it, looks at the picture, and names its colour."""
 
     def __init__(self, address: str) -> None:
         self.address = address

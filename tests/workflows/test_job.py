@@ -33,7 +33,7 @@ TASK_COMPLETED = "workflow_task_completed_event_attributes"
 
 @dataclass
 class Ended:
-    """A job that is over, of the shipped configuration."""
+    """A completed job with the shipped configuration."""
 
     jobs: Jobs
     handle: WorkflowHandle[Any, Any]
@@ -119,7 +119,7 @@ async def test_phases_are_archived_in_pairs_and_alternate(temporal: Client, root
 
 
 async def test_every_phase_begins_with_a_fresh_conversation_and_a_list(ended: Ended) -> None:
-    """The turn's order: archived, summarised, next list in state, fresh conversation."""
+    """The order at the change: archived, summarized, next list in the state, new conversation."""
     status = await ended.status()
     for start in status["checkpoints"][1:]:
         snapshot = ended.snapshot(start["id"])
@@ -194,7 +194,7 @@ async def test_over_all_its_runs_it_is_told_when_the_first_began(chained: Ended)
 async def test_workflow_task_that_continues_as_new_or_completes_runs_no_local_activity(
     chained: Ended,
 ) -> None:
-    """A signal that arrives during one makes the server ask again: it would run twice."""
+    """A signal during one makes the server ask again, and the activity would run twice."""
     client, job_id = chained.jobs.client, chained.handle.id
     runs = 0
     async for run in client.list_workflows(f'WorkflowId="{job_id}"'):

@@ -27,7 +27,7 @@ NAME = "generalist.write_file.scratch"
 
 
 class Habit:
-    """A model that first writes into scratch/, so many files."""
+    """A model that first writes so many files into scratch/."""
 
     def __init__(self, files: int) -> None:
         self.files = files
@@ -51,7 +51,7 @@ class Habit:
 
 
 def hook(path: Path) -> dict[str, Any]:
-    """A person's own rule, kept by a script."""
+    """Write a person's own rule as a script."""
     return kept_by(path, "Write", "grep -q '\"scratch/' || exit 0", "Write under output/.")
 
 

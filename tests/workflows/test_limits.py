@@ -23,7 +23,7 @@ PRICES = {"rehearsal": {"prompt": 100, "cached": 80, "completion": 400}}
 
 
 def charged(**settings: Any) -> dict[str, Any]:
-    """A job on a model that charges, and whose replies are short."""
+    """Start a job with short replies on a model that costs money."""
     base = {"model.name": "rehearsal", "model.max_output_tokens": 100, "prices": PRICES}
     named = {key.replace("__", "."): value for key, value in settings.items()}
     return job(set=base | named)
@@ -205,7 +205,7 @@ async def test_nonsense_is_refused_visibly_and_changes_nothing(jobs: Jobs) -> No
 
 async def test_time_spent_waiting_for_people_does_not_count(temporal: Client, root: Root) -> None:
     async def paused() -> float:
-        """How long it was not at work since it began."""
+        """Return for how long it was not at work since it began."""
         await handle.signal("pause", {})
         status = await jobs.until(handle, waiting_for="paused")
         spent: float = status["limits"]["job"]["seconds"]["spent"]

@@ -20,7 +20,7 @@ def patient(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
 
 
 class Calling:
-    """Makes one call in its phase of work, and goes on with whatever comes of it."""
+    """Makes one call in its phase of work, and goes on whatever the result."""
 
     def __init__(self, tool: str, **arguments: Any) -> None:
         self.told: list[str] = []
@@ -104,7 +104,7 @@ async def test_questions_of_one_turn_are_put_one_after_the_other(
 
 
 async def test_a_question_outlasts_its_servers_memory(temporal, root, tmp_path: Path) -> None:
-    """Servers let a question grow old within minutes, which a person takes longer than."""
+    """Servers drop a question after minutes, and a person takes longer."""
     ledger, calling = tmp_path / "ledger", Calling("order", kind="tea")
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger, "1.0"))

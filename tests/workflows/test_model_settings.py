@@ -121,7 +121,7 @@ async def test_a_job_that_does_not_wait_is_not_given_another_model(
 async def test_a_model_that_never_calls_a_tool_is_a_matter_of_its_server(
     temporal: Client, root: Root
 ) -> None:
-    """Going back would change nothing, and pay for as many replies five times more."""
+    """A rewind would change nothing, and pay for as many replies five times more."""
     asked: list[str] = []
 
     def model(request: Request) -> Answer:
@@ -177,7 +177,7 @@ async def test_streams_that_never_say_that_they_are_over_can_be_done_without(
 
 
 async def test_a_job_goes_from_chat_to_responses_and_back(temporal: Client, root: Root) -> None:
-    """Over a real server, in the midst of its phases: neither is sent what the other made."""
+    """On a real server, in the middle of phases: neither API is sent what the other made."""
     asked: list[str] = []
 
     def model(request: Request) -> Answer:

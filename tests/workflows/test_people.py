@@ -19,7 +19,7 @@ FIRST = ("write_file", {"path": "notes/first.md", "content": "By the agent.\n"})
 
 
 class Slow:
-    """Does a short job, and takes three seconds for its reply at a todo of phase 2."""
+    """Does a short job, but takes three seconds for its reply at a todo of phase 2."""
 
     def __init__(self, todo: int = 1, **verbs: Any) -> None:
         self.todo, self.thinking = todo, asyncio.Event()

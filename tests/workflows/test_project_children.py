@@ -32,7 +32,7 @@ LATER = Usage(model_calls=7)
 
 
 def at_work(**limits: Any) -> tuple[Play, RunningJob]:
-    """A project, and its first job."""
+    """Return a project and its first job."""
     play = Play(started("groups", items=["a", "b"], limits=limits))
     [manager] = play.start()
     return play, play.project.running[manager.job]
@@ -45,7 +45,7 @@ async def test_a_report_that_comes_while_a_limit_is_raised_stays() -> None:
     asks = ChildReport(job=run.job, status="waiting", waiting="clarification")
 
     class Answered(ProjectSteps):
-        """The job tells how it stands before the signal counts as sent."""
+        """The job reports its state before the signal counts as sent."""
 
         async def send_signal(self, job: str, signal: str, payload: dict[str, Any]) -> str | None:
             if "tokens" in payload and run.share["tokens"] == 45_000:
@@ -77,7 +77,7 @@ async def test_of_a_job_that_fails_what_it_told_last_is_known() -> None:
 
 
 class Unseen(ProjectDisplay):
-    """There is no server to show anything."""
+    """Without a server, nothing is shown."""
 
     def show_status(self) -> None:
         return
@@ -87,7 +87,7 @@ class Unseen(ProjectDisplay):
 
 
 class OneRun(Continuation):
-    """Never continues as new, since no history grows without a server."""
+    """Never continues as new, as no history grows without a server."""
 
     def is_due(self, record: JobRecord | ProjectRecord, events: int) -> bool:
         return False
@@ -101,7 +101,7 @@ class Attended(Project):
 
 
 def assembled(record: ProjectRecord, steps: ProjectSteps) -> Project:
-    """A project outside of a worker."""
+    """Return a project outside of a worker."""
     project = Attended()
     project._project, project._steps = record, steps
     project._continuation = OneRun(project.inbox)

@@ -32,7 +32,7 @@ DOES: dict[str, Writes] = {
 
 
 class FirstStageOnly:
-    """A model that does not answer once the second stage is at work."""
+    """A model that stops answering once the second stage is at work."""
 
     def __init__(self) -> None:
         self.team = Team(DOES)

@@ -32,7 +32,7 @@ def drafting(*calls: Call) -> Team:
 
 
 async def told(jobs: Jobs, job: str, **wanted: Any) -> dict[str, Any]:
-    """The child's status once it is that."""
+    """Return the child's status once it has these values."""
     handle: Any = jobs.client.get_workflow_handle(job)
     return await jobs.until(handle, **wanted)
 

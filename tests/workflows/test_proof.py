@@ -86,7 +86,7 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
 async def test_a_coder_that_gives_up_ends_and_the_project_goes_on(
     temporal: Client, root: Root
 ) -> None:
-    """Nobody has to be woken for it at night."""
+    """No person has to act on it at once."""
     bad = {**GOOD, "tea.py": BUG}
     team = Team(
         {

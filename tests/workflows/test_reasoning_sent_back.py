@@ -38,7 +38,7 @@ class Thinking(httpx2.AsyncBaseTransport):
     name: str
     demands: bool | None = True
     given: dict[str, list[Fields]] = field(default_factory=dict)
-    """What came beside the replies with these calls or text."""
+    """The fields sent with the replies with these calls or text."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     refused: int = 0
 
@@ -59,7 +59,7 @@ class Thinking(httpx2.AsyncBaseTransport):
         return httpx2.Response(200, headers=EVENTS, content=content)
 
     def _thoughts(self, number: int) -> tuple[list[Fields], Fields]:
-        """The pieces of a stream, and what they come to; at times empty."""
+        """Return the pieces of a stream, and their sum; sometimes empty."""
         text = f"I think {number}." if number % 2 else ""
         if self.name == "reasoning_content":
             return [{self.name: text[:4]}, {self.name: text[4:]}], {self.name: text}
@@ -100,7 +100,7 @@ def of(name: str, address: str = "http://model/v1", **more: Any) -> dict[str, An
 
 
 def numbered() -> Short:
-    """A job whose replies differ."""
+    """Return a job whose replies differ."""
     return Short({"Work": _work})
 
 

@@ -24,7 +24,7 @@ from tests.workflows.short import DONE, Call, Short, hand_over, job, plan
 
 
 class Sometimes:
-    """Does a short job, but answers the listed calls otherwise, each once."""
+    """Does a short job, but answers the listed calls differently, each once."""
 
     def __init__(self, **others: Answer) -> None:
         self.short = Short()
@@ -140,7 +140,7 @@ async def test_a_lost_repository_parks_and_a_lost_checkpoint_goes_back(
 
 
 def damage(repository: Path, oid: str) -> None:
-    """Garble a packed object, as a failing disk would, and forget what is held in memory."""
+    """Damage a packed object, as a failing disk would, and clear the caches in memory."""
     for index in (repository / "objects" / "pack").glob("*.idx"):
         told = subprocess.run(
             ["git", "verify-pack", "-v", str(index)], capture_output=True, text=True, check=True
@@ -188,7 +188,7 @@ async def test_a_job_whose_file_is_damaged_goes_back_before_it(
 async def test_a_start_of_a_phase_that_is_lost_is_refused_or_waited_for(
     temporal: Client, root: Root
 ) -> None:
-    """The checkpoint that the job stands on is there; it does not go back to it for ever."""
+    """The checkpoint that the job is at exists; the job does not return to it forever."""
 
     done: list[Any] = []
     lost: list[str] = []
@@ -234,7 +234,7 @@ HOT = {
 async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
     temporal: Client, root: Root, newest: str
 ) -> None:
-    """Whatever came of the newer reply, which is lost."""
+    """It knows this whatever became of the newer reply, which is lost."""
     LearnedGuards(root.path).put_revision(LearnedRevision.model_validate(HOT))
     said = ["It is cold.", "It is hot."][:: 1 if newest == "taken" else -1]
     writes: list[Call] = [("write_file", {"path": f"{n}.md", "content": n}) for n in "ab"]

@@ -21,7 +21,7 @@ PREVENTION = "Read documents/ before todo 1 and note the source in workspace.md.
 
 @dataclass
 class Failing:
-    """Gives its first list of work up, and answers what it is asked about that."""
+    """Gives up its first list of work, and answers the questions about that."""
 
     reflections: list[Answer]
     asked: list[Request] = field(default_factory=list)
@@ -67,7 +67,7 @@ async def test_two_questions_and_the_next_attempt_knows(temporal: Client, root: 
 
 
 async def test_what_failed_is_kept_word_for_word(temporal: Client, root: Root) -> None:
-    """Blanks and lines are part of a finding, and what is too long is cut between words."""
+    """Spaces and line breaks are part of a finding; what is too long is cut between words."""
     finding = "It prints `|  |  |`:\n\n    expected: |    |\n"
     model = Failing(
         said(ASSUMPTION, f"{PREVENTION} {'tea ' * 900}"), issue=finding + "tea leaves " * 300

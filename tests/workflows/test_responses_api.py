@@ -32,12 +32,12 @@ RESPONSES = "responses"
 
 
 def of(name: str, **more: Any) -> dict[str, Any]:
-    """Settings of a job of that model."""
+    """Return the settings of a job with that model."""
     return {"model.name": name, "model.base_url": ADDRESS, "model.temperature": None, **more}
 
 
 def reasoned(request: dict[str, Any]) -> list[str]:
-    """The ids of the reasoning that a request sends back."""
+    """Return the ids of the reasoning that a request sends back."""
     return [item["id"] for item in request["input"] if item.get("type") == "reasoning"]
 
 
@@ -180,7 +180,7 @@ async def test_nine_tenths_of_a_long_phase_are_read_from_the_cache(
 
 
 async def _cached(temporal: Client, root: Root, style: str, name: str, marks: str) -> float:
-    """The share of a long phase's prompts that is read from the provider's cache."""
+    """Return the share of a long phase's prompts that is read from the provider's cache."""
     cache = PromptCache(style)
     reader = Reader(pages=40)
     is_chat = style == "cache_control"
@@ -235,7 +235,7 @@ async def test_replies_of_many_calls_are_never_sent_back_without_their_outputs(
 
 
 def _with_a_call_more(reply: Reply) -> Reply:
-    """After the call that ends a phase, another one."""
+    """Add another call after the one that ends a phase."""
     ends = bool(reply.calls) and reply.calls[-1][0] == "todo_complete"
     more = [("list_files", {"path": "."})] if ends and len(reply.calls) < MOST_CALLS else []
     return replace(reply, calls=[*reply.calls, *more])
@@ -254,7 +254,7 @@ async def test_reasoning_that_is_not_known_again_is_left_out_from_then_on(
 
 
 def _with_another_key(request: Request, responses: Responses) -> Answer:
-    """Rehearses; from the middle of a phase on, another key encrypts."""
+    """The rehearsal model, with another encryption key from the middle of a phase on."""
     if reasoned(responses.requests[-1]):
         responses.key = "another"
     return rehearse(request)

@@ -23,7 +23,7 @@ FINDINGS = "output/tea.md says nothing of the water."
 
 @dataclass
 class Reviewer:
-    """Gives its replies in turn and keeps what it was sent."""
+    """Gives its replies in turn and records its requests."""
 
     replies: list[Reply]
     requests: list[Request] = field(default_factory=list)

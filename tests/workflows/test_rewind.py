@@ -86,7 +86,7 @@ async def test_rewind_without_phase_keeps_the_work(temporal: Client, root: Root)
 
 
 async def rewound(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> Snapshot:
-    """The start of the phase that a rewind began, wherever the job is by now."""
+    """Return the start of the phase that a rewind began, wherever the job is by now."""
     status = await jobs.until(handle, rewinds=1)
     starts = [jobs.snapshot(handle, entry["id"]) for entry in status["checkpoints"]]
     [found] = [start for start in starts if start.state.phase.purpose == "rewind"]
@@ -120,7 +120,7 @@ async def test_agent_may_rewind_so_often_then_a_person_is_asked(
 async def reset(
     jobs: Jobs, handle: WorkflowHandle[Any, Any], run_id: str, share: float
 ) -> WorkflowHandle[Any, Any]:
-    """Temporal's reset to the workflow task after that share of a run's history."""
+    """Use Temporal's reset to the workflow task after that share of a run's history."""
     run = jobs.client.get_workflow_handle(handle.id, run_id=run_id)
     events = (await run.fetch_history()).events
     completed = [

@@ -28,11 +28,11 @@ def is_tactical(request: Request) -> bool:
 
 
 BETWEEN = at_todo(phase=2, number=2, model=SHORT)
-"""Rests in the first tactical phase, once the todo that covers the item is done."""
+"""Rests in the first tactical phase, after the todo that covers the item is done."""
 
 
 async def paused_with_the_item_covered(jobs: Jobs) -> tuple[Any, dict[str, Any]]:
-    """A job of that model, paused there."""
+    """Return a job of that model, paused there."""
     handle = await jobs.start(START)
     await jobs.until(handle, scope=lambda scope: scope["completed"] == 1)
     await handle.signal("pause", {})
@@ -90,7 +90,7 @@ async def test_scope_goes_back_also_where_files_stay(temporal: Client, root: Roo
 
 
 class Hanging:
-    """Says nothing in tactical phases."""
+    """Never answers in tactical phases."""
 
     def __call__(self, request: Request) -> Answer:
         return Hang() if is_tactical(request) else SHORT(request)

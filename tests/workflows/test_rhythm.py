@@ -17,7 +17,7 @@ from tests.workflows.serving import serving
 
 INSTRUCTIONS = {"agent": "generalist", "instructions": f"Write {FILES} files."}
 BEFORE = 178
-"""Model calls that the work took, one call a reply, when a todo was completed by a call alone."""
+"""Model calls that the work took at one call a reply, when only a call could complete a todo."""
 
 
 def told(request: Request) -> str:
@@ -247,7 +247,7 @@ async def test_a_list_that_was_taken_away_again_ends_no_phase(temporal: Client, 
 async def test_no_todo_is_shown_as_done_by_an_end_of_another_kind(
     temporal: Client, root: Root
 ) -> None:
-    """The list of the first phase hands over, the final one completes the job."""
+    """The first phase's list hands over, and the final one completes the job."""
     ticked = ("write_file", {"path": "plan.md", "content": "# Plan\n\n## Phase 1: Tea\n- [x] a\n"})
     model = Script(Reply(calls=[write("output/a.md"), ticked, finish("output/a.md")]))
     async with serving(temporal, root, model) as jobs:

@@ -19,7 +19,7 @@ def statuses(status: dict[str, Any]) -> dict[str, str]:
 
 
 async def ledger(jobs: Jobs, handle: WorkflowHandle[Any, Any]) -> dict[str, str]:
-    """The items and how they stand, the same in the workflow and in its checkpoint."""
+    """Return the items with their status, which is the same in the workflow and its checkpoint."""
     status = await handle.query("status")
     snapshot = jobs.snapshot(handle, status["checkpoint"])
     assert {item.id: item.status for item in snapshot.state.scope} == statuses(status)
@@ -64,7 +64,7 @@ async def test_items_of_the_scope_heading_are_covered_in_order_and_people_are_to
 
 
 def giving_up(*attempts: Call) -> Callable[[RequestView], Sequence[Call]]:
-    """Claims in turn; when all are refused, the panic button."""
+    """Claim completion in turn; after the last refusal, call todo_rewind."""
     return lambda view: [[*attempts, ("todo_rewind", {"issue": "No brewing."})][len(view.calls)]]
 
 

@@ -30,7 +30,7 @@ from workflows.continuation import MAX_HISTORY_BYTES
 from workflows.inbox import MAX_BYTES
 
 SIGNALS = soak(80, 200)
-"""More than a run of a job that continues as new has steps."""
+"""More signals than a run of a job that continues as new has steps."""
 STEPS = soak(16, 60)
 START = job()
 
@@ -160,7 +160,7 @@ async def test_letters_in_any_script_fit_into_a_payload(temporal: Client, root: 
 
 
 async def test_signals_that_fill_the_history_begin_a_new_run(jobs: Jobs) -> None:
-    """Long before there are many events: the server ends a run of 50 MB."""
+    """The run ends long before there are many events, as the server ends a run of 50 MB."""
     handle, _ = await paused_at_gate(jobs, START)
     for _ in range(MAX_HISTORY_BYTES // 1_000_000 + 2):
         await handle.signal("rewind", {"issue": "x" * 1_000_000})
@@ -204,7 +204,7 @@ async def test_a_pause_whose_folder_cannot_be_shown_is_one_and_not_called_refuse
 
 
 class Hanging:
-    """Does a short job, but hangs at the n-th call for good."""
+    """Does a short job, but hangs forever at the n-th call."""
 
     def __init__(self, at: int) -> None:
         self.at, self.calls, self.short = at, 0, Short()
@@ -331,7 +331,7 @@ async def test_what_comes_while_the_result_is_written_is_refused(
 async def test_a_step_given_up_at_its_gate_begins_nothing_more(
     temporal: Client, root: Root, ends: str
 ) -> None:
-    """The facts for the gate are complete long before the cancellation could be noticed."""
+    """The facts for the gate are complete long before the cancellation can be noticed."""
     async with serving(temporal, root, Short()) as jobs:
         with gate_held(ends) as held:
             handle = await jobs.start(job())

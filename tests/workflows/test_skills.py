@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Brewing:
-    """Does the todo as the skill says, and remembers what it was answered."""
+    """Does the todo as the skill says, and records the answers."""
 
     def __init__(self, *calls: Call) -> None:
         self.calls = calls

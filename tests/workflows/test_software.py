@@ -26,9 +26,9 @@ pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}
 
 MADE = soak(["gallons"], ["feet", "miles", "pounds", "fahrenheit", "gallons"])
 LEFT_OUT = soak(("- Feet", "- Miles", "- Pounds", "- Degrees"), ())
-"""So that one is made after one that is blocked."""
+"""Left out so that one feature is made after one that is blocked."""
 TESTS = soak(1, 7)
-"""Of those features."""
+"""Number of tests of those features."""
 
 
 async def test_what_can_be_made_is_tested_and_merged_and_the_rest_is_blocked(

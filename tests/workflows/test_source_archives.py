@@ -40,7 +40,7 @@ NPM_NEEDED = (
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
-    """Host and port of a server with the wheels that Mako's tests need."""
+    """Return host and port of a server with the wheels that Mako's tests need."""
     wheels = tmp_path / "wheels"
     command = [sys.executable, "-m", "pip", "download", "-q", "--only-binary", ":all:"]
     fetched = subprocess.run(
@@ -72,7 +72,7 @@ def mako(tmp_path: Path) -> WorkTree:
 
 @pytest.fixture
 def qs(tmp_path: Path) -> WorkTree:
-    """The npm package qs, which has its tests with it."""
+    """Return the npm package qs, which contains its tests."""
     if not shutil.which("npm"):
         pytest.skip("there is no npm here")
     command = ["npm", "pack", "--silent", "qs@6.14.0", "--pack-destination", str(tmp_path)]

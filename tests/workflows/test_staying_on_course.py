@@ -20,7 +20,7 @@ PAGES = ["list_files", "read_file", "write_file", "edit_file", "todo_write", "wa
 
 
 class Otherwise(Short):
-    """Does a short job but for phase 2, in which it answers as the subclass says."""
+    """Does a short job except for phase 2, in which it answers as the subclass says."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ async def test_a_loop_is_told_narrowed_and_sent_back(temporal: Client, root: Roo
 
 
 class Relenting(Looping):
-    """Completes its todo when it is narrowed, and goes on as it should."""
+    """Completes its todo when its tools are restricted, and then works normally."""
 
     def answer(self, number: int, request: Request) -> Reply:
         if number == 6:
@@ -110,7 +110,7 @@ async def test_forced_rewinds_count_and_then_a_person_is_asked(
 
 
 class Talking(Otherwise):
-    """Only ever talks."""
+    """Replies with text alone."""
 
     def answer(self, number: int, request: Request) -> Reply:
         return Reply(f"I am at it, part {number}.")
@@ -142,10 +142,10 @@ async def test_completion_refused_three_times_waits_for_review(
 
 
 class Leafing(Otherwise):
-    """Reads the same seven pages round and round: too long a cycle to be seen as one."""
+    """Reads the same seven pages over and over: too long a cycle to be recognized as one."""
 
     begun: datetime
-    """When it was first asked in that phase."""
+    """Time of its first request in that phase."""
 
     def answer(self, number: int, request: Request) -> Reply:
         if number == 1:
@@ -188,7 +188,7 @@ async def test_who_pauses_a_stuck_job_and_resumes_it_lets_it_go_on(
 
 
 class Patient(Otherwise):
-    """Waits before it begins, for the time of each of these calls."""
+    """Calls `wait` for each of these times before it begins."""
 
     def __init__(self, *waits: dict[str, Any]) -> None:
         super().__init__()

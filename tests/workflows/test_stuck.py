@@ -26,7 +26,7 @@ NEVER = {"nudge": 10**6, "then": 10**6 + 1}
 
 
 def apart(row: str, **figures: dict[str, int]) -> StuckThresholds:
-    """The figures, with the row for long stretches silent unless it is the one looked at."""
+    """Return the thresholds, with the row for long stretches off unless it is the one tested."""
     silent = {} if row == "nothing_new" else {"nothing_new": NEVER}
     return StuckThresholds.model_validate(silent | figures)
 

@@ -25,7 +25,7 @@ def told(request: Request) -> str:
 
 
 class Listening:
-    """Rests at the first todo of phase 2, and keeps what it was sent."""
+    """Rests at the first todo of phase 2, and records its requests."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []

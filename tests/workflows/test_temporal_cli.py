@@ -41,7 +41,7 @@ async def command(jobs: Jobs, *words: str) -> str:
 
 @pytest.fixture
 async def resting(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
-    """Served by a model that rests in the middle of each tactical phase: a command takes time."""
+    """Jobs served by a model that rests within each tactical phase, as a command is slow."""
 
     def is_there(view: RequestView) -> bool:
         return (
@@ -139,7 +139,7 @@ async def test_a_question_is_read_and_answered_with_plain_json(jobs: Jobs) -> No
 
 
 async def _details_that_say(jobs: Jobs, job_id: str, text: str) -> str:
-    """The details are set when the folder is shown, a moment after a query sees the state."""
+    """Wait for the details, which are set a moment after a query sees the state."""
     details = await _current_details(jobs, job_id)
     async with asyncio.timeout(20):
         while text not in details:

@@ -14,7 +14,7 @@ from tests.workflows.short import Short, job
 
 
 def trial(**changed: Any) -> dict[str, Any]:
-    """A trial of a configuration that completes and another whose limit is too low."""
+    """Return a trial of a configuration that completes and another whose limit is too low."""
     configurations = {"now": {}, "few": {"set": {"limits.job.model_calls": 2}}}
     base = {"start": job(), "configurations": configurations, "runs": 2, "seconds": 15}
     return {**base, **changed}

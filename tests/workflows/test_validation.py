@@ -37,15 +37,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SOURCE = "pypdf-7.1.0/resources/issue-604.pdf"
 PAGES = soak(slice(87, 91), slice(84, 120))
 FOUND = soak(3, 9)
-"""Requirements of these pages."""
+"""Number of requirements on these pages."""
 SET = {**BRIEFEST, "settings.confidence_threshold": 0.7}
 JUDGES = {**SET, "limits.max_todos": 2}
-"""For validators: few rounds, as there is little to decide on."""
+"""For validators: short rounds, as there is little to decide."""
 
 
 @pytest.fixture(scope="module")
 def document(real: Callable[[str], bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some pages of it: the whole has 137, and takes long to read."""
+    """Return some of its pages: all 137 take long to read."""
     writer = pypdf.PdfWriter()
     for page in pypdf.PdfReader(io.BytesIO(real(SOURCE))).pages[PAGES]:
         writer.add_page(page)
@@ -95,8 +95,9 @@ def once_listed(view: RequestView) -> bool:
 
 
 async def until_listed(jobs: Jobs, start: dict[str, Any], count: int = 1) -> list[Any]:
-    """Jobs side by side, which are ended where they have listed what they found or decided: to
-    their end they go in the pipeline below."""
+    """Run jobs side by side, and end them once they have listed what they found or decided; the
+    pipeline below runs them to the end.
+    """
     handles = [await jobs.start(start) for _ in range(count)]
     for handle in handles:
         await jobs.until(handle, waits_until=bool)

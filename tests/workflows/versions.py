@@ -20,7 +20,7 @@ class Counting(Job):
 
 @workflow.defn(name="Job")
 class Guarded(Counting):
-    """Jobs that were begun without go on without."""
+    """Jobs begun without the counter continue without it."""
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class Guarded(Counting):
 
 @workflow.defn(name="Job")
 class Unguarded(Counting):
-    """Jobs that were begun without cannot be replayed."""
+    """Jobs begun without the counter cannot be replayed."""
 
     @workflow.run
     async def run(self, *start: Any) -> dict[str, Any]:
