@@ -44,7 +44,7 @@ def in_replies(calls: Sequence[Call]) -> list[list[Call]]:
 
 @dataclass
 class Team:
-    """The model. `does` maps a text in the instructions to that job's work; the first match wins."""
+    """The model. `does` maps a text in the instructions to the work; the first match wins."""
 
     does: dict[str, Writes]
     asked: list[str] = field(default_factory=list)
