@@ -21,6 +21,7 @@ from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
 from protocol.git_address import shown_address
 from protocol.handoffs import ProjectLink
+from protocol.text import as_sentence
 
 SHALLOW = "shallow"
 """File that git writes in a repository with a part of the history."""
@@ -142,6 +143,8 @@ def _restore_project_files(repository: ProjectRepository, commit: str) -> None:
 def _remote_failure(remote: str, why: Exception) -> Exception:
     return typed_failure(
         "Dependency",
-        f"The project's repository cannot be kept in the remote {shown_address(remote)}: {why}.",
+        as_sentence(
+            f"The project's repository cannot be kept in the remote {shown_address(remote)}: {why}"
+        ),
         retry=may_retry_activity(),
     )

@@ -25,7 +25,7 @@ from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
 from protocol.git_address import shown_address
 from protocol.repository import STAGED, RepositoryOrigin, RepositoryStart
-from protocol.text import first_few
+from protocol.text import as_sentence, first_few
 
 START = "refs/longhaul/start"
 LOCK_SECONDS = 60
@@ -169,7 +169,7 @@ def _missing_ref(address: str, start: RepositoryStart) -> str:
 def _cannot_fetch(source: str, why: Exception) -> ApplicationError:
     return typed_failure(
         "Dependency",
-        f"The repository {source} cannot be fetched: {why}.",
+        as_sentence(f"The repository {source} cannot be fetched: {why}"),
         retry=may_retry_activity(),
     )
 

@@ -10,6 +10,7 @@ from activities.repository.remotes import run_remote_git
 from activities.runtime.failures import may_retry_activity, typed_failure
 from protocol.git_address import shown_address
 from protocol.repository import Publish
+from protocol.text import as_sentence
 
 LOOK_SECONDS = 60
 
@@ -42,7 +43,7 @@ def push_branch(repository: ProjectRepository, publish: Publish, commit: str) ->
     except (RemoteUnavailable, GitNotInstalled) as away:
         raise typed_failure(
             "Dependency",
-            f"The branch {publish.branch} cannot be pushed to {shown}: {away}.",
+            as_sentence(f"The branch {publish.branch} cannot be pushed to {shown}: {away}"),
             retry=may_retry_activity(),
         ) from away
     return shown

@@ -32,6 +32,7 @@ from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
 from config.schema.agent import ConfigError
 from protocol.requests import LOST_WORKERS
+from protocol.text import as_sentence
 
 ATTEMPTS = 4
 """Default number of attempts before a failure that may pass is left to a person."""
@@ -91,7 +92,9 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
     except (RemoteUnavailable, GitNotInstalled) as error:
         raise typed_failure(
             "Dependency",
-            f"This worker lacks the job's checkpoint, and the remote gives none: {error}.",
+            as_sentence(
+                f"This worker lacks the job's checkpoint, and the remote gives none: {error}"
+            ),
             retry=may_retry_activity(most),
         ) from error
     except (RootError, OSError, pygit2.GitError) as error:

@@ -67,7 +67,7 @@ async def test_a_key_that_the_workers_variable_names_is_used(
         status = await jobs.until(handle, status="waiting")
         assert status["waiting_for"] == "dependency"
         message = status["waiting"]["message"]
-        assert re.search(r"cannot be fetched: .*Permission denied \(.*publickey", message)
+        assert re.search(r"cannot be fetched: .*Permission denied \(.*publickey.*\)\.$", message)
         monkeypatch.setenv("GIT_SSH_COMMAND", let_in.command())
         await handle.signal("resume", {})
         result = await jobs.result(handle)
