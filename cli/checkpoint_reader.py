@@ -27,7 +27,7 @@ from activities.checkpoints.remote import fetch_refs
 from activities.job.snapshot import Snapshot
 from activities.phases.tags import phase_starts
 from cli.forgotten import forgotten_notice
-from cli.jobs import PROJECT, view_job
+from cli.jobs import PROJECT, check_no_trial, view_job
 from cli.output import UserError, print_note
 from config.schema.agent import AgentConfig
 from engine.connection import workspaces_root
@@ -75,6 +75,7 @@ async def find_checkpoint_places(client: Client, job_id: str) -> JobPlaces:
         except UserError:
             raise unknown from None
         return JobPlaces(None, {})
+    check_no_trial(job_view, "has no checkpoints of its own")
     job_places = places_from_status(job_view.status)
     if job_view.kind == PROJECT or job_view.status.get("project"):
         jobs = [*(job_view.status.get("running") or []), *(job_view.status.get("jobs") or [])[::-1]]

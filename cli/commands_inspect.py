@@ -27,6 +27,7 @@ from cli.output import (
     print_result,
     run_async,
 )
+from cli.trial_summary import with_usages
 from engine.connection import connect_client
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, help="Maximum number, newest first.")] = 50,
     json: Json = False,
 ) -> int:
-    """List jobs, newest first. Needs no worker."""
+    """List jobs, projects and trials, newest first. Needs no worker."""
 
     async def fetch_jobs() -> list[dict[str, Any]]:
         return await list_jobs(await connect_client(), limit)
@@ -67,7 +68,8 @@ def show(job: Job, json: Json = False) -> int:
     """
 
     async def fetch_job() -> JobView:
-        return await view_job(await connect_client(), job)
+        client = await connect_client()
+        return await with_usages(client, await view_job(client, job))
 
     job_view = run_async(fetch_job())
     gone = forgotten_notice(job) if job_view.closed else None
@@ -82,7 +84,9 @@ def show(job: Job, json: Json = False) -> int:
     else:
         lines = view.job_sheet(job_view.status, job_view.waiting)
         lines += [name_program(f"retrying {text}") for text in job_view.pending]
-        for line in [*lines, *(view.job_outcome_lines(job_view.status) if job_view.closed else [])]:
+        # A trial's sheet has what its end shows.
+        ends = job_view.closed and not job_view.status.get("trial")
+        for line in [*lines, *(view.job_outcome_lines(job_view.status) if ends else [])]:
             print_result(line)
         lasted = view.elapsed_text(job_view.started, job_view.ended or datetime.now(UTC))
         print_result(f"{'ran' if job_view.ended else 'running'} for {lasted}")
@@ -90,7 +94,7 @@ def show(job: Job, json: Json = False) -> int:
 
 
 def _checkpoint_fields(job: str, job_view: JobView) -> dict[str, str | None]:
-    if job_view.status.get("project"):
+    if job_view.status.get("project") or job_view.status.get("trial"):
         return {}
     from cli import checkpoint_reader  # noqa: PLC0415 - takes a second
 

@@ -13,6 +13,7 @@ from engine.connection import connect_client
 
 if TYPE_CHECKING:
     from cli.report.data import ProjectReport, Report
+    from cli.report.trial import TrialReport
 
 
 def report(
@@ -23,12 +24,13 @@ def report(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Write the report of a job or project, running or closed, as one HTML file.
+    """Write the report of a job, project or trial, running or closed, as one HTML file.
 
     It shows phases on a timeline, tokens and cost by step, refusals by gate and guard, the scope,
     deliverables and unresolved points, and whether the job shows one of the patterns to watch for.
-    For a project, it shows this for each of its jobs, with totals. With --json the figures go to
-    standard output, or to FILE, and no page is written.
+    For a project, it shows this for each of its jobs, with totals; for a trial, how its
+    configurations compare, what they change, and its runs. With --json the figures go to standard
+    output, or to FILE, and no page is written.
     """
     from cli.report.page import render_page  # noqa: PLC0415 - loads the activities, which takes a second
 
@@ -48,7 +50,7 @@ def report(
     return OK
 
 
-async def _gather_report(job: str) -> Report | ProjectReport:
+async def _gather_report(job: str) -> Report | ProjectReport | TrialReport:
     from cli.report.gather import gather_report  # noqa: PLC0415 - as above
 
     return await gather_report(await connect_client(), job)

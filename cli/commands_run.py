@@ -52,6 +52,7 @@ from cli.output import (
 from cli.project_input import project_input
 from cli.repository_input import publish_fields, repository_fields
 from cli.scheduling import start_recurring
+from cli.trial_summary import with_usages
 from cli.watch import JsonScreen, follow_job, follow_on_console
 from engine.connection import answering_ui_link, connect_client
 
@@ -284,7 +285,7 @@ async def _fork_job(
 
 
 def watch(job: Job, json: Json = False) -> int:
-    """Follow a job until it ends: phase, todos, tokens, cost, last steps.
+    """Follow a job, project or trial until it ends: phase, todos, tokens, cost, last steps.
 
     On a terminal a live view; piped, a line per change; with --json an object per change. Ctrl-C
     stops watching; the job continues.
@@ -296,7 +297,8 @@ async def _watch_job(job: str, *, json: bool) -> int:
     client = await connect_client()
     if json:
         return _exit_code(await follow_job(client, job, JsonScreen()))
-    return _print_outcome(await follow_on_console(result_console(), client, job), json=False)
+    job_view = await follow_on_console(result_console(), client, job)
+    return _print_outcome(await with_usages(client, job_view), json=False)
 
 
 def _print_outcome(job: JobView, *, json: bool) -> int:

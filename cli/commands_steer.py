@@ -8,7 +8,7 @@ import typer
 
 from cli import limit_arguments, signal_effects, view
 from cli.job_input import parse_settings
-from cli.jobs import view_job
+from cli.jobs import check_no_trial, view_job
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result, run_async
 from engine.connection import connect_client
@@ -52,6 +52,8 @@ def cancel(
     json: Json = False,
 ) -> int:
     """End a job: its current step is cancelled; the last checkpoint and the files remain.
+
+    Of a project, its jobs as well; of a trial, the runs at work, and none begins any more.
 
     Signal `cancel` with `{"reason": "…"}`.
     """
@@ -178,9 +180,9 @@ async def _send_answer(
     """Send a person's answer with the id of the question."""
     if id_ is None:
         # With the id it cannot be taken for the answer to another question.
-        id_ = signal_effects.open_question_ids(await view_job(await connect_client(), job)).get(
-            signal
-        )
+        job_view = await view_job(await connect_client(), job)
+        check_no_trial(job_view, f"takes no signal {signal}")
+        id_ = signal_effects.open_question_ids(job_view).get(signal)
     named = {"id": id_, **payload} if id_ else payload
     return await _send_signal(
         job, signal, named, signal_effects.was_question_answered, past_tense, json=json

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Any
 
 import typer
-from temporalio.client import Client, WorkflowFailureError, WorkflowQueryFailedError
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli import staging
-from cli.comparison import Share, compare_shares, wilson_interval
 from cli.job_input import check_input_size, check_job_id, new_job_id, start_workflow
-from cli.jobs import explain_failure
+from cli.jobs import TRIAL, explain_failure
 from cli.options import Json
 from cli.output import (
     FAILED,
@@ -27,17 +24,14 @@ from cli.output import (
     print_result,
     run_async,
 )
+from cli.trial_summary import fill_usages
+from cli.trial_view import table_lines
 from config.loader import load_agent
 from config.schema.agent import ConfigError
 from config.yaml_files import parse_yaml
 from engine.connection import connect_client, workspaces_root
 from protocol.payloads import InvalidPayload, read_payload_object
-from protocol.requests import Usage
 from protocol.trial import TrialRun, TrialStart
-
-TRIAL = "Trial"
-OVER = ("completed", "failed", "late")
-"""A cancelled run shows nothing about its configuration."""
 
 
 def trial(
@@ -112,23 +106,13 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
             raise UserError(f"trial {trial_id}: {explain_failure(failure)}") from None
     status: dict[str, Any] = await handle.query("status")
     runs = [TrialRun.model_validate(run) for run in status["runs"]]
-    for run in runs:
-        if run.usage is None and run.status in OVER:
-            run.usage = await _job_usage(client, run.job)
+    await fill_usages(client, runs)
     if json:
         print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})
     else:
-        for line in trial_table_lines(runs):
+        for line in table_lines(runs):
             print_result(line)
     return FAILED if cancelled else OK
-
-
-async def _job_usage(client: Client, job: str) -> Usage | None:
-    """Return the usage of a job that did not complete; None if it is no longer known."""
-    with suppress(RPCError, WorkflowQueryFailedError):
-        usage = (await client.get_workflow_handle(job).query("status")).get("usage") or {}
-        return Usage.model_validate({k: v for k, v in usage.items() if k in Usage.model_fields})
-    return None
 
 
 async def _check_trial(client: Client, trial_id: str) -> None:
@@ -140,40 +124,6 @@ async def _check_trial(client: Client, trial_id: str) -> None:
         raise
     if description.workflow_type != TRIAL:
         raise UserError(f"--id {trial_id}: a {description.workflow_type}, not a trial")
-
-
-def trial_table_lines(runs: list[TrialRun]) -> list[str]:
-    """Return a line for each configuration, and what their difference shows."""
-    groups: dict[str, list[TrialRun]] = {}
-    for run in runs:
-        groups.setdefault(run.configuration, []).append(run)
-    shares = {}
-    lines = []
-    for name, members in groups.items():
-        ended = [run for run in members if run.status in OVER]
-        completed = [run for run in ended if run.status == "completed"]
-        shares[name] = share = Share(len(completed), len(ended))
-        low, high = wilson_interval(share)
-        lines.append(f"{name}: completed {share} (95 % interval {low:.0%} to {high:.0%})")
-        usages = [run.usage for run in completed if run.usage]
-        if usages:
-            calls = [usage.model_calls for usage in usages]
-            tokens = [usage.prompt_tokens + usage.completion_tokens for usage in usages]
-            lines.append(
-                f"  of completed runs: calls {median(calls):g} ({min(calls)} to {max(calls)}), "
-                f"tokens {median(tokens):g} ({min(tokens)} to {max(tokens)}), "
-                f"refused calls {sum(usage.refused_calls for usage in usages)}, "
-                f"rewinds {sum(run.rewinds for run in completed)}, "
-                f"cost {sum(usage.cost for usage in usages):.4f}"
-            )
-        spent = [run.usage for run in ended if run.usage]
-        if len(ended) > len(completed) and spent:
-            lines.append(
-                f"  of all {len(spent)} runs: calls {sum(usage.model_calls for usage in spent)}, "
-                f"tokens {sum(usage.prompt_tokens + usage.completion_tokens for usage in spent)}, "
-                f"cost {sum(usage.cost for usage in spent):.4f}"
-            )
-    return [*lines, *compare_shares(shares)]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -29,6 +29,7 @@ from protocol.text import one_line
 
 JOB = "Job"
 PROJECT = "Project"
+TRIAL = "Trial"
 QUERY_SECONDS = 5.0
 PAGE = 200
 MOST_STATE = 60
@@ -114,7 +115,7 @@ async def describe_workflow(client: Client, job_id: str) -> WorkflowExecutionDes
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
             raise UserError(f"{job_id!r} cannot be the id of a job: {error.message}") from None
         raise
-    if description.workflow_type not in (JOB, PROJECT):
+    if description.workflow_type not in (JOB, PROJECT, TRIAL):
         raise UserError(
             f"{job_id!r} is not a job but a workflow of type {description.workflow_type}"
         )
@@ -144,6 +145,8 @@ async def view_job(client: Client, job_id: str, *, seconds: float = QUERY_SECOND
     if description.workflow_type == PROJECT:
         # A memo does not contain this.
         status["project"] = True
+    if description.workflow_type == TRIAL:
+        status["trial"] = True
     return JobView(
         id=job_id,
         status=status,
@@ -245,6 +248,23 @@ def describe_failure(error: BaseException) -> str:
     return f"what it says cannot be read here: {why}" if why else error.message
 
 
+def check_no_trial(job_view: JobView, refusal: str) -> None:
+    """Refuse a command that is for jobs.
+
+    Args:
+        refusal: What a trial lacks: `has no files`.
+
+    Raises:
+        UserError: it is a trial; with the job of a run that the command may be meant for.
+    """
+    if job_view.kind != TRIAL:
+        return
+    runs = job_view.status.get("runs") or []
+    begun = [str(run["job"]) for run in runs if run["status"] != "pending"]
+    such = f", such as {begun[0]}" if begun else f"; `starter.py show {job_view.id}` names them"
+    raise UserError(f"{job_view.id} is a trial, which {refusal}; name one of its runs{such}")
+
+
 async def never_began(client: Client, job_id: str) -> bool:
     """Return whether it was cancelled while its start waited, so that it has no data besides
     Temporal's.
@@ -283,7 +303,9 @@ async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
     """Return the newest jobs in Temporal's visibility store; needs no worker."""
     jobs: list[tuple[datetime, dict[str, Any]]] = []
     # Earlier runs of a job that continued as new are not jobs of their own.
-    query = f"WorkflowType IN ('{JOB}', '{PROJECT}') AND ExecutionStatus != 'ContinuedAsNew'"
+    query = (
+        f"WorkflowType IN ('{JOB}', '{PROJECT}', '{TRIAL}') AND ExecutionStatus != 'ContinuedAsNew'"
+    )
     # Bounded, since a page is one message and memos may be large.
     known: set[str] = set()
     async for execution in client.list_workflows(query, page_size=PAGE):
@@ -297,9 +319,9 @@ async def list_jobs(client: Client, limit: int) -> list[dict[str, Any]]:
         except EncryptedPayloadError as error:
             memo = {"title": f"cannot be read: {error}"}
         outcome = _CLOSED.get(execution.status or WorkflowExecutionStatus.RUNNING)
-        if outcome == "completed" and memo.get("status") == "failed":
-            # For Temporal, a failed project completes with a result.
-            outcome = "failed"
+        if outcome == "completed" and memo.get("status") in ("failed", "cancelled"):
+            # For Temporal, a failed project or a cancelled trial completes with a result.
+            outcome = str(memo["status"])
         started = _start_time(execution, memo)
         state = str(memo.get("phase") or memo.get("state") or "")
         row = {

@@ -13,7 +13,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.forgotten import forgotten_notice
-from cli.jobs import JobView, view_job
+from cli.jobs import TRIAL, JobView, check_no_trial, view_job
 from cli.output import UserError
 from protocol.payloads import SIGNALS
 
@@ -46,8 +46,11 @@ async def send_and_wait(
         UserError: The job does not exist or is closed, or it refused the signal.
     """
     before = await view_job(client, job_id)
+    if signal != "cancel":
+        check_no_trial(before, f"takes no signal {signal}")
     if before.closed:
-        closed = f"job {job_id} is closed ({before.status_word}); it takes no signals"
+        kind = "trial" if before.kind == TRIAL else "job"
+        closed = f"{kind} {job_id} is closed ({before.status_word}); it takes no signals"
         if signal in ("rewind", "tell") and not before.status.get("project"):
             closed += f"; `starter.py fork {job_id}` begins another job from its end, or with"
             closed += " --phase N from a phase of it"

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from cli import project_view
+from cli import project_view, trial_view
 from cli.output import escape_controls, name_program
 from protocol.requests import Usage
 
@@ -34,6 +34,8 @@ def todo_lines(status: Status) -> list[tuple[str, str]]:
     """Return box and text of each todo."""
     if status.get("project"):
         return project_view.project_unit_lines(status)
+    if status.get("trial"):
+        return trial_view.configuration_lines(status)
     return [
         (
             BOXES[todo["status"]],
@@ -46,6 +48,8 @@ def todo_lines(status: Status) -> list[tuple[str, str]]:
 
 def todo_progress(status: Status) -> tuple[int, int]:
     """Return the number of completed todos, and of all that are needed."""
+    if status.get("trial"):
+        return trial_view.run_progress(status)
     boxes = [box for box, _ in todo_lines(status) if box != BOXES["not needed"]]
     return boxes.count(BOXES["completed"]), len(boxes)
 
@@ -54,6 +58,8 @@ def phase_line(status: Status) -> str:
     """Render `phase 2 · tactical · Extraction · plan 1 of 3`; for a project, its progress."""
     if status.get("project"):
         return str(status.get("line") or "")
+    if status.get("trial"):
+        return trial_view.trial_line(status)
     running_phase = status.get("phase") or {}
     number = running_phase.get("number")
     parts = [
@@ -140,7 +146,7 @@ def status_line(status: Status, waiting: dict[str, str] | None) -> str:
         str(status.get("status", "running")) if not waiting else waiting_line(waiting),
         phase_line(status),
         f"{done}/{total}" if total else "",
-        current,
+        "" if status.get("trial") else current,
     ]
     return escape_controls(" · ".join(part for part in parts if part))
 
@@ -211,6 +217,8 @@ def job_outcome_lines(status: Status) -> list[str]:
     """Render the result of a closed job in lines."""
     result = status.get("result") or {}
     lines = [f"{status.get('job_id')} {status.get('status')}"]
+    if status.get("trial") and (runs := trial_view.read_runs(status)):
+        return [*lines, *trial_view.table_lines(runs)]
     if status.get("error") not in (None, status.get("status")):
         lines[0] += f": {status['error']}"
     if result.get("summary"):
@@ -264,6 +272,8 @@ def job_sheet(status: Status, waiting: dict[str, str] | None) -> list[str]:
         *(
             project_view.project_unit_sheet(status)
             if status.get("project")
+            else trial_view.trial_sheet(status)
+            if status.get("trial")
             else [f"  {box} {text}" for box, text in todo_lines(status)]
         ),
         waiting_line(waiting),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -9,9 +10,14 @@ from pydantic import Field, model_validator
 from protocol.payloads import JobStart
 from protocol.requests import Usage
 from protocol.state import Data
+from protocol.text import start_of
 
 MOST_RUNS = 200
 """Jobs of one trial: its history stays far below the server's limit."""
+MOST_SHOWN = 2000
+"""Characters of instructions in a trial's status."""
+MOST_ITEMS = 50
+"""Scope items in a trial's status."""
 RunStatus = Literal["pending", "running", "completed", "failed", "cancelled", "late"]
 
 
@@ -58,6 +64,27 @@ class TrialStart(Data):
             start["set"] = settings
         return start
 
+    @property
+    def title(self) -> str:
+        """`now, few: 4 runs each`."""
+        names = ", ".join(self.configurations)
+        each = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        return f"{names}: {each} each"
+
+    @property
+    def bounded(self) -> TrialStart:
+        """A copy without long texts, for people."""
+        start = dict(self.start)
+        if text := start.get("instructions"):
+            start["instructions"] = start_of(str(text), MOST_SHOWN)
+        if items := start.get("items"):
+            start["items"] = items[:MOST_ITEMS]
+        changed = {
+            name: each.model_copy(update={"instructions": start_of(each.instructions, MOST_SHOWN)})
+            for name, each in self.configurations.items()
+        }
+        return self.model_copy(update={"start": start, "configurations": changed})
+
 
 class TrialRun(Data):
     """One job of a trial."""
@@ -72,3 +99,27 @@ class TrialRun(Data):
     rewinds: int = 0
     usage: Usage | None = None
     """Unknown to the trial for a run that did not complete."""
+
+
+class TrialStatus(Data):
+    """How a trial stands: its query, and its result."""
+
+    trial: Literal[True] = True
+    """Distinguishes it from the status of a job."""
+    agent: str = "trial"
+    title: str
+    status: Literal["running", "completed", "cancelled"]
+    start: TrialStart
+    runs: list[TrialRun]
+
+
+def progress_line(runs: list[TrialRun]) -> str:
+    """`3 of 8 runs ended, 2 running, 3 to begin`."""
+    counts = Counter(run.status for run in runs)
+    open_runs = counts["pending"] + counts["running"]
+    parts = [f"{len(runs) - open_runs} of {len(runs)} runs ended"]
+    if counts["running"]:
+        parts.append(f"{counts['running']} running")
+    if counts["pending"]:
+        parts.append(f"{counts['pending']} to begin")
+    return ", ".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from temporalio import workflow
 from temporalio.exceptions import (
@@ -18,7 +18,7 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from protocol.endings import JobResult
 from protocol.payloads import InvalidPayload, read_workflow_input
-from protocol.trial import RunStatus, TrialRun, TrialStart
+from protocol.trial import RunStatus, TrialRun, TrialStart, TrialStatus, progress_line
 from workflows.activity_calls import is_workflow_gone
 from workflows.cancellation import is_cancelled
 from workflows.project_steps import Child
@@ -34,6 +34,9 @@ class Trial:
         self._runs: list[TrialRun] = []
         self._children: dict[str, Child] = {}
         self._stopped = False
+        self._is_over = False
+        self._memo: dict[str, str] = {}
+        self._start: TrialStart | None = None
         self._main: asyncio.Task[Any] | None = None
 
     @workflow.run
@@ -43,6 +46,7 @@ class Trial:
             start = read_workflow_input(TrialStart, values, "trial", EXAMPLE)
         except InvalidPayload as wrong:
             raise ApplicationError(str(wrong), non_retryable=True) from None
+        self._start = start
         trial = workflow.info().workflow_id
         # Alternate configurations, so that changes in the endpoint's speed affect all of them
         # alike.
@@ -51,6 +55,7 @@ class Trial:
             for number in range(1, start.runs + 1)
             for name in start.configurations
         ]
+        self._show_progress()
         slots = asyncio.Semaphore(start.parallel)
         self._main = asyncio.current_task()
         tasks = [asyncio.create_task(self._carry_out(start, run, slots)) for run in self._runs]
@@ -61,11 +66,14 @@ class Trial:
             for job in list(self._children):
                 await _cancel_trial_job(job)
             await workflow.wait(tasks)
+            self._show_progress()
             if not is_cancelled():  # the signal cancelled it, not the server
                 return self.status()
             raise
         for task in tasks:
             task.result()
+        self._is_over = True
+        self._show_progress()
         return self.status()
 
     @workflow.signal(name="cancel", description="End the trial, and the runs that have not ended.")
@@ -76,8 +84,35 @@ class Trial:
 
     @workflow.query(description="How every run of the trial stands.")
     def status(self) -> dict[str, Any]:
-        """Return the runs, in the order of their start."""
-        return {"runs": [run.model_dump(mode="json") for run in self._runs]}
+        """Return the trial's start, and its runs in the order of their start."""
+        if self._start is None:
+            return {"trial": True, "agent": "trial", "status": "running", "runs": []}
+        return TrialStatus(
+            title=self._start.title,
+            status=self._status_word(),
+            start=self._start.bounded,
+            runs=self._runs,
+        ).model_dump(mode="json")
+
+    def _status_word(self) -> Literal["running", "completed", "cancelled"]:
+        if self._stopped:
+            return "cancelled"
+        return "completed" if self._is_over else "running"
+
+    def _show_progress(self) -> None:
+        """Show the trial in Temporal Web, and in lists."""
+        assert self._start
+        line = progress_line(self._runs)
+        memo = {
+            "title": self._start.title,
+            "agent": "trial",
+            "status": self._status_word(),
+            "state": line,
+        }
+        if memo != self._memo:
+            self._memo = memo
+            workflow.set_current_details(f"**{self._start.title}**\n\n{line}")
+            workflow.upsert_memo(memo)
 
     async def _carry_out(self, start: TrialStart, run: TrialRun, slots: asyncio.Semaphore) -> None:
         async with slots:
@@ -109,6 +144,7 @@ class Trial:
             run.seconds = workflow.time() - began
             if late and ended != "completed":
                 run.status, run.reason = "late", f"it had not ended after {start.seconds} s"
+            self._show_progress()
 
 
 async def _note_trial_ending(run: TrialRun, child: Child) -> RunStatus:

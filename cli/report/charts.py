@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cli.report.data import Bar, Habit, PhaseLine, Repeats, Wait
+from cli.trial_summary import ConfigurationSummary
 
 WIDTH = 960
 LEFT, RIGHT, TOP = 64, 8, 8
@@ -100,6 +101,54 @@ class Timeline:
     below: list[Tick]
     height: float = TOP + 2 * LANE + GAP + 40
     floor: float = TOP + 2 * LANE + GAP + 16
+
+
+@dataclass(frozen=True)
+class ShareRow:
+    """The share completed of one configuration, and its interval."""
+
+    name: str
+    completed: int
+    ended: int
+    y: float
+    left: float
+    width: float
+    middle: float | None
+    """Horizontal position of the share; None without runs that count."""
+
+
+@dataclass(frozen=True)
+class ShareChart:
+    """Shares from 0 to 100 %, a row for each configuration."""
+
+    rows: list[ShareRow]
+    below: list[Tick]
+    floor: float
+    height: float
+
+
+def share_chart(configurations: Sequence[ConfigurationSummary]) -> ShareChart:
+    """Chart the share of runs completed by each configuration, with its interval."""
+    start, wide = 2.5 * LEFT, WIDTH - 2.5 * LEFT - 4 * RIGHT
+
+    def place(share: float) -> float:
+        return round(start + share * wide, 1)
+
+    rows = [
+        ShareRow(
+            name=each.name,
+            completed=each.completed,
+            ended=each.ended,
+            y=TOP + LANE * (index + 0.5),
+            left=place(each.low),
+            width=round((each.high - each.low) * wide, 1),
+            middle=place(each.completed / each.ended) if each.ended else None,
+        )
+        for index, each in enumerate(configurations)
+    ]
+    floor = float(TOP + LANE * len(rows))
+    below = [Tick(place(percent / 100), f"{percent} %") for percent in (0, 25, 50, 75, 100)]
+    return ShareChart(rows, below, floor, floor + 24)
 
 
 def tokens(bars: Sequence[Bar]) -> Chart:

@@ -16,7 +16,7 @@ from activities.stores import traces as rows
 from activities.stores.engine import RelationalStore
 from activities.stores.errors import StoreUnavailableError
 from cli import checkpoint_reader, project_view
-from cli.jobs import JobView, view_job
+from cli.jobs import TRIAL, JobView, view_job
 from cli.output import UserError
 from cli.report import checkpoints
 from cli.report.checkpoints import CheckpointFacts
@@ -26,6 +26,7 @@ from cli.report.history import find_runs, read_events
 from cli.report.recurrence import find_habits
 from cli.report.sanitize import safe_line, safe_text
 from cli.report.tally import Tally
+from cli.report.trial import TrialReport, gather_trial_report
 from config.learned_guards import LearnedGuards
 from config.schema.agent import ConfigError
 from engine.connection import answering_ui_link, workspaces_root
@@ -105,8 +106,8 @@ def _stored_habits(root: Root, project: str, agent: str, job_id: str) -> list[Ha
     return find_habits(trace_rows, learned, ended, job=job_id)
 
 
-async def gather_report(client: Client, job_id: str) -> Report | ProjectReport:
-    """Return the report of a job, running or closed, or of a project with its jobs.
+async def gather_report(client: Client, job_id: str) -> Report | ProjectReport | TrialReport:
+    """Return the report of a job, running or closed, of a project with its jobs, or of a trial.
 
     Raises:
         UserError: There is no such job, or its checkpoints are not in this environment.
@@ -124,6 +125,8 @@ async def gather_report(client: Client, job_id: str) -> Report | ProjectReport:
             job_id, None, None, facts, store.traces(job_id), now=datetime.now(UTC)
         )
         return _with_habits(report, facts, store)
+    if job_view.kind == TRIAL:
+        return await gather_trial_report(client, job_view)
     if job_view.status.get("project"):
         if not _project_jobs(job_view.status):
             raise UserError(

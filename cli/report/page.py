@@ -10,19 +10,24 @@ import hashlib
 from base64 import b64encode
 from datetime import UTC, datetime
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from cli.report import charts
 from cli.report.data import ProjectReport, Report
+from cli.report.trial import TrialReport
 
 _HERE = files(__package__)
 TRACE_COLUMNS = ("time", "type", "source", "guard", "phase", "step")
 
 
-def render_page(report: Report | ProjectReport) -> str:
-    """Render the page of a job, or of all jobs of a project."""
+def render_page(report: Report | ProjectReport | TrialReport) -> str:
+    """Render the page of a job, of all jobs of a project, or of a trial."""
+    if isinstance(report, TrialReport):
+        title = f"{report.title or report.id} · {report.id}"
+        return _render_template("trial.html.j2", title, trial=report)
     if isinstance(report, Report):
         return _render_reports([report], report.job.title or report.job.id, report.job.id)
     return _render_reports(report.jobs, report.title or report.id, report.id, report)
@@ -31,6 +36,16 @@ def render_page(report: Report | ProjectReport) -> str:
 def _render_reports(
     reports: list[Report], title: str, name: str, project: ProjectReport | None = None
 ) -> str:
+    return _render_template(
+        "page.html.j2",
+        f"{title} · {name}",
+        project=project,
+        reports=reports,
+        trace_columns=TRACE_COLUMNS,
+    )
+
+
+def _render_template(template: str, title: str, **content: Any) -> str:
     style = _HERE.joinpath("page.css").read_text("utf-8")
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     environment = Environment(
@@ -42,22 +57,24 @@ def _render_reports(
     )
     environment.filters |= {
         "when": _format_page_time,
-        "duration": charts.chart_duration,
         "size": charts.chart_size,
-        "number": _format_page_number,
-        "money": _format_page_money,
         "share": _format_page_share,
     }
-    return environment.get_template("page.html.j2").render(
-        title=f"{title} · {name}",
-        project=project,
-        reports=reports,
+    forms = {
+        "duration": charts.chart_duration,
+        "number": _format_page_number,
+        "money": _format_page_money,
+    }
+    environment.filters |= forms
+    return environment.get_template(template).render(
+        title=title,
         draw=charts,
-        trace_columns=TRACE_COLUMNS,
         # Our own file; escaped it would not be a valid style sheet.
         style=Markup(style),
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
         "form-action 'none'",
+        **forms,
+        **content,
     )
 
 
@@ -66,7 +83,7 @@ def _format_page_time(moment: datetime | None) -> str:
 
 
 def _format_page_number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,}"  # noqa: RUF001
+    return "–" if value is None else f"{value:,.15g}"  # noqa: RUF001
 
 
 def _format_page_money(value: float) -> str:

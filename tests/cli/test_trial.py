@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cli.commands_trial import read_trial_file, trial_table_lines
+from cli import view
+from cli.commands_trial import read_trial_file
 from cli.output import UserError
+from cli.trial_view import table_lines
 from protocol.requests import Usage
 from protocol.trial import TrialRun
 
@@ -51,8 +54,43 @@ def test_table_has_shares_figures_and_the_comparison() -> None:
 
     runs = [ended("now", calls, "completed") for calls in (3, 4, 9)]
     runs += [ended("few", None, "late") for _ in range(3)] + [ended("few", None, "cancelled")]
-    lines = trial_table_lines(runs)
+    lines = table_lines(runs)
     assert lines[0] == "now: completed 3 of 3 (95 % interval 44% to 100%)"
     assert "calls 4 (3 to 9), tokens 40 (30 to 90)" in lines[1]
     assert lines[2].startswith("few: completed 0 of 3")
     assert "so few runs cannot show any difference" in lines[3]
+
+
+def trial_status() -> dict[str, Any]:
+    """A trial of two configurations with three runs each, half way."""
+    words = {
+        "now": ["completed", "running", "pending"],
+        "few": ["late", "failed", "cancelled"],
+    }
+    runs = [
+        {"job": f"tea-{name}-{number:02}", "configuration": name, "status": word}
+        for name, each in words.items()
+        for number, word in enumerate(each, 1)
+    ]
+    return {"job_id": "tea", "trial": True, "agent": "trial", "status": "running", "runs": runs}
+
+
+def test_sheet_counts_runs_by_configuration_and_names_those_that_began() -> None:
+    lines = view.job_sheet(trial_status(), None)
+    assert "4 of 6 runs ended, 1 running, 1 to begin" in lines
+    assert "  ▶ now: 1 completed, 1 running, 1 to begin" in lines
+    assert "  ☑ few: 1 failed, 1 out of time, 1 cancelled" in lines
+    assert "  ☒ tea-few-01: out of time" in lines
+    assert not any("tea-now-03" in line for line in lines)
+
+
+def test_line_of_a_watched_trial_has_its_progress() -> None:
+    assert view.status_line(trial_status(), None) == (
+        "running · 4 of 6 runs ended, 1 running, 1 to begin · 4/6"
+    )
+    assert view.todo_progress(trial_status()) == (4, 6)
+
+
+def test_trial_without_an_answer_of_a_worker_has_a_sheet() -> None:
+    lines = view.job_sheet({"job_id": "tea", "trial": True, "status": "running"}, None)
+    assert lines[0] == "tea"

@@ -1,0 +1,189 @@
+"""The report of a trial: what its configurations change, and how their runs compare."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from temporalio.client import Client
+
+from cli.jobs import JobView
+from cli.report.sanitize import safe_line, safe_text
+from cli.trial_summary import (
+    ConfigurationSummary,
+    compare_summaries,
+    fill_usages,
+    summarise_runs,
+)
+from cli.trial_view import WORDS, count_line, read_runs
+from engine.connection import answering_ui_link, job_ui_link
+from protocol.requests import Usage
+from protocol.state import Data
+from protocol.trial import TrialRun, TrialStart, progress_line
+
+UNKNOWN = "No worker answered, and the trial has not ended: its runs are not known."
+MOST_VALUE = 2000
+
+
+class ConfigurationLine(ConfigurationSummary):
+    """A configuration and how its runs ended."""
+
+    counts: str
+    """`2 completed, 1 failed`."""
+
+
+class Change(Data):
+    """A setting that the configurations do not share."""
+
+    key: str
+    values: list[str]
+    """The value under each configuration, in their order; empty where it is not set."""
+
+
+class RunLine(Data):
+    """A run of a trial."""
+
+    job: str
+    configuration: str
+    status: str
+    reason: str = ""
+    seconds: float = 0.0
+    phases: int = 0
+    rewinds: int = 0
+    usage: Usage | None = None
+    """None where nobody can say any more."""
+    link: str | None = None
+    """Its page in Temporal's Web UI."""
+
+
+class TrialReport(Data):
+    """A trial's report."""
+
+    version: Literal[1] = 1
+    id: str
+    title: str
+    status: str
+    progress: str
+    begins: str
+    """What every run begins with."""
+    started: datetime
+    ended: datetime | None = None
+    read: datetime
+    """When the report was made."""
+    link: str | None = None
+    instructions: str = ""
+    """What all runs are to do."""
+    configurations: list[ConfigurationLine]
+    comparisons: list[str]
+    changes: list[Change]
+    limits: list[str]
+    """What bounds the trial, a line each."""
+    runs: list[RunLine]
+    remarks: list[str]
+
+
+async def gather_trial_report(client: Client, view: JobView) -> TrialReport:
+    """Return the report of a trial, under way or over."""
+    runs = read_runs(view.status)
+    remarks = [] if runs else [UNKNOWN]
+    if view.live:
+        await fill_usages(client, runs)
+    elif runs:
+        remarks.append("No worker answered: what runs used that did not complete is not known.")
+    link = await answering_ui_link(view.id, client.namespace)
+    links = {run.job: job_ui_link(run.job, client.namespace) if link else None for run in runs}
+    return compose_trial_report(view, runs, remarks, link, links, now=datetime.now(UTC))
+
+
+def compose_trial_report(
+    view: JobView,
+    runs: list[TrialRun],
+    remarks: list[str],
+    link: str | None,
+    links: dict[str, str | None],
+    *,
+    now: datetime,
+) -> TrialReport:
+    """Return the report from what was read."""
+    data = view.status.get("start") or (view.status.get("result") or {}).get("start")
+    start = TrialStart.model_validate(data) if data else None
+    summaries = summarise_runs(runs)
+    return TrialReport(
+        id=safe_line(view.id),
+        title=safe_line(view.status.get("title")),
+        status=safe_line(view.status_word, 40),
+        progress=progress_line(runs) if runs else "",
+        begins=_describe_start(start),
+        started=view.started,
+        ended=view.ended,
+        read=now,
+        link=link,
+        instructions=safe_text(start.start.get("instructions")) if start else "",
+        configurations=[
+            ConfigurationLine(**summary.model_dump(), counts=count_line(summary.by_status))
+            for summary in summaries
+        ],
+        comparisons=compare_summaries(summaries),
+        changes=list_changes(start) if start else [],
+        limits=describe_limits(start) if start else [],
+        runs=[_run_line(run, links.get(run.job)) for run in runs],
+        remarks=remarks,
+    )
+
+
+def list_changes(start: TrialStart) -> list[Change]:
+    """Return the settings that not all configurations share, with each one's value."""
+    settings = [_flat_settings(start.job_start(name)) for name in start.configurations]
+    keys = dict.fromkeys(key for each in settings for key in each)
+    return [
+        Change(
+            key=safe_line(key), values=[safe_text(each.get(key), MOST_VALUE) for each in settings]
+        )
+        for key in keys
+        if len({each.get(key) for each in settings}) > 1
+    ]
+
+
+def describe_limits(start: TrialStart) -> list[str]:
+    """Return what bounds the trial, a line each."""
+    return [
+        f"{start.runs} {'run' if start.runs == 1 else 'runs'} of each configuration, "
+        f"{start.parallel} at the same time",
+        f"{start.seconds:,} seconds for a run",
+    ]
+
+
+def _flat_settings(job: dict[str, Any]) -> dict[str, str]:
+    """Return a job's start as text by key; those under `set` by their own names."""
+    flat = {"agent": str(job.get("agent") or "")}
+    flat["instructions"] = str(job.get("instructions") or "")
+    flat |= {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for key, value in (job.get("set") or {}).items()
+    }
+    return flat
+
+
+def _describe_start(start: TrialStart | None) -> str:
+    if start is None:
+        return ""
+    if fork := start.start.get("fork"):
+        phase = fork.get("phase")
+        place = f"the start of phase {phase}" if phase else "the end"
+        return safe_line(f"a fork from {place} of {fork.get('job')}")
+    return safe_line(f"a start of the agent {start.start.get('agent')}")
+
+
+def _run_line(run: TrialRun, link: str | None) -> RunLine:
+    return RunLine(
+        job=safe_line(run.job),
+        configuration=run.configuration,
+        status=WORDS[run.status],
+        reason=safe_line(run.reason),
+        seconds=run.seconds,
+        phases=run.phases,
+        rewinds=run.rewinds,
+        usage=run.usage,
+        link=link if run.status != "pending" else None,
+    )

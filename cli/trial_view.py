@@ -1,0 +1,129 @@
+"""Renders a trial: pure functions from its status to text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from cli.trial_summary import (
+    ConfigurationSummary,
+    Spread,
+    compare_summaries,
+    summarise_runs,
+    used_tokens,
+)
+from protocol.text import one_line
+from protocol.trial import TrialRun, progress_line
+
+Status = dict[str, Any]
+WORDS = {
+    "completed": "completed",
+    "failed": "failed",
+    "late": "out of time",
+    "cancelled": "cancelled",
+    "running": "running",
+    "pending": "to begin",
+}
+"""What a run's status is called for people."""
+MOST_REASON = 200
+MARKS = {"completed": "☑", "running": "▶", "pending": "☐"}
+ENDED_OTHERWISE = "☒"
+
+
+def read_runs(status: Status) -> list[TrialRun]:
+    """Return the runs of a trial's status; none without a worker's answer."""
+    data = status.get("runs") or (status.get("result") or {}).get("runs") or []
+    return [TrialRun.model_validate(run) for run in data]
+
+
+def trial_line(status: Status) -> str:
+    """`3 of 8 runs ended, 2 running, 3 to begin`; empty without a worker's answer."""
+    runs = read_runs(status)
+    return progress_line(runs) if runs else ""
+
+
+def configuration_lines(status: Status) -> list[tuple[str, str]]:
+    """Return box and text of each configuration: how many of its runs ended, and how."""
+    lines = []
+    for summary in summarise_runs(read_runs(status)):
+        open_runs = sum(summary.by_status.get(word, 0) for word in ("pending", "running"))
+        box = "☑" if not open_runs else "▶" if open_runs < summary.runs else "☐"
+        if summary.by_status.get("running"):
+            box = "▶"
+        lines.append((box, f"{summary.name}: {count_line(summary.by_status)}"))
+    return lines
+
+
+def count_line(by_status: dict[str, int]) -> str:
+    """`2 completed, 1 failed, 1 running`."""
+    return ", ".join(
+        f"{by_status[status]} {word}" for status, word in WORDS.items() if by_status.get(status)
+    )
+
+
+def run_progress(status: Status) -> tuple[int, int]:
+    """Runs that ended, and in all."""
+    runs = read_runs(status)
+    counts = Counter(run.status for run in runs)
+    return len(runs) - counts["pending"] - counts["running"], len(runs)
+
+
+def run_lines(status: Status) -> list[str]:
+    """Return a line for each run that has begun."""
+    return [
+        f"  {MARKS.get(run.status, ENDED_OTHERWISE)} {run.job}: {WORDS[run.status]}"
+        + (f" · {one_line(run.reason, MOST_REASON)}" if run.reason else "")
+        for run in read_runs(status)
+        if run.status != "pending"
+    ]
+
+
+def trial_sheet(status: Status) -> list[str]:
+    """Render a trial: its configurations, its runs, and what they show so far."""
+    if not (runs := read_runs(status)):
+        return []
+    lines = [f"  {box} {text}" for box, text in configuration_lines(status)]
+    return [*lines, "runs:", *run_lines(status), *table_lines(runs)]
+
+
+def table_lines(runs: list[TrialRun]) -> list[str]:
+    """Return lines on each configuration, and what their difference shows."""
+    summaries = summarise_runs(runs)
+    lines = [line for summary in summaries for line in _summary_lines(summary)]
+    return [*lines, *compare_summaries(summaries)]
+
+
+def _summary_lines(summary: ConfigurationSummary) -> list[str]:
+    lines = [
+        f"{summary.name}: completed {summary.share} "
+        f"(95 % interval {summary.low:.0%} to {summary.high:.0%})"
+    ]
+    others = {
+        status: count
+        for status, count in summary.by_status.items()
+        if status not in ("completed", "failed")
+    }
+    if others:
+        lines[0] += f"; {count_line(others)}"
+    if summary.calls and summary.tokens and summary.cost and summary.refusals and summary.rewinds:
+        lines.append(
+            f"  of completed runs: calls {spread_text(summary.calls)}, "
+            f"tokens {spread_text(summary.tokens)}, "
+            f"refused calls {spread_text(summary.refusals)}, "
+            f"rewinds {spread_text(summary.rewinds)}, "
+            f"cost {spread_text(summary.cost, '.4f')}"
+        )
+    if summary.known > summary.completed:
+        many = f"all {summary.known} runs" if summary.known > 1 else "its one run"
+        lines.append(
+            f"  of {many}: calls {summary.used.model_calls:,}, "
+            f"tokens {used_tokens(summary.used):,}, cost {summary.used.cost:.4f}"
+        )
+    return lines
+
+
+def spread_text(spread: Spread, form: str = ",.10g") -> str:
+    """`4 (3 to 9)`; a single number where all are equal."""
+    if spread.least == spread.most:
+        return format(spread.median, form)
+    return f"{spread.median:{form}} ({spread.least:{form}} to {spread.most:{form}})"
