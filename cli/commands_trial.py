@@ -25,9 +25,9 @@ from cli.output import (
     run_async,
 )
 from cli.trial_summary import fill_usages
-from cli.trial_view import table_lines
+from cli.trial_view import reached_line, table_lines
 from config.loader import load_agent
-from config.schema.agent import ConfigError
+from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
 from engine.connection import connect_client, workspaces_root
 from protocol.payloads import InvalidPayload, read_payload_object
@@ -68,8 +68,10 @@ def read_trial_file(file: Path) -> TrialStart:
         for name in start.configurations:
             job = start.job_start(name)
             if job.get("agent"):
-                limit = load_agent(job["agent"], job.get("set") or {}).limits.file_bytes
-                limits.append(limit)
+                config = load_agent(job["agent"], job.get("set") or {})
+                limits.append(config.limits.file_bytes)
+                if start.limits.cost is not None:
+                    _check_price(config, name)
     except OSError as error:
         raise UserError(f"{file}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
@@ -85,6 +87,18 @@ def read_trial_file(file: Path) -> TrialStart:
         root = workspaces_root()
         start.start["documents"] = staging.stage_documents(local, root, max(limits))
     return start
+
+
+def _check_price(config: AgentConfig, name: str) -> None:
+    """Refuse a limit on the trial's cost that could not be kept. Raises ConfigError."""
+    from activities.model.prices import highest_price  # noqa: PLC0415 - takes a second
+
+    if highest_price(config) is None:
+        models = ", ".join(model.name for model in config.models)
+        raise ConfigError(
+            f"limits.cost: a price is not known under the configuration {name}, whose models are "
+            f"{models}; give it under prices in the agent or under set"
+        )
 
 
 async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bool) -> int:
@@ -110,7 +124,8 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
     if json:
         print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})
     else:
-        for line in table_lines(runs):
+        lines = [reached] if (reached := reached_line(status)) else []
+        for line in [*lines, *table_lines(runs)]:
             print_result(line)
     return FAILED if cancelled else OK
 

@@ -260,7 +260,7 @@ def check_no_trial(job_view: JobView, refusal: str) -> None:
     if job_view.kind != TRIAL:
         return
     runs = job_view.status.get("runs") or []
-    begun = [str(run["job"]) for run in runs if run["status"] != "pending"]
+    begun = [str(run["job"]) for run in runs if run["status"] not in ("pending", "unstarted")]
     such = f", such as {begun[0]}" if begun else f"; `starter.py show {job_view.id}` names them"
     raise UserError(f"{job_view.id} is a trial, which {refusal}; name one of its runs{such}")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from statistics import median
 
+from pydantic import Field
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
@@ -45,6 +46,8 @@ class ConfigurationSummary(Data):
     name: str
     runs: int
     by_status: dict[str, int]
+    waited: dict[str, int] = Field(default_factory=dict)
+    """Runs that were ended while they waited for a person, by reason of the wait."""
     completed: int
     ended: int
     """Runs that count: completed, failed and late ones."""
@@ -99,6 +102,9 @@ def _summarise_group(name: str, members: list[TrialRun]) -> ConfigurationSummary
         name=name,
         runs=len(members),
         by_status=dict(Counter(run.status for run in members)),
+        waited=dict(
+            Counter(run.waiting for run in members if run.waiting and run.status != "running")
+        ),
         completed=len(completed),
         ended=len(ended),
         low=low,
@@ -123,7 +129,11 @@ async def fill_usages(client: Client, runs: list[TrialRun]) -> None:
             run.usage = await _job_usage(client, run.job)
 
     await asyncio.gather(
-        *(fill_usage(run) for run in runs if run.usage is None and run.status != "pending")
+        *(
+            fill_usage(run)
+            for run in runs
+            if run.usage is None and run.status not in ("pending", "unstarted")
+        )
     )
 
 

@@ -12,14 +12,17 @@ from cli.trial_summary import (
     summarise_runs,
     used_tokens,
 )
+from protocol.requests import Usage
 from protocol.text import one_line
-from protocol.trial import TrialRun, progress_line
+from protocol.trial import TrialRun, TrialStart, progress_line
 
 Status = dict[str, Any]
 WORDS = {
     "completed": "completed",
     "failed": "failed",
     "late": "out of time",
+    "cut": "cut by a limit",
+    "unstarted": "not begun",
     "cancelled": "cancelled",
     "running": "running",
     "pending": "to begin",
@@ -73,8 +76,9 @@ def run_lines(status: Status) -> list[str]:
     return [
         f"  {MARKS.get(run.status, ENDED_OTHERWISE)} {run.job}: {WORDS[run.status]}"
         + (f" · {one_line(run.reason, MOST_REASON)}" if run.reason else "")
+        + (f" · waits for a person ({run.waiting})" if run.waiting and not run.reason else "")
         for run in read_runs(status)
-        if run.status != "pending"
+        if run.status not in ("pending", "unstarted")
     ]
 
 
@@ -83,7 +87,43 @@ def trial_sheet(status: Status) -> list[str]:
     if not (runs := read_runs(status)):
         return []
     lines = [f"  {box} {text}" for box, text in configuration_lines(status)]
+    if used := limit_lines(status):
+        lines.append(f"limits of the trial: {' · '.join(used)}")
+    if reached := reached_line(status):
+        lines.append(reached)
     return [*lines, "runs:", *run_lines(status), *table_lines(runs)]
+
+
+def reached_line(status: Status) -> str:
+    """`the trial's limit of 100 model calls was reached: …`; empty if none was."""
+    reached = status.get("reached") or (status.get("result") or {}).get("reached")
+    return f"{reached}: runs at work were ended, and no more began" if reached else ""
+
+
+def limit_lines(status: Status) -> list[str]:
+    """`model calls 90 of 100`, for each limit of the whole trial."""
+    start = status.get("start") or (status.get("result") or {}).get("start")
+    if not start:
+        return []
+    limits, used = TrialStart.model_validate(start).limits, Usage()
+    for run in read_runs(status):
+        used.add(run.usage or Usage())
+    amounts: dict[str, float] = {
+        "model_calls": used.model_calls,
+        "tool_calls": used.tool_calls,
+        "tokens": used_tokens(used),
+        "cost": used.cost,
+    }
+    lines = [
+        f"{key.replace('_', ' ')} {amount:,.10g} of {limit:,.10g}"
+        for key, amount in amounts.items()
+        if (limit := getattr(limits, key)) is not None
+    ]
+    if limits.seconds:
+        lines.append(f"{limits.seconds:,} seconds in all")
+    if limits.wait:
+        lines.append(f"{limits.wait:,} seconds of waiting for a person")
+    return lines
 
 
 def table_lines(runs: list[TrialRun]) -> list[str]:
@@ -98,13 +138,12 @@ def _summary_lines(summary: ConfigurationSummary) -> list[str]:
         f"{summary.name}: completed {summary.share} "
         f"(95 % interval {summary.low:.0%} to {summary.high:.0%})"
     ]
-    others = {
-        status: count
-        for status, count in summary.by_status.items()
-        if status not in ("completed", "failed")
-    }
+    others = {status: count for status, count in summary.by_status.items() if status != "completed"}
     if others:
         lines[0] += f"; {count_line(others)}"
+    if summary.waited:
+        reasons = ", ".join(f"{why} {count}" for why, count in summary.waited.items())
+        lines.append(f"  waiting for a person when ended: {reasons}")
     if summary.calls and summary.tokens and summary.cost and summary.refusals and summary.rewinds:
         lines.append(
             f"  of completed runs: calls {spread_text(summary.calls)}, "

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from protocol.limits import Budget, Count
 from protocol.payloads import JobStart
 from protocol.requests import Usage
 from protocol.state import Data
@@ -18,7 +19,10 @@ MOST_SHOWN = 2000
 """Characters of instructions in a trial's status."""
 MOST_ITEMS = 50
 """Scope items in a trial's status."""
-RunStatus = Literal["pending", "running", "completed", "failed", "cancelled", "late"]
+RunStatus = Literal[
+    "pending", "running", "completed", "failed", "cancelled", "late", "cut", "unstarted"
+]
+"""`cut` and `unstarted`: a limit of the whole trial ended the run, or kept it from its start."""
 
 
 class Configuration(Data):
@@ -27,6 +31,15 @@ class Configuration(Data):
     agent: str = ""
     instructions: str = ""
     set: dict[str, Any] = Field(default_factory=dict)
+
+
+class TrialLimits(Budget):
+    """Limits of the whole trial: what all its runs use together."""
+
+    seconds: Count | None = None
+    """Wall time of the trial."""
+    wait: Count | None = None
+    """Seconds that a run may wait for a person before it is ended."""
 
 
 class TrialStart(Data):
@@ -41,6 +54,7 @@ class TrialStart(Data):
     """Jobs at work at the same time."""
     seconds: int = Field(3600, ge=1, strict=True)
     """Time of one run. A run that waits for a person ends then, since nobody answers in a trial."""
+    limits: TrialLimits = Field(default_factory=TrialLimits)
 
     @model_validator(mode="after")
     def _runs_are_valid(self) -> Self:
@@ -99,6 +113,8 @@ class TrialRun(Data):
     rewinds: int = 0
     usage: Usage | None = None
     """Unknown to the trial for a run that did not complete."""
+    waiting: str = ""
+    """Why it waits for a person, or waited when it was ended."""
 
 
 class TrialStatus(Data):
@@ -110,16 +126,39 @@ class TrialStatus(Data):
     title: str
     status: Literal["running", "completed", "cancelled"]
     start: TrialStart
+    reached: str = ""
+    """The limit that ended the trial, in a sentence."""
     runs: list[TrialRun]
 
 
+class WatchTrialRequest(Data):
+    """Watches the runs at work of a trial until there is news."""
+
+    limits: TrialLimits
+    waiting: dict[str, str] = Field(default_factory=dict)
+    """Jobs of which the trial knows that they wait for a person, with the reason."""
+
+
+class WatchTrialReply(Data):
+    """The news of a trial's runs."""
+
+    waiting: dict[str, str] = Field(default_factory=dict)
+    """Jobs that wait for a person, with the reason."""
+    reached: str = ""
+    """The limit that the runs have reached together, in a sentence; empty if there is none."""
+
+
 def progress_line(runs: list[TrialRun]) -> str:
-    """`3 of 8 runs ended, 2 running, 3 to begin`."""
+    """`3 of 8 runs ended, 2 running (1 waiting for a person), 3 to begin`."""
     counts = Counter(run.status for run in runs)
-    open_runs = counts["pending"] + counts["running"]
+    open_runs = counts["pending"] + counts["running"] + counts["unstarted"]
     parts = [f"{len(runs) - open_runs} of {len(runs)} runs ended"]
     if counts["running"]:
-        parts.append(f"{counts['running']} running")
+        waiting = sum(run.status == "running" and bool(run.waiting) for run in runs)
+        more = f" ({waiting} waiting for a person)" if waiting else ""
+        parts.append(f"{counts['running']} running{more}")
     if counts["pending"]:
         parts.append(f"{counts['pending']} to begin")
+    if counts["unstarted"]:
+        parts.append(f"{counts['unstarted']} not begun")
     return ", ".join(parts)

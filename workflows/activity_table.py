@@ -36,6 +36,7 @@ from protocol.requests import (
 from protocol.start import CancelStartRequest, PrepareReply, SetModelReply
 from protocol.state import Data
 from protocol.traces import StoreTracesReply
+from protocol.trial import WatchTrialReply
 
 R = TypeVar("R", bound=Data)
 
@@ -99,6 +100,9 @@ MERGE_WORK = Activity("merge_work", MergeReply, 4, 5 * MINUTE)
 WRITE_PROJECT_STATE = Activity("write_project_state", CheckpointReply, 4, 2 * MINUTE)
 PUBLISH_PROJECT = Activity("publish_project", BranchResult, 4, FETCH_SECONDS)
 CLOSE_PROJECT = Activity("close_project", CheckpointReply, 4, 2 * MINUTE)
+
+# Trials
+WATCH_TRIAL = Activity("watch_trial", WatchTrialReply, WITHOUT_END, FETCH_SECONDS)
 
 
 def model_seconds(job: JobRecord, calls: int = 1) -> int:

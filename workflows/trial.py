@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Literal
 
 from temporalio import workflow
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import (
     ApplicationError,
     CancelledError,
     ChildWorkflowError,
     FailureError,
     WorkflowAlreadyStartedError,
+    is_cancelled_exception,
 )
-from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
+from temporalio.workflow import (
+    ActivityCancellationType,
+    ChildWorkflowCancellationType,
+    ParentClosePolicy,
+)
 
 from protocol.endings import JobResult
 from protocol.payloads import InvalidPayload, read_workflow_input
-from protocol.trial import RunStatus, TrialRun, TrialStart, TrialStatus, progress_line
-from workflows.activity_calls import is_workflow_gone
+from protocol.trial import (
+    RunStatus,
+    TrialLimits,
+    TrialRun,
+    TrialStart,
+    TrialStatus,
+    WatchTrialReply,
+    WatchTrialRequest,
+    progress_line,
+)
+from workflows.activity_calls import HEARTBEAT, is_workflow_gone
+from workflows.activity_table import WATCH_TRIAL
 from workflows.cancellation import is_cancelled
 from workflows.project_steps import Child
 
@@ -33,6 +50,10 @@ class Trial:
     def __init__(self) -> None:
         self._runs: list[TrialRun] = []
         self._children: dict[str, Child] = {}
+        self._waits: dict[str, float] = {}
+        """Since when a run waits for a person, by job."""
+        self._reached = ""
+        """The limit that the runs have reached together."""
         self._stopped = False
         self._is_over = False
         self._memo: dict[str, str] = {}
@@ -58,6 +79,9 @@ class Trial:
         self._show_progress()
         slots = asyncio.Semaphore(start.parallel)
         self._main = asyncio.current_task()
+        watches = [asyncio.create_task(self._watch_runs(start.limits))]
+        if start.limits.seconds:
+            watches.append(asyncio.create_task(self._watch_time(start.limits.seconds)))
         tasks = [asyncio.create_task(self._carry_out(start, run, slots)) for run in self._runs]
         try:
             await workflow.wait(tasks)
@@ -66,14 +90,16 @@ class Trial:
             for job in list(self._children):
                 await _cancel_trial_job(job)
             await workflow.wait(tasks)
+            if is_cancelled():
+                raise
+            # The signal ended it, which the server knows nothing of.
+        finally:
+            for watch in watches:
+                watch.cancel()
+            self._is_over = True
             self._show_progress()
-            if not is_cancelled():  # the signal cancelled it, not the server
-                return self.status()
-            raise
         for task in tasks:
             task.result()
-        self._is_over = True
-        self._show_progress()
         return self.status()
 
     @workflow.signal(name="cancel", description="End the trial, and the runs that have not ended.")
@@ -91,6 +117,7 @@ class Trial:
             title=self._start.title,
             status=self._status_word(),
             start=self._start.bounded,
+            reached=self._reached,
             runs=self._runs,
         ).model_dump(mode="json")
 
@@ -118,6 +145,9 @@ class Trial:
         async with slots:
             if self._stopped:
                 return
+            if self._reached:
+                run.status, run.reason = "unstarted", self._reached
+                return
             began = workflow.time()
             run.status = "running"
             try:
@@ -135,16 +165,87 @@ class Trial:
             self._children[run.job] = child
             if self._stopped:
                 await _cancel_trial_job(run.job)
-            with suppress(TimeoutError):
-                await workflow.wait_condition(child.done, timeout=start.seconds)
-            if late := not child.done():
+            overdue = await self._wait_for_end(start, run, child, began)
+            if overdue:
                 await _cancel_trial_job(run.job)
             ended = await _note_trial_ending(run, child)
             del self._children[run.job]
             run.seconds = workflow.time() - began
-            if late and ended != "completed":
-                run.status, run.reason = "late", f"it had not ended after {start.seconds} s"
+            if ended == "completed":
+                run.waiting = ""
+            elif overdue == "cut":
+                run.status, run.reason = "cut", self._reached
+            elif overdue == "late":
+                run.status, run.reason = "late", _late_reason(start, run)
             self._show_progress()
+
+    async def _wait_for_end(
+        self, start: TrialStart, run: TrialRun, child: Child, began: float
+    ) -> Literal["", "cut", "late"]:
+        """Wait for a run; return why it has to be ended, empty if it has ended by itself."""
+        while not child.done():
+            if self._reached:
+                return "cut"
+            due, before = began + start.seconds, run.waiting
+            if run.waiting and start.limits.wait:
+                due = min(due, self._waits[run.job] + start.limits.wait)
+            if (left := due - workflow.time()) <= 0:
+                return "late"
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda before=before: (  # type: ignore[misc]
+                        child.done() or bool(self._reached) or run.waiting != before
+                    ),
+                    timeout=left,
+                )
+        return ""
+
+    async def _watch_runs(self, limits: TrialLimits) -> None:
+        """Learn which runs wait for a person, and when the runs have reached a limit together."""
+        waiting: dict[str, str] = {}
+        while not self._reached:
+            try:
+                reply = await _await_news(WatchTrialRequest(limits=limits, waiting=waiting))
+            except FailureError as error:
+                if is_cancelled_exception(error):
+                    return  # the trial is over
+                raise
+            waiting = reply.waiting
+            for run in self._runs:
+                if run.status == "running" and run.waiting != waiting.get(run.job, ""):
+                    run.waiting = waiting.get(run.job, "")
+                    self._waits[run.job] = workflow.time()
+            self._reached = self._reached or reply.reached
+            self._show_progress()
+
+    async def _watch_time(self, seconds: int) -> None:
+        await workflow.sleep(seconds)
+        self._reached = self._reached or f"the trial's limit of {seconds:,} seconds was reached"
+
+
+async def _await_news(request: WatchTrialRequest) -> WatchTrialReply:
+    reply: WatchTrialReply = await workflow.execute_activity(
+        WATCH_TRIAL.name,
+        request,
+        result_type=WATCH_TRIAL.reply,
+        start_to_close_timeout=timedelta(seconds=WATCH_TRIAL.seconds),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=10)
+        ),
+        # Its end is of no interest once the trial is over.
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        summary="watch the runs",
+    )
+    return reply
+
+
+def _late_reason(start: TrialStart, run: TrialRun) -> str:
+    wait = start.limits.wait
+    if run.waiting and wait and run.seconds < start.seconds:
+        return f"it waited {wait} s for a person ({run.waiting})"
+    waited = f" and waited for a person ({run.waiting})" if run.waiting else ""
+    return f"it had not ended after {start.seconds} s{waited}"
 
 
 async def _note_trial_ending(run: TrialRun, child: Child) -> RunStatus:

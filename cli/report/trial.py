@@ -16,7 +16,7 @@ from cli.trial_summary import (
     fill_usages,
     summarise_runs,
 )
-from cli.trial_view import WORDS, count_line, read_runs
+from cli.trial_view import WORDS, count_line, limit_lines, reached_line, read_runs
 from engine.connection import answering_ui_link, job_ui_link
 from protocol.requests import Usage
 from protocol.state import Data
@@ -48,6 +48,8 @@ class RunLine(Data):
     configuration: str
     status: str
     reason: str = ""
+    waiting: str = ""
+    """Why it waits for a person."""
     seconds: float = 0.0
     phases: int = 0
     rewinds: int = 0
@@ -109,6 +111,9 @@ def compose_trial_report(
     data = view.status.get("start") or (view.status.get("result") or {}).get("start")
     start = TrialStart.model_validate(data) if data else None
     summaries = summarise_runs(runs)
+    if reached := reached_line(view.status):
+        remarks = [*remarks, f"{reached[0].upper()}{reached[1:]}."]
+    status = {**view.status, "runs": [run.model_dump(mode="json") for run in runs]}
     return TrialReport(
         id=safe_line(view.id),
         title=safe_line(view.status.get("title")),
@@ -126,7 +131,7 @@ def compose_trial_report(
         ],
         comparisons=compare_summaries(summaries),
         changes=list_changes(start) if start else [],
-        limits=describe_limits(start) if start else [],
+        limits=[*describe_limits(start), *limit_lines(status)] if start else [],
         runs=[_run_line(run, links.get(run.job)) for run in runs],
         remarks=remarks,
     )
@@ -181,9 +186,10 @@ def _run_line(run: TrialRun, link: str | None) -> RunLine:
         configuration=run.configuration,
         status=WORDS[run.status],
         reason=safe_line(run.reason),
+        waiting=run.waiting,
         seconds=run.seconds,
         phases=run.phases,
         rewinds=run.rewinds,
         usage=run.usage,
-        link=link if run.status != "pending" else None,
+        link=link if run.status not in ("pending", "unstarted") else None,
     )

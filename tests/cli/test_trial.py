@@ -34,6 +34,16 @@ def test_shipped_example_is_valid() -> None:
             "configurations: {a: {}, b: {set: {limits.jbo: 2}}}",
             "jbo",
         ),
+        (
+            "start: {agent: generalist, set: {model.name: leaf}}\nruns: 2\n"
+            "configurations: {a: {}, b: {}}\nlimits: {cost: 2.5}",
+            "price is not known under the configuration a",
+        ),
+        (
+            "start: {agent: generalist}\nruns: 2\n"
+            "configurations: {a: {}, b: {}}\nlimits: {hours: 2}",
+            "hours",
+        ),
     ],
 )
 def test_invalid_file_is_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
@@ -82,6 +92,21 @@ def test_sheet_counts_runs_by_configuration_and_names_those_that_began() -> None
     assert "  ☑ few: 1 failed, 1 out of time, 1 cancelled" in lines
     assert "  ☒ tea-few-01: out of time" in lines
     assert not any("tea-now-03" in line for line in lines)
+
+
+def test_sheet_names_the_limit_that_was_reached_and_the_runs_that_it_cut() -> None:
+    status = trial_status()
+    status["start"] = read_trial_file(EXAMPLE).model_dump() | {"limits": {"model_calls": 10}}
+    status["reached"] = "the trial's limit of 10 model calls was reached"
+    status["runs"][1] |= {"status": "cut", "waiting": "budget", "usage": {"model_calls": 11}}
+    status["runs"][2] |= {"status": "unstarted"}
+    lines = view.job_sheet(status, None)
+    assert "limits of the trial: model calls 11 of 10" in lines
+    assert any(
+        line.startswith("the trial's limit of 10 model calls was reached:") for line in lines
+    )
+    assert "  ☑ now: 1 completed, 1 cut by a limit, 1 not begun" in lines
+    assert "  waiting for a person when ended: budget 1" in lines
 
 
 def test_line_of_a_watched_trial_has_its_progress() -> None:

@@ -12,10 +12,12 @@ from activities.checkpoints import Root
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job
 
+FEW = {"set": {"limits.job.model_calls": 2}}
+
 
 def trial(**changed: Any) -> dict[str, Any]:
     """Return a trial of a configuration that completes and another whose limit is too low."""
-    configurations = {"now": {}, "few": {"set": {"limits.job.model_calls": 2}}}
+    configurations = {"now": {}, "few": FEW}
     base = {"start": job(), "configurations": configurations, "runs": 2, "seconds": 15}
     return {**base, **changed}
 
@@ -31,6 +33,40 @@ async def test_configuration_with_too_few_calls_does_not_complete(
     assert [run["status"] for run in runs] == ["completed", "late", "completed", "late"]
     assert runs[0]["usage"]["model_calls"] > 2
     assert "15 s" in runs[1]["reason"]
+
+
+async def test_limit_of_the_trial_ends_runs_at_work_and_starts_no_more(
+    temporal: Client, root: Root
+) -> None:
+    limits = {"model_calls": 2}
+    async with serving(temporal, root, Short()) as jobs:
+        changed = trial(configurations={"few": FEW, "fewer": FEW}, parallel=1, seconds=600)
+        handle = await jobs.start({**changed, "limits": limits}, kind="Trial")
+        result = await jobs.result(handle)
+    assert [run["status"] for run in result["runs"]] == ["cut", *["unstarted"] * 3]
+    assert result["reached"] == "the trial's limit of 2 model calls was reached"
+    assert result["runs"][0]["reason"] == result["reached"]
+
+
+async def test_time_of_the_trial_ends_runs_at_work(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        changed = trial(configurations={"few": FEW, "fewer": FEW}, parallel=2, seconds=600)
+        handle = await jobs.start({**changed, "limits": {"seconds": 8}}, kind="Trial")
+        result = await jobs.result(handle)
+    words = [run["status"] for run in result["runs"]]
+    assert words == ["cut", "cut", "unstarted", "unstarted"]
+    assert result["reached"] == "the trial's limit of 8 seconds was reached"
+    assert result["runs"][0]["waiting"] == "budget"
+
+
+async def test_run_that_waits_too_long_for_a_person_is_ended(temporal: Client, root: Root) -> None:
+    async with serving(temporal, root, Short()) as jobs:
+        changed = trial(configurations={"few": FEW, "now": {}}, runs=1, seconds=600)
+        handle = await jobs.start({**changed, "limits": {"wait": 1}}, kind="Trial")
+        few, now = (await jobs.result(handle))["runs"]
+    assert (few["status"], few["waiting"]) == ("late", "budget")
+    assert few["reason"] == "it waited 1 s for a person (budget)"
+    assert (now["status"], now["waiting"]) == ("completed", "")
 
 
 async def test_cancelled_trial_cancels_its_jobs_and_keeps_what_ended(
@@ -89,6 +125,7 @@ async def test_forks_of_a_phase_run_under_each_configuration(temporal: Client, r
         ({"runs": 100, "configurations": {"a": {}, "b": {}, "c": {}}}, "300 jobs in all"),
         ({"configurations": {"a b": {}, "c": {}}}, "'a b': expected letters and digits"),
         ({"start": {}}, "agent"),
+        ({"limits": {"calls": 3}}, "calls"),
     ],
 )
 async def test_invalid_trial_is_refused_with_the_reason(
