@@ -25,7 +25,7 @@ from cli.output import (
     run_async,
 )
 from cli.trial_summary import fill_usages
-from cli.trial_view import reached_line, table_lines
+from cli.trial_view import ending_line, table_lines
 from config.loader import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.yaml_files import parse_yaml
@@ -111,12 +111,10 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
         await start_workflow(client, trial_id, data, TRIAL)
     print_note(f"trial    {trial_id}; `starter.py trial FILE --id {trial_id} --attach` waits again")
     handle = client.get_workflow_handle(trial_id)
-    cancelled = False
     try:
         await handle.result()
     except WorkflowFailureError as failure:
-        cancelled = isinstance(failure.cause, CancelledError)
-        if not cancelled:
+        if not isinstance(failure.cause, CancelledError):
             raise UserError(f"trial {trial_id}: {explain_failure(failure)}") from None
     status: dict[str, Any] = await handle.query("status")
     runs = [TrialRun.model_validate(run) for run in status["runs"]]
@@ -124,10 +122,10 @@ async def _run_trial(trial_id: str, start: TrialStart, *, attach: bool, json: bo
     if json:
         print_json({"trial": trial_id, "runs": [run.model_dump(mode="json") for run in runs]})
     else:
-        lines = [reached] if (reached := reached_line(status)) else []
+        lines = [reached] if (reached := ending_line(status)) else []
         for line in [*lines, *table_lines(runs)]:
             print_result(line)
-    return FAILED if cancelled else OK
+    return FAILED if status["status"] == "cancelled" else OK
 
 
 async def _check_trial(client: Client, trial_id: str) -> None:

@@ -14,7 +14,7 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from cli.jobs import JOB, never_began, view_job
+from cli.jobs import JOB, TRIAL, never_began, view_job
 from cli.output import UserError
 from cli.repository_input import stage_repository
 from cli.staging import stage_documents
@@ -213,11 +213,12 @@ async def start_workflow(
                 await begin(WorkflowIDReusePolicy.ALLOW_DUPLICATE)
                 return
         job_view = await view_job(client, job_id, seconds=1)
+        word = "trial" if job_view.kind == TRIAL else "job"
         if job_view.closed:
             raise UserError(
-                f"there was a job {job_id} already ({job_view.status_word}); choose another --id"
+                f"there was a {word} {job_id} already ({job_view.status_word}); choose another --id"
             ) from None
         raise UserError(
-            f"job {job_id} is already running; none was started. Watch it with "
+            f"{word} {job_id} is already running; none was started. Watch it with "
             f"`starter.py watch {job_id}` or choose another --id"
         ) from None

@@ -68,7 +68,8 @@ def run_progress(status: Status) -> tuple[int, int]:
     """Runs that ended, and in all."""
     runs = read_runs(status)
     counts = Counter(run.status for run in runs)
-    return len(runs) - counts["pending"] - counts["running"], len(runs)
+    open_runs = sum(counts[word] for word in ("pending", "running", "unstarted"))
+    return len(runs) - open_runs, len(runs)
 
 
 def run_lines(status: Status) -> list[str]:
@@ -89,14 +90,17 @@ def trial_sheet(status: Status) -> list[str]:
     lines = [f"  {box} {text}" for box, text in configuration_lines(status)]
     if used := limit_lines(status):
         lines.append(f"limits of the trial: {' · '.join(used)}")
-    if reached := reached_line(status):
+    if reached := ending_line(status):
         lines.append(reached)
     return [*lines, "runs:", *run_lines(status), *table_lines(runs)]
 
 
-def reached_line(status: Status) -> str:
-    """`the trial's limit of 100 model calls was reached: …`; empty if none was."""
-    reached = status.get("reached") or (status.get("result") or {}).get("reached")
+def ending_line(status: Status) -> str:
+    """`the trial's limit of 100 model calls was reached: …`, or who cancelled it; else empty."""
+    known = {**(status.get("result") or {}), **status}
+    if cancellation := known.get("cancellation"):
+        return str(cancellation)
+    reached = known.get("reached")
     return f"{reached}: runs at work were ended, and no more began" if reached else ""
 
 

@@ -218,7 +218,7 @@ def job_outcome_lines(status: Status) -> list[str]:
     result = status.get("result") or {}
     lines = [f"{status.get('job_id')} {status.get('status')}"]
     if status.get("trial") and (runs := trial_view.read_runs(status)):
-        reached = trial_view.reached_line(status)
+        reached = trial_view.ending_line(status)
         return [*lines, *([reached] if reached else []), *trial_view.table_lines(runs)]
     if status.get("error") not in (None, status.get("status")):
         lines[0] += f": {status['error']}"

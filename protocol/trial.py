@@ -22,7 +22,8 @@ MOST_ITEMS = 50
 RunStatus = Literal[
     "pending", "running", "completed", "failed", "cancelled", "late", "cut", "unstarted"
 ]
-"""`cut` and `unstarted`: a limit of the whole trial ended the run, or kept it from its start."""
+"""`cut`: a limit of the whole trial ended the run. `unstarted`: a limit or a cancellation kept it
+from its start."""
 
 
 class Configuration(Data):
@@ -128,6 +129,8 @@ class TrialStatus(Data):
     start: TrialStart
     reached: str = ""
     """The limit that ended the trial, in a sentence."""
+    cancellation: str = ""
+    """Who cancelled the trial and why, in a sentence; empty if nobody did."""
     runs: list[TrialRun]
 
 

@@ -24,7 +24,8 @@ from temporalio.workflow import (
 )
 
 from protocol.endings import JobResult
-from protocol.payloads import InvalidPayload, read_workflow_input
+from protocol.payloads import CancelSignal, InvalidPayload, read_signal_payload, read_workflow_input
+from protocol.text import one_line
 from protocol.trial import (
     RunStatus,
     TrialLimits,
@@ -42,6 +43,8 @@ from workflows.project_steps import Child
 
 EXAMPLE = '{"start": {"agent": "…"}, "configurations": {"now": {}, "new": {…}}, "runs": 5}'
 
+CANCELLED = "the trial was cancelled"
+
 
 @workflow.defn(name="Trial")
 class Trial:
@@ -54,6 +57,8 @@ class Trial:
         """Since when a run waits for a person, by job."""
         self._reached = ""
         """The limit that the runs have reached together."""
+        self._cancellation = CANCELLED
+        """Who cancelled the trial, and why."""
         self._stopped = False
         self._is_over = False
         self._memo: dict[str, str] = {}
@@ -87,6 +92,9 @@ class Trial:
             await workflow.wait(tasks)
         except asyncio.CancelledError:
             self._stopped = True
+            for run in self._runs:
+                if run.status == "pending":
+                    run.status, run.reason = "unstarted", CANCELLED
             for job in list(self._children):
                 await _cancel_trial_job(job)
             await workflow.wait(tasks)
@@ -103,8 +111,13 @@ class Trial:
         return self.status()
 
     @workflow.signal(name="cancel", description="End the trial, and the runs that have not ended.")
-    def cancel(self, *_: Any) -> None:
+    def cancel(self, *payload: Any) -> None:
         """Cancel the runs that have not ended, and return those that have."""
+        # A payload that cannot be read cancels as well: it is only a reason.
+        with suppress(InvalidPayload):
+            signal = read_signal_payload("cancel", payload)
+            assert isinstance(signal, CancelSignal)
+            self._cancellation = cancellation_text(signal.reason, signal.by)
         if self._main:
             self._main.cancel()
 
@@ -118,6 +131,7 @@ class Trial:
             status=self._status_word(),
             start=self._start.bounded,
             reached=self._reached,
+            cancellation=self._cancellation if self._stopped else "",
             runs=self._runs,
         ).model_dump(mode="json")
 
@@ -173,6 +187,8 @@ class Trial:
             run.seconds = workflow.time() - began
             if ended == "completed":
                 run.waiting = ""
+            elif ended == "cancelled" and self._stopped:
+                run.reason = CANCELLED
             elif overdue == "cut":
                 run.status, run.reason = "cut", self._reached
             elif overdue == "late":
@@ -238,6 +254,12 @@ async def _await_news(request: WatchTrialRequest) -> WatchTrialReply:
         summary="watch the runs",
     )
     return reply
+
+
+def cancellation_text(reason: str, by: str) -> str:
+    """Return `the trial was cancelled by ada@host: it takes too long`."""
+    who = f" by {by}" if by else ""
+    return f"{CANCELLED}{who}" + (f": {one_line(reason, 500)}" if reason else "")
 
 
 def _late_reason(start: TrialStart, run: TrialRun) -> str:

@@ -124,6 +124,11 @@ class ForgetCandidates:
             if error.status == RPCStatusCode.INVALID_ARGUMENT:
                 raise ConfigError(f"{job!r} cannot be the id of a job: {error.message}") from None
             raise
+        if description.workflow_type == "Trial":
+            raise ConfigError(
+                f"{job} is a trial, which keeps no files; forget its runs, which "
+                f"`starter.py show {job}` names"
+            )
         if description.workflow_type not in WORKFLOW_TYPES:
             raise ConfigError(
                 f"{job!r} is not a job but a workflow of type {description.workflow_type}"

@@ -16,7 +16,7 @@ from cli.trial_summary import (
     fill_usages,
     summarise_runs,
 )
-from cli.trial_view import WORDS, count_line, limit_lines, reached_line, read_runs
+from cli.trial_view import WORDS, count_line, ending_line, limit_lines, read_runs
 from engine.connection import answering_ui_link, job_ui_link
 from protocol.requests import Usage
 from protocol.state import Data
@@ -111,7 +111,7 @@ def compose_trial_report(
     data = view.status.get("start") or (view.status.get("result") or {}).get("start")
     start = TrialStart.model_validate(data) if data else None
     summaries = summarise_runs(runs)
-    if reached := reached_line(view.status):
+    if reached := ending_line(view.status):
         remarks = [*remarks, f"{reached[0].upper()}{reached[1:]}."]
     status = {**view.status, "runs": [run.model_dump(mode="json") for run in runs]}
     return TrialReport(

@@ -91,11 +91,13 @@ async def test_signal_cancels_it_and_the_result_has_what_ended(
     async with serving(temporal, root, Short()) as jobs:
         handle = await jobs.start(trial(parallel=2, seconds=600), kind="Trial")
         await jobs.until(handle, runs=lambda runs: any(r["status"] == "completed" for r in runs))
-        await handle.signal("cancel", {})
-        runs = (await jobs.result(handle))["runs"]
-    assert {"completed", "cancelled"} <= {run["status"] for run in runs} <= {
-        "completed", "cancelled", "pending",
+        await handle.signal("cancel", {"reason": "enough", "by": "ada@host"})
+        result = await jobs.result(handle)
+    assert {"completed", "cancelled"} <= {run["status"] for run in result["runs"]} <= {
+        "completed", "cancelled", "unstarted",
     }  # fmt: skip
+    assert result["status"] == "cancelled"
+    assert result["cancellation"] == "the trial was cancelled by ada@host: enough"
 
 
 async def test_forks_of_a_phase_run_under_each_configuration(temporal: Client, root: Root) -> None:
