@@ -92,9 +92,12 @@ def _page_suspicions(page: Page) -> list[str]:
     if page.unread:
         return ["unread"]
     text = page.text
-    shown = sum(not letter.isspace() for letter in text)
+    # A page may have millions of characters, but few distinct ones.
+    characters = Counter(text)
+    shown = sum(count for letter, count in characters.items() if not letter.isspace())
+    unknown = sum(count for letter, count in characters.items() if _stands_for_nothing(letter))
     suspicions = []
-    if shown and sum(map(_stands_for_nothing, text)) > max(2, _UNKNOWN * shown):
+    if shown and unknown > max(2, _UNKNOWN * shown):
         suspicions.append("unknown")
     words = _WORD.findall(text)
     letters = sum(map(len, words))
