@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import scale
+
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -25,11 +27,24 @@ REPOSITORY = Path(__file__).parents[2]
         (["--job", "3"], "unrecognized arguments: --job 3"),
     ],
 )
-def test_an_option_that_measures_nothing_is_refused(arguments: list[str], message: str) -> None:
+def test_an_option_that_measures_nothing_is_refused(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["scale", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        scale.main()
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_refusal_of_the_command_shows_no_traceback() -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale", *arguments],
+        [sys.executable, "-m", "benchmarks.scale", "--jobs", "-5"],
         cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert ended.returncode == 2
-    assert message in ended.stderr
+    assert "argument --jobs: found '-5', expected a whole number from 1" in ended.stderr
     assert "Traceback" not in ended.stderr
