@@ -8,6 +8,7 @@ not. The page's own passage is recorded, never the quote as it was typed.
 import re
 import unicodedata
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -211,6 +212,7 @@ class _FoldedText:
             places.extend(place for _ in plain)
         self.letters = "".join(letters)
         self._places = places
+        self._hyphen_places = list(self.hyphens)  # in ascending order
 
     @property
     def is_short(self) -> bool:
@@ -240,9 +242,12 @@ class _FoldedText:
     def _hyphens_agree(self, quote: "_FoldedText", start: int) -> bool:
         inside = range(start + 1, start + len(quote.letters))
         theirs = {place + start: ends for place, ends in quote.hyphens.items()}
+        # A long page has thousands of hyphens, of which a quote covers a few.
+        first = bisect_left(self._hyphen_places, inside.start)
+        last = bisect_left(self._hyphen_places, inside.stop)
         return all(
             self.hyphens.get(place) or theirs.get(place)
-            for place in self.hyphens.keys() ^ theirs.keys()
+            for place in theirs.keys() ^ set(self._hyphen_places[first:last])
             if place in inside
         )
 
