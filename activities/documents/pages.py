@@ -137,21 +137,34 @@ def section_on_page(page: Page, offset: int) -> str:
     Args:
         offset: Offset of a character in `page.text`.
     """
-    current, start = "", 0
+    return section_before(find_section_starts(page), offset)
+
+
+def find_section_starts(page: Page) -> list[tuple[int, str]]:
+    """Return where each section of the page begins, in ascending order: offset and title.
+
+    An empty title begins where the section is unknown.
+    """
+    starts: list[tuple[int, str]] = []
+    end = 0
     for title in page.sections:
         if title == _MORE:
             # It is not known which of the unnamed sections begins where.
-            return "" if current and start <= offset else current
+            return [*starts, (end, "")]
         words = r"\s+".join(re.escape(word) for word in title.removesuffix("…").split())
-        heading = re.compile(rf"^[#*\s]*({words})", re.MULTILINE).search(page.text, start)
-        if heading is None:
+        heading = re.compile(rf"^[#*\s]*({words})", re.MULTILINE).search(page.text, end)
+        if heading:
+            starts.append((heading.start(1), title))
+            end = heading.end()
+        elif not starts:
             # Usually true of the first one: its section began on an earlier page.
-            current = current or title
-        elif heading.start(1) <= offset:
-            current, start = title, heading.end()
-        else:
-            break
-    return current
+            starts.append((0, title))
+    return starts
+
+
+def section_before(starts: list[tuple[int, str]], offset: int) -> str:
+    """Return the section that the last start up to the offset begins; empty if there is none."""
+    return next((title for start, title in reversed(starts) if start <= offset), "")
 
 
 PIXELS_TO_TOKEN = 750

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from activities.documents.line_ends import fold_line_ends
-from activities.documents.pages import Page, section_on_page
+from activities.documents.pages import Page, find_section_starts, section_before
 
 _ITEM = re.compile(
     r"\s*(?:[-*+\u2022\u2023\u25e6\u25aa\u25cf\u25cb\u00b7\u2013\u2014]\s+|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)]\s+|§+\s*\d+\w?\s+)"
@@ -109,11 +109,11 @@ def split_sentences(
         new = [line for line in running if _line_shape(line) not in shown]
         shown.update(map(_line_shape, new))
         page_sentences: list[Sentence] = []
-        place = 0
+        place, sections = 0, find_section_starts(page)
         for block in _split_blocks(body):
             if block.lines and page.sections:
                 place = max(place, page.text.find(block.lines[0], place))
-                section = section_on_page(page, place) or section
+                section = section_before(sections, place) or section
             elif not titles:
                 section = block.section or section
             if _title_words(" ".join(block.lines)) in titles:
