@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from cli import view
-from cli.demo import run_demo
 from cli.forgotten import forgotten_notice
 from cli.job_input import (
     check_fork_settings,
@@ -80,6 +79,8 @@ def demo(
     Uses the model of OPENAI_BASE_URL or OPENAI_API_KEY if set, else a rehearsal model that needs no
     network. The files stay in the workspaces folder.
     """
+    from cli.demo import run_demo  # noqa: PLC0415 - loads the worker, which others do without
+
     return run_async(run_demo(agent, document, keep=keep, json=json))
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import GrpcCompression
-from temporalio.testing import WorkflowEnvironment
 
 from engine.codec import data_converter
 from engine.connection import plain_runtime
@@ -94,6 +93,9 @@ async def development_server(
         SetupError: no binary, bad keys, traces that cannot be exported, or the server did not
             start.
     """
+    # Loads the worker of the SDK, which the commands that only look for the binary do without.
+    from temporalio.testing import WorkflowEnvironment  # noqa: PLC0415
+
     binary, converter, plugins = find_temporal_binary(), data_converter(), exports.client_plugins()
     port = free_port(port)
     ui_port = free_port(ui_port, avoid=port) if ui else None
