@@ -17,7 +17,6 @@ from activities.projects.ignored import without_ignored
 from activities.projects.repository import EMAIL, ProjectRepository, Since, project_repository_path
 from activities.repository.bounds import Bounds
 from activities.repository.fetched import bring_repository
-from activities.repository.remote_copy import fetch_repository_copy
 from protocol.repository import BranchResult, RepositoryLink
 from protocol.text import as_sentence, commit_message, one_line
 
@@ -98,16 +97,13 @@ def open_repository(root: Root, snapshot: Snapshot, link: RepositoryLink) -> Pro
     """Open the job's git repository, fetching it again if it was on a lost host.
 
     Raises:
-        CheckpointMissing: It has no address to fetch it from, and the remote has no copy.
-        RemoteUnavailable: The remote with the copy cannot be reached.
+        CheckpointMissing: It has no address to fetch it from.
         ConfigError, ApplicationError: As `bring_repository`.
     """
     try:
         return ProjectRepository(project_repository_path(root, link.owner))
     except CheckpointMissing:
-        start, remote = link.origin.start, snapshot.config.workspace.remote
-        if not start.url and remote:
-            return fetch_repository_copy(remote, root, link.owner, link.origin)
+        start = link.origin.start
         if start.url:
             again = start.model_copy(update={"ref": link.commit, "depth": None})
             bring_repository(root, link.owner, again, Bounds.of_agents(snapshot.config))

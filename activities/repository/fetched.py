@@ -68,7 +68,7 @@ def bring_repository(
             origin = _fetch(root, start, bounds, draft, path)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        write_durably(path / PINNED, origin.model_dump_json())
+        _write_durably(path / PINNED, origin.model_dump_json())
         return origin
 
 
@@ -98,9 +98,9 @@ def _fetch(
     guidance, notes = read_guidance(drafted, commit.tree, start.subfolder)
     shallow = draft / "shallow"
     if shallow.exists():
-        write_durably(path / "shallow", shallow.read_text())
+        _write_durably(path / "shallow", shallow.read_text())
     move_fetched_packs(draft, path)
-    write_durably(path / START, f"{commit.id}\n")
+    _write_durably(path / START, f"{commit.id}\n")
     ProjectRepository(path).set_branch(MAIN, str(commit.id))
     return RepositoryOrigin(
         source=source,
@@ -177,7 +177,7 @@ def _cannot_fetch(source: str, why: Exception) -> ApplicationError:
 def _point_start(draft: Path, commit: str, source: str) -> None:
     if commit not in pygit2.Repository(str(draft)):
         raise ConfigError(f"repository {source}: no branch or tag of it has the commit {commit}")
-    write_durably(draft / START, f"{commit}\n")
+    _write_durably(draft / START, f"{commit}\n")
 
 
 def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds) -> str:
@@ -209,7 +209,7 @@ def _is_fetched_folder(tree: pygit2.Tree, path: str) -> bool:
         return False
 
 
-def write_durably(path: Path, text: str) -> None:
+def _write_durably(path: Path, text: str) -> None:
     """Write the file atomically and sync it to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")

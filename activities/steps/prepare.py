@@ -13,9 +13,7 @@ from activities.checkpoints import (
     Checkpoints,
     Files,
     FilesError,
-    GitNotInstalled,
     PathRefused,
-    RemoteUnavailable,
     Root,
     open_checkpoints,
 )
@@ -45,7 +43,6 @@ from activities.projects.remote import open_linked_project
 from activities.projects.repository import project_repository_path
 from activities.repository.bounds import Bounds
 from activities.repository.fetched import bring_repository
-from activities.repository.remote_copy import store_repository_copy
 from activities.repository.workspace import put_repository, share_with_fork
 from activities.requirements.store_lifecycle import supersede_earlier, update_store_after_fork
 from activities.runtime.failures import typed_failures
@@ -264,17 +261,7 @@ class PrepareActivity:
         owner, bounds = job_id(), Bounds.of_agents(snapshot.config)
         origin = bring_repository(self._root, owner, start, bounds)
         put_repository(self._root, snapshot, owner, origin, request.publish)
-        notes = list(origin.notes)
-        remote = snapshot.config.workspace.remote
-        if remote and start.folder:
-            try:
-                store_repository_copy(remote, self._root, owner, origin.commit)
-            except (GitNotInstalled, RemoteUnavailable) as away:
-                notes.append(
-                    f"the folder's history could not be put into the remote ({away}); only a "
-                    "worker on this workspaces root can make the job's branch"
-                )
-        return [f"repository: {note}" for note in notes]
+        return [f"repository: {note}" for note in origin.notes]
 
     def _project_cache(self, request: PrepareRequest) -> ResultCache | None:
         """Return the cache that the jobs of a project share; None outside a project."""
