@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from activities.checkpoints.errors import RemoteUnavailable
+from activities.checkpoints.errors import RemoteUnavailable, RemoteUnfit
 from activities.redaction.secrets import redact
 from config.s3_address import S3Address
 from protocol.text import one_line
@@ -28,6 +29,7 @@ NO_CREDENTIALS = (
     "this worker has no credentials for it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
     "give its host a role"
 )
+NEW_KEYS = "start it again with keys that are valid and may use the bucket"
 NOT_CONDITIONAL = (
     "the store ignores conditions on writes (If-Match, If-None-Match), without which hosts would "
     "overwrite each other's checkpoints: take a store that keeps them"
@@ -119,7 +121,7 @@ class Bucket:
         Returns:
             The new version; None if somebody else has written meanwhile.
         """
-        self._require_conditions()
+        self.require_conditions()
         return self._put_if(key, data, {"e_tag": version} if version else "create")
 
     def delete_objects(self, keys: list[str]) -> None:
@@ -141,19 +143,33 @@ class Bucket:
         return []
 
     def check_access(self) -> None:
-        """Test that the bucket can be read and written conditionally. Raises RemoteUnavailable."""
+        """Try each kind of request that checkpoints need, with an object of its own."""
         self._is_probed = False
-        self._require_conditions()
+        key = f"{PROBE}-{secrets.token_hex(4)}"
+        requests: dict[str, Callable[[], object]] = {
+            "read": lambda: self.read_object(key),
+            "write": lambda: self._put_if(key, b"", "create"),
+            "write under conditions": self.require_conditions,
+            "list": lambda: self.stale_keys(PROBE, 0),
+            "delete": lambda: self.delete_objects([key]),
+        }
+        for action, send_request in requests.items():
+            try:
+                send_request()
+            except RemoteUnfit:
+                raise
+            except RemoteUnavailable as failed:
+                raise RemoteUnavailable(f"cannot {action}: {failed}") from None
 
-    def _require_conditions(self) -> None:
-        """Refuse a server that accepts a write although its condition does not hold."""
+    def require_conditions(self) -> None:
+        """Refuse a store that takes a write whose condition does not hold."""
         if self._is_probed:
             return
         self._put_if(PROBE, b"", "create")
         if self._put_if(PROBE, b"", {"e_tag": '"never"'}) is not None or (
             self._put_if(PROBE, b"", "create") is not None
         ):
-            raise RemoteUnavailable(NOT_CONDITIONAL)
+            raise RemoteUnfit(NOT_CONDITIONAL)
         self._is_probed = True
 
     def _put_if(self, key: str, data: bytes, condition: Any) -> str | None:
@@ -191,7 +207,8 @@ class Bucket:
             return f"{place}: there is no such bucket; create it"
         if code in _CREDENTIAL_CODES:
             said = _error_element(text, "Message")
-            return one_line(f"{place}: the worker's credentials are refused ({code}): {said}", 300)
+            refused = f"{place}: the worker's credentials are refused ({code}); {NEW_KEYS}: {said}"
+            return one_line(redact(refused), 400)
         if any(server in text for server in _METADATA_SERVERS):
             return f"{place}: {NO_CREDENTIALS}"
         if code:

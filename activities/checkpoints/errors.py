@@ -10,6 +10,7 @@ Unavailable
 ├── RootError           the workspaces root cannot be used
 ├── GitNotInstalled     a remote is configured, but the git program is missing
 └── RemoteUnavailable   the checkpoint remote cannot be reached
+    └── RemoteUnfit     it can never hold checkpoints safely
 """
 
 from protocol.errors import Invalid, LonghaulError, Unavailable
@@ -66,3 +67,7 @@ class RemoteUnavailable(Unavailable):
         super().__init__(why)
         self.output = stdout
         """Git's standard output."""
+
+
+class RemoteUnfit(RemoteUnavailable):
+    """The remote can never hold checkpoints safely. The one-line message says what to do."""

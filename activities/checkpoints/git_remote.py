@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pygit2
 
@@ -65,6 +66,17 @@ class GitRemote:
     def check_access(self) -> None:
         """See `Remote`."""
         run_git(None, "ls-remote", self._url, "HEAD", seconds=OWNER_SECONDS)
+        with TemporaryDirectory(prefix="longhaul-probe-") as folder:
+            repo = pygit2.init_repository(folder, bare=True)
+            who = pygit2.Signature("longhaul", "longhaul@localhost", 0, 0)
+            tree = repo.TreeBuilder().write()
+            commit = repo.create_commit(None, who, who, "A probe", tree, [])
+            # The server says whether it takes pushes, and nothing is written.
+            spec = f"{commit}:{REFS}probe"
+            run_git(Path(folder), "push", "--dry-run", self._url, spec, seconds=OWNER_SECONDS)
+
+    def check_promises(self) -> None:
+        """See `Remote`. Git moves a ref only from where it was read."""
 
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
         """See `Remote`."""

@@ -62,7 +62,10 @@ class Remote(Protocol):
         """List the refs of an area below a folder, such as `owner`."""
 
     def check_access(self) -> None:
-        """Raise unless this worker can use the remote."""
+        """Raise unless this worker can use the remote: read, write and delete there."""
+
+    def check_promises(self) -> None:
+        """Raise RemoteUnfit for a remote in which hosts would overwrite each other's refs."""
 
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
         """Download the objects that a draft repository lacks.

@@ -129,6 +129,10 @@ class S3Remote:
         """See `Remote`."""
         self._bucket.check_access()
 
+    def check_promises(self) -> None:
+        """See `Remote`."""
+        self._bucket.require_conditions()
+
     def _download_packs(self, area: str, listing: Listing, draft: Path) -> list[Path] | None:
         """Download the packs that a draft lacks; return None if one was deleted meanwhile."""
         packs = []

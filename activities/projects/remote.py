@@ -14,9 +14,10 @@ from pathlib import Path
 import pygit2
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
+from activities.checkpoints.errors import RemoteUnfit
 from activities.checkpoints.owner import OwnerMark, read_owner, record_owner
 from activities.checkpoints.remote import bring_packs, open_remote, remote_job_area
-from activities.projects.repository import PINNED, ProjectRepository, project_repository_path
+from activities.projects.repository import MAIN, PINNED, ProjectRepository, project_repository_path
 from activities.runtime.failures import may_retry_activity, typed_failure
 from config.schema.agent import ConfigError
 from protocol.git_address import shown_address
@@ -41,7 +42,10 @@ def check_project_owner(remote: str, project: str, chain: str) -> None:
         ApplicationError: The remote cannot be used.
     """
     try:
+        open_remote(remote).check_promises()
         owners = open_remote(remote).list_refs(project_area(project), "owner")
+    except RemoteUnfit as unfit:
+        raise ConfigError(f"workspace.remote {shown_address(remote)}: {unfit}") from None
     except (GitNotInstalled, RemoteUnavailable) as away:
         raise _remote_failure(remote, away) from away
     if owners and owners[0] != f"owner/{chain}":
@@ -107,6 +111,20 @@ def push_project(repository: ProjectRepository, project: str, remote: str) -> No
         open_remote(remote).push_refs(project_area(project), repository.path, None, moved, new)
     except (GitNotInstalled, RemoteUnavailable) as away:
         raise _remote_failure(remote, away) from away
+
+
+def push_start(repository: ProjectRepository, job: str, remote: str) -> None:
+    """Push what a job began from, so that another host has the same commits.
+
+    Git servers refuse a history that was fetched in part; such a one is fetched again.
+
+    Raises:
+        ApplicationError: The remote cannot be used.
+    """
+    origin = repository.origin
+    if origin is not None and not (repository.path / SHALLOW).exists():
+        repository.moved_branches[MAIN] = origin.commit
+        push_project(repository, job, remote)
 
 
 def _has_all_commits(path: Path, commits: tuple[str, ...]) -> bool:

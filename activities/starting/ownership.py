@@ -7,12 +7,14 @@ from pathlib import Path
 from temporalio import activity
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
+from activities.checkpoints.errors import RemoteUnfit
 from activities.checkpoints.forgotten import find_forgotten
 from activities.checkpoints.owner import OWNER_FILE, OwnerMark, record_owner
-from activities.checkpoints.remote import remote_owner
+from activities.checkpoints.remote import open_remote, remote_owner
 from activities.job.activity_context import job_id
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
+from protocol.git_address import shown_address
 from protocol.start import PrepareRequest
 
 
@@ -66,9 +68,10 @@ def check_remote_ownership(config: AgentConfig, request: PrepareRequest) -> list
         config.workspace = Workspace(remote=request.project.remote or None)
         return []
     try:
+        open_remote(url).check_promises()
         owner = remote_owner(url, job_id())
-    except GitNotInstalled as problem:
-        raise ConfigError(str(problem)) from None
+    except (GitNotInstalled, RemoteUnfit) as problem:
+        raise ConfigError(f"workspace.remote {shown_address(url)}: {problem}") from None
     except RemoteUnavailable as away:
         return [f"the remote {url} cannot be reached: {away}; checkpoints wait for it here"]
     if owner not in (None, request.chain):

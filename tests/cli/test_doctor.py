@@ -16,6 +16,7 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from cli import server_checks
 from tests.buckets import KEYS, create_bucket, moto_server, unconditional_server
 from tests.cli.conftest import run, tries
+from tests.flawed_store import Flaw, flawed_store
 from tests.http_server import Handler, served
 
 
@@ -114,6 +115,21 @@ def test_a_missing_variable_of_commands_is_named(offline, own_agent, monkeypatch
     monkeypatch.setenv("TEAM_INDEX", "https://index.example.org/simple")
     assert checks(offline("doctor", "--json"))["variables of commands"]["ok"]
     assert "TEAM_INDEX" not in offline("config", "check", "mine").out
+
+
+def test_what_a_bucket_does_not_take_is_named(offline, configured, monkeypatch):
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with moto_server() as endpoint, flawed_store(endpoint) as store:
+        configured(create_bucket(store.endpoint))
+        refused: Flaw = (403, "AccessDenied")
+        requests = {"cannot write": ("PUT", "conditions-"), "cannot delete": ("POST", "?delete")}
+        for what, (method, word) in requests.items():
+            store.break_requests(refused, word, method=method, times=1)
+            remote = checks(offline("doctor", "--json"))["remote"]
+            assert not remote["ok"]
+            assert what in remote["found"]
+            assert "AccessDenied" in remote["found"]
 
 
 def test_a_store_that_is_away_is_found(offline, monkeypatch, tmp_path):

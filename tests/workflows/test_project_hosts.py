@@ -16,8 +16,10 @@ from activities.checkpoints import Root
 from activities.projects.repository import ProjectRepository, project_repository_path
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request
-from tests.buckets import empty_remote
+from tests.buckets import KEYS, create_bucket, empty_remote, moto_server, unconditional_server
+from tests.flawed_store import flawed_store
 from tests.workflows.serving import SECONDS, serving
+from tests.workflows.short import job
 from tests.workflows.team import Team, Writes, project, write
 from tests.workflows.test_hosts import another
 
@@ -115,3 +117,37 @@ async def test_a_second_project_of_that_id_is_refused_on_another_host(
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(second)
     assert "is already in the remote" in str(failed.value.cause)
+
+
+async def test_keys_that_expire_have_a_project_wait_until_others_are_there(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with moto_server() as endpoint, flawed_store(endpoint) as store:
+        remote = create_bucket(store.endpoint)
+        async with serving(temporal, root, Team(DOES)) as jobs:
+            store.break_requests((403, "ExpiredToken"), "/projects/", times=1000)
+            handle = await jobs.start(pipeline(remote), kind="Project")
+            status = await jobs.until(handle, waiting=bool)
+            assert "ExpiredToken" in str(status["waiting"])
+            assert "start it again with keys that are valid" in str(status["waiting"])
+            store.mend()
+            await handle.signal("resume")
+            result = await jobs.result(handle)
+    assert result["status"] == "completed", result
+
+
+@pytest.mark.parametrize("kind", ["Job", "Project"])
+async def test_a_bucket_that_ignores_conditions_is_refused_at_the_start(
+    temporal: Client, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with unconditional_server(tmp_path / "served") as endpoint:
+        remote = f"s3://bucket/x?endpoint={endpoint}"
+        start = pipeline(remote) if kind == "Project" else job(set={"workspace.remote": remote})
+        async with serving(temporal, root, Team(DOES)) as jobs:
+            with pytest.raises(WorkflowFailureError) as failed:
+                await jobs.result(await jobs.start(start, kind=kind))
+    assert "ignores conditions on writes" in str(failed.value.cause)
