@@ -11,6 +11,7 @@ from cli.output import UserError
 from config.schema.agent import AgentConfig, ConfigError
 from engine.connection import workspaces_root
 from engine.root import open_root
+from protocol.git_address import shown_address
 from protocol.repository import STAGED, Publish, RepositoryStart
 from protocol.validation_errors import first_validation_errors
 
@@ -106,7 +107,7 @@ def _name_options(error: ValidationError) -> str:
 def stage_repository(
     repository: dict[str, Any], agents: list[AgentConfig], beside: Path | None = None
 ) -> dict[str, Any]:
-    """Stage a local folder in the workspaces root; return the input with the staged folder's name.
+    """Stage a local folder on the workspaces root and in the remote; return the changed input.
 
     Args:
         repository: The input's `repository`.
@@ -126,8 +127,31 @@ def stage_repository(
     try:
         path = (beside or Path()).joinpath(Path(folder).expanduser()).resolve()
         staged = stage_folder(path, open_root(workspaces_root()).staged, Bounds.of_agents(*agents))
+        for remote in {config.workspace.remote for config in agents if config.workspace.remote}:
+            _store_folder(path, staged, remote)
     except (ConfigError, GitNotInstalled, RuntimeError) as problem:
         raise UserError(str(problem)) from None
     except OSError as error:
         raise UserError(f"the folder {folder} cannot be staged: {error}") from None
     return {**repository, "folder": staged}
+
+
+def _store_folder(path: Path, staged: str, remote: str) -> None:
+    """Put a staged folder into the remote, from where workers elsewhere take it.
+
+    Raises:
+        UserError: the remote cannot be used.
+        OSError.
+    """
+    from activities.checkpoints import GitNotInstalled, RemoteUnavailable  # noqa: PLC0415
+    from activities.checkpoints.remote_files import store_repository  # noqa: PLC0415 - takes a moment
+    from activities.repository.folder import staged_commit  # noqa: PLC0415
+
+    name = staged.removeprefix(STAGED).partition("/")[0]
+    try:
+        store_repository(remote, open_root(workspaces_root()).staged / name, staged_commit(name))
+    except (GitNotInstalled, RemoteUnavailable) as away:
+        raise UserError(
+            f"the folder {path} cannot be put into the remote {shown_address(remote)}, from where "
+            f"workers take it: {away}"
+        ) from None

@@ -1,6 +1,7 @@
-"""Files in a remote that were handed in before their job exists.
+"""Files and folders in a remote that were handed in before their job exists.
 
-Each has an area of its own, `staged/<key>/`, with one ref, `file`: a commit that contains the file.
+A file has an area of its own, `staged/<key>/`, with one ref, `file`: a commit that contains the
+file. A folder of code has one with the ref `start`: the last commit of its repository.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pygit2.enums import FileMode
 
 from activities.checkpoints.remote import bring_packs, open_remote
 
-_NAME = "file"
+_NAME, _START = "file", "start"
 
 
 def remote_file_area(name: str) -> str:
@@ -60,3 +61,22 @@ def fetch_remote_file(url: str, name: str, target: Path) -> bool:
         draft.write_bytes(blob.peel(pygit2.Blob).data)
         draft.replace(target)
         return True
+
+
+def store_repository(url: str, repository: Path, commit: str) -> None:
+    """Put a staged repository into the remote by its name; doing it twice changes nothing.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable, OSError.
+    """
+    refs = {_START: commit}
+    open_remote(url).push_refs(remote_file_area(repository.name), repository, None, {}, refs)
+
+
+def fetch_repository(url: str, name: str, target: Path) -> str | None:
+    """Bring a staged repository's objects into an empty one; gives its commit, None for none.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable, OSError.
+    """
+    return bring_packs(open_remote(url), remote_file_area(name), target).get(_START)

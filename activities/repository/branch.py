@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +15,12 @@ from activities.checkpoints import CheckpointMissing, Root, job_folder_name
 from activities.checkpoints.git import run_git
 from activities.job.snapshot import Snapshot
 from activities.projects.ignored import without_ignored
+from activities.projects.remote import open_remote_project
 from activities.projects.repository import EMAIL, ProjectRepository, Since, project_repository_path
 from activities.repository.bounds import Bounds
 from activities.repository.fetched import bring_repository
-from protocol.repository import BranchResult, RepositoryLink
+from config.schema.agent import ConfigError
+from protocol.repository import STAGED, BranchResult, RepositoryLink
 from protocol.text import as_sentence, commit_message, one_line
 
 PATCH, BUNDLE = "output/changes.patch", "output/branch.bundle"
@@ -96,18 +99,27 @@ def branch_changes_nothing(root: Root, snapshot: Snapshot, link: RepositoryLink)
 def open_repository(root: Root, snapshot: Snapshot, link: RepositoryLink) -> ProjectRepository:
     """Open the job's git repository, fetching it again if it was on a lost host.
 
+    The remote has it, unless it was away when the job began or only a part of the history was
+    fetched.
+
     Raises:
-        CheckpointMissing: It has no address to fetch it from.
+        CheckpointMissing: Neither the remote nor an address has it.
         ConfigError, ApplicationError: As `bring_repository`.
     """
-    try:
-        return ProjectRepository(project_repository_path(root, link.owner))
-    except CheckpointMissing:
-        start = link.origin.start
-        if start.url:
-            again = start.model_copy(update={"ref": link.commit, "depth": None})
-            bring_repository(root, link.owner, again, Bounds.of_agents(snapshot.config))
-        return ProjectRepository(project_repository_path(root, link.owner))
+    remote = snapshot.config.workspace.remote or ""
+    with suppress(CheckpointMissing):
+        repository = open_remote_project(root, link.owner, remote, link.commit)
+        if link.commit in repository.git:
+            return repository
+    start, bounds = link.origin.start, Bounds.of_agents(snapshot.config)
+    if start.url:
+        again = start.model_copy(update={"ref": link.commit, "depth": None})
+        bring_repository(root, link.owner, again, bounds)
+    elif remote and start.folder.startswith(STAGED):
+        # Without the history, the work ends as files alone.
+        with suppress(ConfigError):
+            bring_repository(root, link.owner, start, bounds, remote)
+    return ProjectRepository(project_repository_path(root, link.owner))
 
 
 def _branch_stages(

@@ -17,7 +17,7 @@ from activities.checkpoints.locks import file_lock, fsync_path
 from activities.checkpoints.remote import move_fetched_packs
 from activities.projects.repository import MAIN, PINNED, ProjectRepository, project_repository_path
 from activities.repository.bounds import Bounds, folder_bytes
-from activities.repository.folder import stage_folder
+from activities.repository.folder import fetch_staged, stage_folder, staged_commit
 from activities.repository.guidance import read_guidance
 from activities.repository.remotes import run_remote_git
 from activities.repository.survey import survey_tree
@@ -41,13 +41,20 @@ _WRONG = re.compile(
 
 
 def bring_repository(
-    root: Root, owner: str, start: RepositoryStart, bounds: Bounds
+    root: Root, owner: str, start: RepositoryStart, bounds: Bounds, remote: str = ""
 ) -> RepositoryOrigin:
     """Fetch the repository into the job's or project's own git repository, unless it is there
     already.
 
     The next attempt removes the draft of a killed one. The pinned commit stays, even if the branch
     moves.
+
+    Args:
+        root: The workspaces root.
+        owner: The job or project.
+        start: The source.
+        bounds: Its largest size.
+        remote: Where a staged folder is fetched from that is not here; empty for nowhere.
 
     Raises:
         ConfigError: The repository, ref or folder does not exist, or is too large.
@@ -65,7 +72,7 @@ def bring_repository(
             shutil.rmtree(left, ignore_errors=True)
         draft = path / f"incoming-{secrets.token_hex(6)}"
         try:
-            origin = _fetch(root, start, bounds, draft, path)
+            origin = _fetch(root, start, bounds, draft, path, remote)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         _write_durably(path / PINNED, origin.model_dump_json())
@@ -73,10 +80,11 @@ def bring_repository(
 
 
 def _fetch(
-    root: Root, start: RepositoryStart, bounds: Bounds, draft: Path, path: Path
+    root: Root, start: RepositoryStart, bounds: Bounds, draft: Path, path: Path, remote: str
 ) -> RepositoryOrigin:
     if start.folder:
-        source, address = f"folder {Path(start.folder).name}", _staged_address(root, start, bounds)
+        source = f"folder {Path(start.folder).name}"
+        address = _staged_address(root, start, bounds, remote)
     else:
         source, address = shown_address(start.url), start.url
     pygit2.init_repository(str(draft), bare=True).free()
@@ -180,7 +188,7 @@ def _point_start(draft: Path, commit: str, source: str) -> None:
     _write_durably(draft / START, f"{commit}\n")
 
 
-def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds) -> str:
+def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds, remote: str) -> str:
     """Return the address of the staged folder; stage it now if `starter.py` has not."""
     name = start.folder
     if not name.startswith(STAGED):
@@ -192,9 +200,15 @@ def _staged_address(root: Root, start: RepositoryStart, bounds: Bounds) -> str:
         name = stage_folder(path, root.staged, bounds)
     first = name.removeprefix(STAGED).partition("/")[0]
     staged = root.staged / first
-    if not re.fullmatch(r"repository-[0-9a-f]{40}\.git", first):
-        raise ConfigError(f"repository folder {name}: not a staged folder")
-    if not staged.is_dir():
+    try:
+        staged_commit(first)
+    except ValueError:
+        raise ConfigError(f"repository folder {name}: not a staged folder") from None
+    try:
+        is_here = staged.is_dir() or bool(remote and fetch_staged(first, root.staged, remote))
+    except (RemoteUnavailable, GitNotInstalled) as away:
+        raise _cannot_fetch(f"folder {Path(name).name}", away) from away
+    if not is_here:
         raise ConfigError(
             f"repository folder {name}: not below the worker's workspaces root {root.path}; start "
             "it where LONGHAUL_WORKSPACES names that folder"

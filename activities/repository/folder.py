@@ -7,6 +7,7 @@ changed since, else from a new commit on top of it.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -24,6 +25,7 @@ from activities.checkpoints.git import run_git
 from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.pack_writer import PackWriter
 from activities.checkpoints.records import BLOB, COMMIT, TREE, JournalRecord
+from activities.checkpoints.remote_files import fetch_repository
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry, tree_data
 from activities.projects.repository import EMAIL, MAIN, ProjectRepository, is_git_folder
 from activities.repository.bounds import Bounds
@@ -65,6 +67,33 @@ def stage_folder(path: Path, staged: Path, bounds: Bounds) -> str:
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return f"{STAGED}{target.name}/{path.name}"
+
+
+def staged_commit(name: str) -> str:
+    """The commit that a staged repository ends at, from its name. Raises ValueError."""
+    if (match := re.fullmatch(r"repository-([0-9a-f]{40})\.git", name)) is None:
+        raise ValueError(f"{name} is no staged folder")
+    return match[1]
+
+
+def fetch_staged(name: str, staged: Path, remote: str) -> bool:
+    """Bring a staged folder's repository from the remote; False if the remote has none.
+
+    Raises:
+        GitNotInstalled, RemoteUnavailable, OSError.
+    """
+    draft = staged / f".{secrets.token_hex(6)}"
+    staged.mkdir(parents=True, exist_ok=True)
+    try:
+        repository = ProjectRepository.create(draft)
+        if fetch_repository(remote, name, draft) != staged_commit(name):
+            return False
+        repository.set_branch(MAIN, staged_commit(name))
+        with suppress(OSError):  # another attempt was faster
+            draft.rename(staged / name)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return True
 
 
 def _take_work_tree(path: Path, repository: ProjectRepository, source: str, bounds: Bounds) -> str:

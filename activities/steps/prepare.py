@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import (
     Checkpoints,
@@ -39,8 +40,8 @@ from activities.phases.predefined_todos import (
 )
 from activities.phases.tags import phase_tag
 from activities.projects.handoff import hand_over, render_handoff, with_proof_time
-from activities.projects.remote import open_linked_project
-from activities.projects.repository import project_repository_path
+from activities.projects.remote import open_linked_project, open_remote_project, push_start
+from activities.projects.repository import ProjectRepository, project_repository_path
 from activities.repository.bounds import Bounds
 from activities.repository.fetched import bring_repository
 from activities.repository.workspace import put_repository, share_with_fork
@@ -259,9 +260,20 @@ class PrepareActivity:
         if request.project:
             raise ConfigError("repository: a job of a project works on the project's; leave it out")
         owner, bounds = job_id(), Bounds.of_agents(snapshot.config)
-        origin = bring_repository(self._root, owner, start, bounds)
+        remote = snapshot.config.workspace.remote or ""
+        origin = bring_repository(self._root, owner, start, bounds, remote)
         put_repository(self._root, snapshot, owner, origin, request.publish)
-        return [f"repository: {note}" for note in origin.notes]
+        notes = [*origin.notes, *self._push_start(owner, remote)]
+        return [f"repository: {note}" for note in notes]
+
+    def _push_start(self, owner: str, remote: str) -> list[str]:
+        """Push the history that a job begins from; gives a note where it stays on this host."""
+        try:
+            push_start(ProjectRepository(project_repository_path(self._root, owner)), owner, remote)
+        except ApplicationError as away:
+            # Checkpoints have the files, so the job itself can go on elsewhere.
+            return [f"its history is on this host only. {away.message}"]
+        return []
 
     def _project_cache(self, request: PrepareRequest) -> ResultCache | None:
         """Return the cache that the jobs of a project share; None outside a project."""
@@ -293,7 +305,7 @@ class PrepareActivity:
         owned = self._claim_checkpoints(request, config)
         if (brought := origin.snapshot.repository) is not None:
             owner = request.project.id if request.project else job_id()
-            share_with_fork(self._root, brought, owner, owned)
+            self._share_repository(brought, owner, owned, config.workspace.remote or "")
         snapshot = copy_fork_origin(origin, fork, owned)
         if snapshot.repository:
             snapshot.repository = snapshot.repository.model_copy(
@@ -336,6 +348,14 @@ class PrepareActivity:
             notices,
             notifying,
         )
+
+    def _share_repository(
+        self, link: RepositoryLink, owner: str, owned: Checkpoints, remote: str
+    ) -> None:
+        """Give a fork the first job's repository, which a remote may have to bring here."""
+        if remote and owner != link.owner:
+            open_remote_project(self._root, link.owner, remote, link.commit)
+        share_with_fork(self._root, link, owner, owned)
 
     def _job_instructions(self, request: PrepareRequest) -> str:
         """Return the job's instructions; for a project's job, the rendered handoff."""

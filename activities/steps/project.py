@@ -149,7 +149,7 @@ def _prepare_project(
     origin: RepositoryOrigin | None = None
     if start.repository:
         bounds = Bounds.of_agents(*agents)
-        origin = bring_repository(root, job_id(), start.repository, bounds)
+        origin = bring_repository(root, job_id(), start.repository, bounds, remote)
         commit, notices = origin.commit, [f"repository: {note}" for note in origin.notes]
     else:
         begin = f"Begin: {one_line(name, SUBJECT - 7)}"

@@ -1,0 +1,165 @@
+"""Folders of code and fetched repositories on hosts that share nothing but a remote."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pygit2
+import pytest
+from temporalio.client import Client
+
+from activities.checkpoints import Root
+from activities.projects.repository import ProjectRepository, project_repository_path
+from cli.repository_input import stage_repository
+from config.loader import load_agent
+from rehearsal import Answer, Failure, Request
+from rehearsal.request_view import parse_request
+from tests.activities.repository.origins import WorkTree
+from tests.buckets import empty_remote
+from tests.workflows.serving import serving
+from tests.workflows.short import DONE, Short, hand_over, job
+from tests.workflows.team import Team, Writes, project, write
+from tests.workflows.test_hosts import another
+
+SECONDS = 40
+MENDED = "def brew():\n    return 'green tea'\n"
+STAGES = [
+    {"id": "draft", "agent": "generalist", "task": "Draft the menu."},
+    {"id": "check", "agent": "generalist", "task": "Check the menu."},
+]
+DOES: dict[str, Writes] = {
+    "Draft the menu": lambda text: [write("repo/menu.md", "tea\n")],
+    "Check the menu": lambda text: [write("repo/checked.md", "fine\n")],
+}
+
+
+@pytest.fixture(params=["git", "s3"])
+def remote(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    with empty_remote(request.param, tmp_path, monkeypatch) as remote:
+        yield remote
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> WorkTree:
+    return WorkTree.create(tmp_path / "tea")
+
+
+class Stops:
+    """A model that stops answering once a word comes up, until another host is there."""
+
+    def __init__(self, model: Callable[[Request], Answer], word: str) -> None:
+        self.model, self.word, self.is_reached = model, word, asyncio.Event()
+
+    def __call__(self, request: Request) -> Answer:
+        if self.is_at_word(request) or self.is_reached.is_set():
+            self.is_reached.set()
+            return Failure(503, "held")
+        return self.model(request)
+
+    def is_at_word(self, request: Request) -> bool:
+        if not request.get("tools"):
+            return False
+        view = parse_request(request)
+        todo = view.current_todo.text if view.current_todo else ""
+        return self.word in view.workspace or todo.startswith(self.word)
+
+
+def working() -> Short:
+    edit = {"path": "repo/tea.py", "content": MENDED}
+    tea = ("write_file", {"path": "output/tea.md", "content": "tea"})
+    return Short({"Hand": [hand_over({})], "Work": lambda view: [("write_file", edit), tea, DONE]})
+
+
+def staged_folder(
+    tree: WorkTree, remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """As `starter.py` hands a folder in, on a host whose root is then lost."""
+    root = Root.open(tmp_path / "starting", create=True)
+    monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
+    config = load_agent("generalist", {"workspace.remote": remote})
+    staged = stage_repository({"folder": str(tree.path)}, [config])
+    shutil.rmtree(root.path)
+    return staged
+
+
+@pytest.mark.parametrize("source", ["folder", "url"])
+async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
+    temporal: Client,
+    root: Root,
+    tree: WorkTree,
+    tmp_path: Path,
+    remote: str,
+    source: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head, repository = tree.head, {"url": tree.url}
+    if source == "folder":
+        repository = staged_folder(tree, remote, tmp_path, monkeypatch)
+    other, target = Root.open(tmp_path / "other", create=True), tmp_path / "published.git"
+    pygit2.init_repository(str(target), bare=True).free()
+    publish = {"remote": f"file://{target}", "branch": "green"}
+    start = job(repository=repository, set={"workspace.remote": remote})
+    if source == "url":
+        start["publish"] = publish
+    queue, model = f"staged-{tmp_path.name}", Stops(working(), "Work")
+    async with serving(await another(temporal), root, model, queue=queue) as jobs:
+        handle = await jobs.start(start)
+        await asyncio.wait_for(model.is_reached.wait(), SECONDS)
+    shutil.rmtree(root.path)
+    shutil.rmtree(tree.path)
+    async with serving(await another(temporal), other, working(), queue=queue) as jobs:
+        result = await jobs.result(handle, SECONDS)
+        snapshot = jobs.snapshot(handle, result["checkpoint"])
+    assert result["status"] == "completed", result
+    assert result["branch"]["base"] == head
+    held = ProjectRepository(project_repository_path(other, handle.id))
+    tip = held.get_commit(result["branch"]["commit"])
+    assert [str(parent) for parent in tip.parent_ids] == [head]
+    assert held.read_file(str(tip.id), "tea.py") == MENDED.encode()
+    if source == "folder":
+        assert snapshot.files.read("output/branch.bundle")
+        assert b"green tea" in snapshot.files.read("output/changes.patch")
+    else:
+        published = pygit2.Repository(str(target)).references["refs/heads/green"]
+        assert str(published.target) == str(tip.id)
+
+
+@pytest.mark.parametrize("source", ["folder", "url"])
+async def test_a_project_ends_on_a_host_that_never_had_its_repository(
+    temporal: Client,
+    root: Root,
+    tree: WorkTree,
+    tmp_path: Path,
+    remote: str,
+    source: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head, repository = tree.head, {"url": tree.url}
+    if source == "folder":
+        repository = staged_folder(tree, remote, tmp_path, monkeypatch)
+    start = project(
+        "pipeline", stages=STAGES, set={"workspace.remote": remote}, repository=repository
+    )
+    other = Root.open(tmp_path / "other", create=True)
+    queue, model = f"staged-project-{tmp_path.name}", Stops(Team(DOES), "Check the menu")
+    async with serving(await another(temporal), root, model, queue=queue) as jobs:
+        handle = await jobs.start(start, kind="Project")
+        await asyncio.wait_for(model.is_reached.wait(), SECONDS)
+    shutil.rmtree(root.path)
+    shutil.rmtree(tree.path)
+    async with serving(await another(temporal), other, Team(DOES), queue=queue) as jobs:
+        result = await jobs.result(handle, SECONDS)
+    assert result["status"] == "completed", result
+    held = ProjectRepository(project_repository_path(other, handle.id))
+    assert held.origin is not None
+    assert held.origin.commit == head
+    for path, text in {"menu.md": b"tea\n", "checked.md": b"fine\n"}.items():
+        assert held.read_file(result["commit"], path) == text
+    assert held.read_file(result["commit"], "tea.py")
+    assert held.git.descendant_of(result["commit"], head)
