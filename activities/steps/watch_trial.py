@@ -18,7 +18,9 @@ from protocol.requests import Usage
 from protocol.trial import TrialLimits, TrialRun, WatchTrialReply, WatchTrialRequest
 
 LOOK_SECONDS = 0.5
-"""Between two looks. What the runs use meanwhile can exceed a limit."""
+"""Between two looks, at least. What the runs use meanwhile can exceed a limit."""
+RUN_SECONDS = 0.05
+"""More for each run at work, since a worker has to answer for each."""
 ANSWER = timedelta(seconds=5)
 MOST_QUERIES = 8
 """Queries at the same time."""
@@ -49,7 +51,7 @@ async def _find_news(request: WatchTrialRequest) -> WatchTrialReply:
         reached = reached_limit(request.limits, watch.total)
         if reached or watch.waiting != request.waiting:
             return WatchTrialReply(waiting=watch.waiting, reached=reached)
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(LOOK_SECONDS + RUN_SECONDS * watch.running)
 
 
 class TrialWatch:
@@ -61,7 +63,10 @@ class TrialWatch:
         self._usages: dict[str, Usage] = {}
         self._settled: set[str] = set()
         self._slots = asyncio.Semaphore(MOST_QUERIES)
+        self.running = 0
+        """Number of runs at work."""
         self.waiting: dict[str, str] = {}
+        """Why runs at work wait for a person, by job."""
 
     @property
     def total(self) -> Usage:
@@ -78,6 +83,7 @@ class TrialWatch:
         begun = [run for run in runs if run.status not in ("pending", "unstarted")]
         await asyncio.gather(*(self._look_into(run) for run in begun))
         running = {run.job for run in begun if run.status == "running"}
+        self.running = len(running)
         self.waiting = {job: why for job, why in self.waiting.items() if job in running}
 
     async def _look_into(self, run: TrialRun) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from cli import view
 from cli.commands_trial import read_trial_file
+from cli.jobs import JOB, TRIAL, JobView, check_no_trial
 from cli.output import UserError
 from cli.trial_view import table_lines
 from protocol.requests import Usage
@@ -119,3 +122,13 @@ def test_line_of_a_watched_trial_has_its_progress() -> None:
 def test_trial_without_an_answer_of_a_worker_has_a_sheet() -> None:
     lines = view.job_sheet({"job_id": "tea", "trial": True, "status": "running"}, None)
     assert lines[0] == "tea"
+
+
+def test_command_for_jobs_names_a_run_of_the_trial() -> None:
+    started = datetime(2026, 3, 1, tzinfo=UTC)
+    trial = JobView(
+        "tea", trial_status(), live=True, closed=False, started=started, run_id="r", kind=TRIAL
+    )
+    with pytest.raises(UserError, match=r"tea is a trial, which has no files; .* as tea-now-01"):
+        check_no_trial(trial, "has no files")
+    check_no_trial(replace(trial, kind=JOB), "has no files")
