@@ -29,6 +29,8 @@ _OPTIONS = (
 )
 _PROTOCOLS = "file:git:http:https:ssh"
 _NO_SSH = ("file://", "git://", "http://", "https://")
+_LOCAL_COMMANDS = {"index-pack", "merge-base", "pack-objects"}
+"""Commands that reach no remote, and need no look at how ssh is set up."""
 _SSH_OPTIONS = "-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=10"
 """Never prompt, never try empty passwords, and give up a dead connection as HTTP does."""
 _NOT_READ = "fatal: Could not read from remote repository."
@@ -130,7 +132,7 @@ def _git_environment(objects: Path | None) -> dict[str, str]:
 
 def _ssh_environment(arguments: Sequence[str]) -> dict[str, str]:
     """Return the environment that makes git call ssh as configured, but without prompts."""
-    if any(argument.startswith(_NO_SSH) for argument in arguments):
+    if arguments[0] in _LOCAL_COMMANDS or any(each.startswith(_NO_SSH) for each in arguments):
         return {}
     command = os.environ.get("GIT_SSH_COMMAND", "").strip() or _git_setting("core.sshCommand")
     if not command and os.environ.get("GIT_SSH"):
