@@ -59,10 +59,13 @@ def readable_git(
         yield {}
         return
     path = project_repository_path(root, place.owner)
-    if not path.exists():  # the repository was on a host that is lost
+    if not path.exists():  # on a lost host, and in no remote
         yield {}
         return
     repository = ProjectRepository(path)
+    if place.commit not in repository.git:
+        yield {}
+        return
     objects = repository.path / "objects"
     git_folder = _make_git_folder(repository, place.commit, workspace.parent, confined=confined)
     text = f"gitdir: {SHOWN_GIT if confined else git_folder}\n"

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
+from temporalio.exceptions import ApplicationError
 
-from activities.checkpoints import Files
+from activities.checkpoints import CheckpointMissing, Files
 from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import SetupFailed, layer_folders
 from activities.commands.variables import hide_variables_in_changes
 from activities.job.result_cache import ResultCache
+from activities.projects.remote import open_remote_project
 from activities.projects.working_copy import GitPlace, readable_git
 from activities.text.plain import cut_middle
 from activities.toolkit import effects
@@ -97,6 +100,15 @@ def _build_layer(context: ToolContext) -> Mapping[str, Path]:
         raise DependencyUnavailable(str(error)) from error
 
 
+def _fetch_history(context: ToolContext, place: GitPlace | None) -> None:
+    """Bring the history that commands may read to a host that took the job over."""
+    remote = context.config.workspace.remote
+    if place is not None and remote:
+        # Without it a command has the files, and no git.
+        with suppress(ApplicationError, CheckpointMissing):
+            open_remote_project(context.root, place.owner, remote, place.commit)
+
+
 def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[str, Files]:
     before = context.files
     layer = _build_layer(context)
@@ -105,6 +117,7 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
             shell = context.config.shell
             confined = shell.sandbox == "bubblewrap"
             place = GitPlace.from_links(context.project_link, context.repository)
+            _fetch_history(context, place)
             with (
                 readable_git(context.root, place, private.path, confined=confined) as shown,
                 cache_folder(context.root, context.job, shell, "commands") as cache,

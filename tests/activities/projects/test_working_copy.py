@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pygit2
 import pytest
 
 from activities.commands import sandbox
 from activities.projects.handoff import hand_over, handoff_product_tree
+from activities.projects.remote import push_project
 from activities.projects.repository import ProjectRepository, project_repository_path
 from protocol.handoffs import Handoff, ProjectLink
 from tests.activities.standing import AT, Standing
@@ -93,3 +95,27 @@ def test_unconfined_what_is_written_goes_nowhere(coder: Standing) -> None:
     assert coder.call("run_command", command=commit).startswith("Exit code 0.")
     told = coder.call("run_command", command="cd repo && git log --format=%s")
     assert told == "Exit code 0.\nOffer coffee\nOffer tea"
+
+
+@pytest.mark.parametrize("is_pushed", [True, False])
+def test_on_another_host_the_history_comes_from_the_remote(
+    coder: Standing, tmp_path: Path, *, is_pushed: bool
+) -> None:
+    pygit2.init_repository(str(tmp_path / "remote.git"), bare=True).free()
+    remote, path = f"file://{tmp_path}/remote.git", project_repository_path(coder.root, "tea")
+    before = coder.open()
+    assert before.link
+    if is_pushed:
+        held = ProjectRepository(path)
+        held.set_branch("main", before.link.handoff.inputs.commit)
+        push_project(held, "tea", remote)
+    shutil.rmtree(path)
+    config = before.config.model_copy(deep=True)
+    config.workspace.remote = remote
+    coder.pin(config)
+    snapshot = coder.open()
+    snapshot.link = before.link
+    coder.commit = snapshot.save("linked", AT)
+    told = coder.call("run_command", command="cd repo && cat menu.md; git log --format=%s")
+    assert "tea\ncoffee" in told
+    assert ("Offer coffee\nOffer tea" in told) is is_pushed
