@@ -118,10 +118,10 @@ async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
         snapshot = jobs.snapshot(handle, result["checkpoint"])
     assert result["status"] == "completed", result
     assert result["branch"]["base"] == head
-    held = ProjectRepository(project_repository_path(other, handle.id))
-    tip = held.get_commit(result["branch"]["commit"])
+    product = ProjectRepository(project_repository_path(other, handle.id))
+    tip = product.get_commit(result["branch"]["commit"])
     assert [str(parent) for parent in tip.parent_ids] == [head]
-    assert held.read_file(str(tip.id), "tea.py") == MENDED.encode()
+    assert product.read_file(str(tip.id), "tea.py") == MENDED.encode()
     if source == "folder":
         assert snapshot.files.read("output/branch.bundle")
         assert b"green tea" in snapshot.files.read("output/changes.patch")
@@ -156,10 +156,10 @@ async def test_a_project_ends_on_a_host_that_never_had_its_repository(
     async with serving(await another(temporal), other, Team(DOES), queue=queue) as jobs:
         result = await jobs.result(handle, SECONDS)
     assert result["status"] == "completed", result
-    held = ProjectRepository(project_repository_path(other, handle.id))
-    assert held.origin is not None
-    assert held.origin.commit == head
+    product = ProjectRepository(project_repository_path(other, handle.id))
+    assert product.origin is not None
+    assert product.origin.commit == head
     for path, text in {"menu.md": b"tea\n", "checked.md": b"fine\n"}.items():
-        assert held.read_file(result["commit"], path) == text
-    assert held.read_file(result["commit"], "tea.py")
-    assert held.git.descendant_of(result["commit"], head)
+        assert product.read_file(result["commit"], path) == text
+    assert product.read_file(result["commit"], "tea.py")
+    assert product.git.descendant_of(result["commit"], head)

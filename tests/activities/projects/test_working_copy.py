@@ -106,9 +106,9 @@ def test_on_another_host_the_history_comes_from_the_remote(
     before = coder.open()
     assert before.link
     if is_pushed:
-        held = ProjectRepository(path)
-        held.set_branch("main", before.link.handoff.inputs.commit)
-        push_project(held, "tea", remote)
+        repository = ProjectRepository(path)
+        repository.set_branch("main", before.link.handoff.inputs.commit)
+        push_project(repository, "tea", remote)
     shutil.rmtree(path)
     config = before.config.model_copy(deep=True)
     config.workspace.remote = remote
@@ -116,6 +116,6 @@ def test_on_another_host_the_history_comes_from_the_remote(
     snapshot = coder.open()
     snapshot.link = before.link
     coder.commit = snapshot.save("linked", AT)
-    told = coder.call("run_command", command="cd repo && cat menu.md; git log --format=%s")
-    assert "tea\ncoffee" in told
-    assert ("Offer coffee\nOffer tea" in told) is is_pushed
+    output = coder.call("run_command", command="cd repo && cat menu.md; git log --format=%s")
+    assert "tea\ncoffee" in output
+    assert ("Offer coffee\nOffer tea" in output) is is_pushed
