@@ -10,6 +10,7 @@ from activities.checkpoints import Root
 from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import PATIENT, processes, until
 from tests.crash.begun import Begun, Place
+from tests.workflows.queries import query_status
 from tests.workflows.short import DONE, Call, Short, job
 
 KILLS = 3
@@ -56,7 +57,7 @@ async def trial(place: Place) -> None:
         [task] = (place.folder / "ledger.tasks").iterdir()
         task.write_text(json.dumps(json.loads(task.read_text()) | {"ends": 0}))
         for _ in range(240):
-            if (await handle.query("status"))["waiting_for"] == "clarification":
+            if (await query_status(handle))["waiting_for"] == "clarification":
                 break
             await asyncio.sleep(0.5)
         worker.kill()

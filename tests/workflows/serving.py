@@ -23,6 +23,7 @@ from activities.job.snapshot import Snapshot
 from engine.service import build_worker
 from rehearsal import RehearsalTransport
 from rehearsal.wire import Model
+from tests.workflows.queries import query_status
 
 _numbers = itertools.count(1)
 SECONDS = 120
@@ -68,7 +69,7 @@ class Jobs:
         try:
             async with asyncio.timeout(SECONDS):
                 while True:
-                    status = await handle.query("status")
+                    status = await query_status(handle)
                     if all(_holds(status, name, value) for name, value in wanted.items()):
                         return status
                     await asyncio.sleep(max(0.05, (time.monotonic() - began) / 10))

@@ -1,0 +1,23 @@
+"""Queries that wait for a worker which is not ready for them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from temporalio.client import WorkflowHandle, WorkflowQueryFailedError
+
+from engine.errors import TOO_EARLY
+
+
+async def query_status(handle: WorkflowHandle[Any, Any]) -> dict[str, Any]:
+    """Return the job's status; query again while a new worker has no workflow task yet."""
+    while True:
+        try:
+            status: dict[str, Any] = await handle.query("status")
+        except WorkflowQueryFailedError as error:
+            if TOO_EARLY not in str(error):
+                raise
+            await asyncio.sleep(0.1)
+        else:
+            return status
