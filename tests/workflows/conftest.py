@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -10,6 +11,7 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from engine.development import DevelopmentServer
 from rehearsal import rehearse
+from tests.buckets import empty_remote
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 
@@ -32,3 +34,12 @@ async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
     """Jobs served by the rehearsal model."""
     async with serving(temporal, root, rehearse) as found:
         yield found
+
+
+@pytest.fixture(params=["git", "s3"])
+def remote(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The address of an empty remote, a git repository or a bucket."""
+    with empty_remote(request.param, tmp_path, monkeypatch) as remote:
+        yield remote

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from activities.checkpoints import Root
 from activities.projects.repository import ProjectRepository, project_repository_path
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request
-from tests.buckets import KEYS, create_bucket, empty_remote, moto_server, unconditional_server
+from tests.buckets import KEYS, create_bucket, moto_server, unconditional_server
 from tests.flawed_store import flawed_store
 from tests.workflows.serving import SECONDS, serving
 from tests.workflows.short import job
@@ -45,14 +44,6 @@ class FirstStageOnly:
             self.holds.set()
             return Failure(503, "held")
         return self.team(request)
-
-
-@pytest.fixture(params=["git", "s3"])
-def remote(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    with empty_remote(request.param, tmp_path, monkeypatch) as remote:
-        yield remote
 
 
 def pipeline(remote: str, **details: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +19,14 @@ from config.loader import load_agent
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request
 from tests.activities.repository.origins import WorkTree
-from tests.buckets import empty_remote
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, hand_over, job
-from tests.workflows.team import Team, Writes, project, write
+from tests.workflows.team import Team
 from tests.workflows.test_hosts import another
+from tests.workflows.test_project_hosts import DOES, pipeline
 
 SECONDS = 40
 MENDED = "def brew():\n    return 'green tea'\n"
-STAGES = [
-    {"id": "draft", "agent": "generalist", "task": "Draft the menu."},
-    {"id": "check", "agent": "generalist", "task": "Check the menu."},
-]
-DOES: dict[str, Writes] = {
-    "Draft the menu": lambda text: [write("repo/menu.md", "tea\n")],
-    "Check the menu": lambda text: [write("repo/checked.md", "fine\n")],
-}
-
-
-@pytest.fixture(params=["git", "s3"])
-def remote(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    with empty_remote(request.param, tmp_path, monkeypatch) as remote:
-        yield remote
 
 
 @pytest.fixture
@@ -76,10 +60,17 @@ def working() -> Short:
     return Short({"Hand": [hand_over({})], "Work": lambda view: [("write_file", edit), tea, DONE]})
 
 
-def staged_folder(
-    tree: WorkTree, remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(params=["folder", "url"])
+def repository(
+    request: pytest.FixtureRequest,
+    tree: WorkTree,
+    remote: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> dict[str, Any]:
-    """As `starter.py` hands a folder in, on a host whose root is then lost."""
+    """The start's address, or a folder as `starter.py` stages it on a host that is then lost."""
+    if request.param == "url":
+        return {"url": tree.url}
     root = Root.open(tmp_path / "starting", create=True)
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
     config = load_agent("generalist", {"workspace.remote": remote})
@@ -88,24 +79,20 @@ def staged_folder(
     return staged
 
 
-@pytest.mark.parametrize("source", ["folder", "url"])
 async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     temporal: Client,
     root: Root,
     tree: WorkTree,
     tmp_path: Path,
     remote: str,
-    source: str,
-    monkeypatch: pytest.MonkeyPatch,
+    repository: dict[str, Any],
 ) -> None:
-    head, repository = tree.head, {"url": tree.url}
-    if source == "folder":
-        repository = staged_folder(tree, remote, tmp_path, monkeypatch)
+    head = tree.head
     other, target = Root.open(tmp_path / "other", create=True), tmp_path / "published.git"
     pygit2.init_repository(str(target), bare=True).free()
     publish = {"remote": f"file://{target}", "branch": "green"}
     start = job(repository=repository, set={"workspace.remote": remote})
-    if source == "url":
+    if "url" in repository:
         start["publish"] = publish
     queue, model = f"staged-{tmp_path.name}", Stops(working(), "Work")
     async with serving(await another(temporal), root, model, queue=queue) as jobs:
@@ -122,7 +109,7 @@ async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     tip = product.get_commit(result["branch"]["commit"])
     assert [str(parent) for parent in tip.parent_ids] == [head]
     assert product.read_file(str(tip.id), "tea.py") == MENDED.encode()
-    if source == "folder":
+    if "folder" in repository:
         assert snapshot.files.read("output/branch.bundle")
         assert b"green tea" in snapshot.files.read("output/changes.patch")
     else:
@@ -130,22 +117,16 @@ async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
         assert str(published.target) == str(tip.id)
 
 
-@pytest.mark.parametrize("source", ["folder", "url"])
 async def test_a_project_ends_on_a_host_that_never_had_its_repository(
     temporal: Client,
     root: Root,
     tree: WorkTree,
     tmp_path: Path,
     remote: str,
-    source: str,
-    monkeypatch: pytest.MonkeyPatch,
+    repository: dict[str, Any],
 ) -> None:
-    head, repository = tree.head, {"url": tree.url}
-    if source == "folder":
-        repository = staged_folder(tree, remote, tmp_path, monkeypatch)
-    start = project(
-        "pipeline", stages=STAGES, set={"workspace.remote": remote}, repository=repository
-    )
+    head = tree.head
+    start = pipeline(remote, repository=repository)
     other = Root.open(tmp_path / "other", create=True)
     queue, model = f"staged-project-{tmp_path.name}", Stops(Team(DOES), "Check the menu")
     async with serving(await another(temporal), root, model, queue=queue) as jobs:

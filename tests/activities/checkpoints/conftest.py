@@ -1,13 +1,16 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pygit2
 import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.objects import ObjectStore
+from tests.activities.checkpoints.hosts import Host
+from tests.buckets import KEYS, moto_server
 
 
 @pytest.fixture
@@ -43,3 +46,25 @@ def start() -> Start:
         return child
 
     return started
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    with moto_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def here(tmp_path: Path, address: str) -> Host:
+    return Host(tmp_path / "here", address)
+
+
+@pytest.fixture
+def there(tmp_path: Path, address: str) -> Host:
+    return Host(tmp_path / "there", address)

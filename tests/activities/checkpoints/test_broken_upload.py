@@ -5,37 +5,26 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import RemoteUnavailable
-from tests.activities.checkpoints.test_remote import Host
-from tests.buckets import KEYS, create_bucket, moto_server
+from tests.activities.checkpoints.hosts import Host
+from tests.buckets import create_bucket
 from tests.flawed_store import Flaw, FlawedStore, flawed_store
+
+pytestmark = pytest.mark.usefixtures("bucket_keys")
 
 PUSH = """
 import sys
 from pathlib import Path
-from tests.activities.checkpoints.test_remote import Host
+from tests.activities.checkpoints.hosts import Host
 path, url, parent = sys.argv[1:]
 host = Host(Path(path), url)
 commit = host.step(parent, "in-flight.md", text="tea " * 1000)
 print(commit, flush=True)
 host.push(commit)
 """
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with moto_server() as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
@@ -45,18 +34,8 @@ def store(endpoint: str) -> Iterator[FlawedStore]:
 
 
 @pytest.fixture
-def url(store: FlawedStore) -> str:
+def address(store: FlawedStore) -> str:
     return create_bucket(store.endpoint)
-
-
-@pytest.fixture
-def here(tmp_path: Path, url: str) -> Host:
-    return Host(tmp_path / "here", url)
-
-
-@pytest.fixture
-def there(tmp_path: Path, url: str) -> Host:
-    return Host(tmp_path / "there", url)
 
 
 def kill_within_push(here: Host, parent: str, store: FlawedStore) -> str:

@@ -11,10 +11,7 @@ from activities.checkpoints import (
     CheckpointMissing,
     Checkpoints,
     RemoteUnavailable,
-    Root,
-    open_checkpoints,
 )
-from activities.checkpoints.objects import EMPTY_TREE
 from activities.checkpoints.owner import OwnerMark, read_owner
 from activities.checkpoints.packs import pack_journal
 from activities.checkpoints.push_staging import PushStaging
@@ -22,55 +19,12 @@ from activities.checkpoints.records import COMMIT, JournalRecord
 from activities.checkpoints.remote import (
     MAX_PACKS,
     fetch_refs,
-    push_refs,
     remote_owner,
     remote_ref_prefix,
 )
+from tests.activities.checkpoints.hosts import Host
 from tests.activities.wires import WIRES
 from tests.full_disk import files_of_at_most
-
-AT = 1_700_000_000
-
-
-class Host:
-    """A host with its own root, and a job that takes its steps here."""
-
-    def __init__(self, path: Path, address: str, job: str = "job") -> None:
-        self.root = Root.open(path, create=True)
-        self.url, self.job = address, job
-        self.outgoing = PushStaging(self.root.repository(job))
-
-    @property
-    def checkpoints(self) -> Checkpoints:
-        return open_checkpoints(self.root, self.job, create=True)
-
-    def step(self, parent: str | None, *paths: str, text: str = "tea\n") -> str:
-        store = self.checkpoints
-        tree = store.tree_id(parent) if parent else store.files(EMPTY_TREE.hex()).id
-        files = store.files(tree)
-        for path in paths:
-            files = files.write(path, f"{path}: {text}".encode())
-        return store.commit(files.id, [parent] if parent else [], f"step {paths}", AT)
-
-    def push(self, commit: str, run: str = "run", **made: str) -> None:
-        moved = {f"runs/{run}/{self.root.id}": commit}
-        push_refs(
-            self.url, self.job, self.checkpoints.path, self.outgoing.stage(), moved,
-            {name.replace("_", "/"): value for name, value in made.items()},
-        )  # fmt: skip
-
-    def fetch(self, *, anew: bool = False) -> None:
-        fetch_refs(self.url, self.job, self.checkpoints, refetch=anew)
-
-
-@pytest.fixture
-def here(tmp_path: Path, address: str) -> Host:
-    return Host(tmp_path / "here", address)
-
-
-@pytest.fixture
-def there(tmp_path: Path, address: str) -> Host:
-    return Host(tmp_path / "there", address)
 
 
 def refs(remote: Path) -> dict[str, str]:

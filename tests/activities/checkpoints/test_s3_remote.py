@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,35 +14,15 @@ from activities.checkpoints.owner import OwnerMark, read_owner
 from activities.checkpoints.remote import remote_job_area, remote_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
 from config.s3_address import S3Address
-from tests.activities.checkpoints.test_remote import Host
-from tests.buckets import KEYS, create_bucket, moto_server, unconditional_server
+from tests.activities.checkpoints.hosts import Host
+from tests.buckets import create_bucket, unconditional_server
 
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with moto_server() as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
+pytestmark = pytest.mark.usefixtures("bucket_keys")
 
 
 @pytest.fixture
-def url(endpoint: str) -> str:
+def address(endpoint: str) -> str:
     return create_bucket(endpoint)
-
-
-@pytest.fixture
-def here(tmp_path: Path, url: str) -> Host:
-    return Host(tmp_path / "here", url)
-
-
-@pytest.fixture
-def there(tmp_path: Path, url: str) -> Host:
-    return Host(tmp_path / "there", url)
 
 
 def another_process(url: str) -> S3Remote:
@@ -97,9 +76,9 @@ def test_many_packs_become_few_and_all_is_there(here: Host, there: Host) -> None
     assert all(third.checkpoints.is_intact(commit) for commit in commits)
 
 
-def test_a_host_that_knows_an_old_list_adds_to_the_new_one(here: Host, url: str) -> None:
+def test_a_host_that_knows_an_old_list_adds_to_the_new_one(here: Host, address: str) -> None:
     area, store = remote_job_area("job"), here.checkpoints
-    stale = another_process(url)
+    stale = another_process(address)
     first = here.step(None, "a.md")
     stale.push_refs(area, store.path, here.outgoing.stage(), {"runs/run/stale": first}, {})
     second = here.step(first, "b.md")
@@ -112,16 +91,16 @@ def test_a_host_that_knows_an_old_list_adds_to_the_new_one(here: Host, url: str)
         {"runs/run/stale": third},
         {f"runs/run/{here.root.id}": first},
     )
-    refs = another_process(url)._read_listing(area).listing.refs
+    refs = another_process(address)._read_listing(area).listing.refs
     assert refs == {"runs/run/stale": third, f"runs/run/{here.root.id}": second}
 
 
-def test_hosts_that_push_together_lose_nothing(tmp_path: Path, url: str) -> None:
-    hosts = [Host(tmp_path / str(number), url) for number in range(4)]
+def test_hosts_that_push_together_lose_nothing(tmp_path: Path, address: str) -> None:
+    hosts = [Host(tmp_path / str(number), address) for number in range(4)]
     commits: list[tuple[Host, str]] = []
 
     def push_many(host: Host) -> None:
-        remote, commit = another_process(url), None
+        remote, commit = another_process(address), None
         for number in range(8):
             commit = host.step(commit, f"{host.root.id}-{number}.md")
             moved = {f"runs/run/{host.root.id}": commit}
@@ -135,7 +114,7 @@ def test_hosts_that_push_together_lose_nothing(tmp_path: Path, url: str) -> None
     for thread in threads:
         thread.join()
     assert len(commits) == 32
-    new = Host(tmp_path / "new", url)
+    new = Host(tmp_path / "new", address)
     new.fetch()
     assert all(new.checkpoints.is_intact(commit) for _, commit in commits)
 
@@ -173,27 +152,29 @@ def test_a_repository_that_lost_files_is_made_whole_again(here: Host, there: Hos
 
 
 @pytest.mark.parametrize("job", ["a..b", ".hidden", "with space", "ü/ö:*?[", "d" * 400])
-def test_any_job_id_has_a_place(job: str, tmp_path: Path, url: str) -> None:
-    host = Host(tmp_path / "here", url, job)
+def test_any_job_id_has_a_place(job: str, tmp_path: Path, address: str) -> None:
+    host = Host(tmp_path / "here", address, job)
     commit = host.step(None, "a.md")
     host.push(commit)
-    other = Host(tmp_path / "there", url, job)
+    other = Host(tmp_path / "there", address, job)
     other.fetch()
     assert other.checkpoints.is_intact(commit)
 
 
-def test_a_pack_that_a_killed_push_left_harms_nothing(here: Host, there: Host, url: str) -> None:
+def test_a_pack_that_a_killed_push_left_harms_nothing(
+    here: Host, there: Host, address: str
+) -> None:
     commit = here.step(None, "a.md")
-    remote = another_process(url)
+    remote = another_process(address)
     # As after a kill between uploading the pack and the list.
     assert remote._upload_pack(
         remote_job_area("job"), here.checkpoints.path, here.outgoing.stage(), [commit], []
     )
-    assert remote_owner(url, "job") is None
+    assert remote_owner(address, "job") is None
     here.push(commit)
     there.fetch()
     assert there.checkpoints.is_intact(commit)
-    assert len(stored_packs(url)) == 2
+    assert len(stored_packs(address)) == 2
 
 
 def test_a_bucket_that_is_not_there_is_named(here: Host, endpoint: str) -> None:
@@ -205,13 +186,13 @@ def test_a_bucket_that_is_not_there_is_named(here: Host, endpoint: str) -> None:
 
 
 def test_a_store_that_is_away_says_so_and_is_taken_when_it_is_back(
-    here: Host, there: Host, endpoint: str, url: str
+    here: Host, there: Host, endpoint: str, address: str
 ) -> None:
     commit = here.step(None, "a.md")
-    here.url = url.replace(str(urlsplit(endpoint).port), "1")
+    here.url = address.replace(str(urlsplit(endpoint).port), "1")
     with pytest.raises(RemoteUnavailable, match="cannot be reached"):
         here.push(commit)
-    here.url = url
+    here.url = address
     here.push(commit)
     there.fetch()
     assert there.checkpoints.is_intact(commit)

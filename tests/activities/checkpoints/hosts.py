@@ -1,0 +1,43 @@
+"""Hosts that share a remote for checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from activities.checkpoints import Checkpoints, Root, open_checkpoints
+from activities.checkpoints.objects import EMPTY_TREE
+from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.remote import fetch_refs, push_refs
+
+AT = 1_700_000_000
+
+
+class Host:
+    """A host with its own root, and a job that takes its steps here."""
+
+    def __init__(self, path: Path, address: str, job: str = "job") -> None:
+        self.root = Root.open(path, create=True)
+        self.url, self.job = address, job
+        self.outgoing = PushStaging(self.root.repository(job))
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        return open_checkpoints(self.root, self.job, create=True)
+
+    def step(self, parent: str | None, *paths: str, text: str = "tea\n") -> str:
+        store = self.checkpoints
+        tree = store.tree_id(parent) if parent else store.files(EMPTY_TREE.hex()).id
+        files = store.files(tree)
+        for path in paths:
+            files = files.write(path, f"{path}: {text}".encode())
+        return store.commit(files.id, [parent] if parent else [], f"step {paths}", AT)
+
+    def push(self, commit: str, run: str = "run", **made: str) -> None:
+        moved = {f"runs/{run}/{self.root.id}": commit}
+        push_refs(
+            self.url, self.job, self.checkpoints.path, self.outgoing.stage(), moved,
+            {name.replace("_", "/"): value for name, value in made.items()},
+        )  # fmt: skip
+
+    def fetch(self, *, anew: bool = False) -> None:
+        fetch_refs(self.url, self.job, self.checkpoints, refetch=anew)
