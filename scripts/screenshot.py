@@ -1,14 +1,18 @@
 """Takes pictures of a job in progress for the documentation: `make screenshot`.
 
-It shows the job in Temporal's Web UI and in its report. Server, worker and job are real; the job is
-slowed down so that it is still running. Needs a Chromium on PATH and the package playwright.
+It shows the job in Temporal's Web UI, in a terminal and in its report. Server, worker and job are
+real; the job is slowed down so that it is still running. Needs a Chromium on PATH and the package
+playwright.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import os
+import pty
 import shutil
+import subprocess
 import sys
 import tempfile
 from contextlib import suppress
@@ -18,6 +22,9 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 from playwright.async_api import async_playwright
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.catalogue import all_activities
@@ -39,6 +46,11 @@ SIZE = {"width": 1440, "height": 1100}
 SETTLED_MILLISECONDS = 2000
 """Milliseconds to wait for a running job's page, which never becomes idle."""
 MODEL_SECONDS = 0.3
+TERMINAL_COLUMNS = 100
+FRAMES_TO_WAIT_FOR = 2
+TERMINAL_PAGE = """<meta charset="utf-8"><body style="margin: 0">
+<pre style="background: {background}; color: {foreground}; display: inline-block; margin: 0;
+padding: 16px; font: 15px/1.17 'DejaVu Sans Mono', monospace">{code}</pre></body>"""
 
 
 async def main() -> None:
@@ -59,7 +71,10 @@ async def main() -> None:
                 run = (await handle.describe()).run_id
                 report = Path(folder) / "report.html"
                 report.write_text(report_page(await gather_report(running.client, JOB)))
-                await _take_screenshots(browser, f"{link}/{run}", report)
+                terminal = Path(folder) / "terminal.html"
+                frame = await asyncio.to_thread(_capture_watch_frame, running.address)
+                terminal.write_text(_render_terminal(frame))
+                await _take_screenshots(browser, f"{link}/{run}", report, terminal)
                 await handle.signal("cancel", {"reason": "the pictures are taken"})
                 with suppress(WorkflowFailureError):
                     await handle.result()
@@ -90,7 +105,39 @@ async def _job_with_something_to_see(client: Client) -> WorkflowHandle[Any, Any]
         await asyncio.sleep(0.2)
 
 
-async def _take_screenshots(browser: str, job: str, report: Path) -> None:
+def _capture_watch_frame(server: str) -> str:
+    """Run `starter.py watch` in a pseudo-terminal and return its last frame with its colours."""
+    ours, theirs = pty.openpty()
+    size = {"COLUMNS": str(TERMINAL_COLUMNS), "LINES": "40", "TERM": "xterm-256color"}
+    watch = subprocess.Popen(
+        [sys.executable, "starter.py", "watch", JOB],
+        cwd=IMAGES.parent.parent,
+        env=os.environ | size | {"TEMPORAL_ADDRESS": server},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        # The first frame comes before the job's status is known.
+        while shown.count("╯".encode()) < FRAMES_TO_WAIT_FOR:
+            shown += os.read(ours, 65_536)
+    finally:
+        watch.kill()
+        watch.wait()
+        os.close(ours)
+    text = shown.decode(errors="ignore").replace("\r\n", "\n")
+    frame = text.rpartition("╯")[0].rpartition("╭")[2]
+    return f"$ starter watch {JOB}\n╭{frame}╯"
+
+
+def _render_terminal(frame: str) -> str:
+    console = Console(record=True, width=TERMINAL_COLUMNS, file=io.StringIO())
+    console.print(Text.from_ansi(frame))
+    return console.export_html(theme=MONOKAI, code_format=TERMINAL_PAGE, inline_styles=True)
+
+
+async def _take_screenshots(browser: str, job: str, report: Path, terminal: Path) -> None:
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(
             # The browser's sandbox refuses to run as root, as in containers.
@@ -114,6 +161,8 @@ async def _take_screenshots(browser: str, job: str, report: Path) -> None:
         await page.set_viewport_size({"width": 1060, "height": 1060})
         await page.goto(report.as_uri())
         await page.screenshot(path=IMAGES / "report.png")
+        await page.goto(terminal.as_uri())
+        await page.locator("pre").screenshot(path=IMAGES / "terminal.png")
         await chromium.close()
 
 
