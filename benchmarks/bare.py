@@ -45,10 +45,10 @@ class Waiting:
     @activity.defn
     async def wait(self, number: int) -> int:
         self.calls += 1
-        left = next(self._latencies)
-        while left > 0:
-            await asyncio.sleep(min(left, BEAT_SECONDS))
-            left -= BEAT_SECONDS
+        seconds_left = next(self._latencies)
+        while seconds_left > 0:
+            await asyncio.sleep(min(seconds_left, BEAT_SECONDS))
+            seconds_left -= BEAT_SECONDS
             activity.heartbeat()
         return number
 

@@ -161,8 +161,8 @@ async def measure_drift(rates: list[float], seeds: int) -> Table:
                 count = seeds if rate else 1
                 async with serve_drifting_model(running.client, root, model, queue):
                     ends = await asyncio.gather(*(one(seed) for seed in range(1, count + 1)))
-                left = Drifting(even_drift_rates(rate))
-                loops = [drift_alone(left, seed) for seed in range(1, count + 1)]
+                drifting = Drifting(even_drift_rates(rate))
+                loops = [drift_alone(drifting, seed) for seed in range(1, count + 1)]
                 calls = mean(end.calls for end in ends)
                 undrifted = undrifted or calls
                 waits = Counter(end.waiting for end in ends if end.waiting)

@@ -27,11 +27,11 @@ class Latent:
         self._latencies = bare_latencies(delay)
         self._calls = 0
 
-    async def serve(self, told: Callable[[str], None]) -> None:
+    async def serve(self, report: Callable[[str], None]) -> None:
         """Serve until cancelled; call `told` with the address."""
         async with await asyncio.start_server(self._connected, "127.0.0.1", backlog=1024) as server:
             host, port = server.sockets[0].getsockname()
-            told(f"http://{host}:{port}/v1")
+            report(f"http://{host}:{port}/v1")
             await server.serve_forever()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,13 +45,15 @@ class Latent:
         writer.close()
 
     async def _reply(self, body: bytes) -> bytes:
-        kind, said = "text/plain", str(self._calls).encode()
+        kind, body_bytes = "text/plain", str(self._calls).encode()
         if body:
             self._calls += 1
-            kind, said = EVENTS["content-type"], answer_events(self._model, body)
+            kind, body_bytes = EVENTS["content-type"], answer_events(self._model, body)
             await asyncio.sleep(next(self._latencies))
-        head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(said)}\r\n\r\n"
-        return head.encode() + said
+        head = (
+            f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body_bytes)}\r\n\r\n"
+        )
+        return head.encode() + body_bytes
 
 
 def main() -> None:

@@ -27,9 +27,9 @@ async def measure_process_rate(processes: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         async with (
             development_server(ui=False) as temporal,
-            python_process(["-m", "benchmarks.latent", "--delay", "0.001"], {}) as (_, said),
+            python_process(["-m", "benchmarks.latent", "--delay", "0.001"], {}) as (_, line),
         ):
-            endpoint = said.split()[-1]
+            endpoint = line.split()[-1]
             worker = {
                 "TEMPORAL_ADDRESS": temporal.address,
                 "LONGHAUL_TASK_QUEUE": queue,

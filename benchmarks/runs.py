@@ -155,9 +155,9 @@ async def serve_benchmark_jobs(
         yield queue, transport
 
 
-async def _poll_until(handle: Handle, wanted: Callable[[dict[str, Any]], bool]) -> None:
+async def _poll_until(handle: Handle, condition: Callable[[dict[str, Any]], bool]) -> None:
     while True:
-        if wanted(await handle.query("status")):
+        if condition(await handle.query("status")):
             return
         await asyncio.sleep(0.1)
 

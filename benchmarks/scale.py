@@ -88,20 +88,22 @@ def _positive_seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"found {text!r}, expected seconds above 0, as 15 or 0.5")
 
 
-async def measure_scale(asked: argparse.Namespace) -> dict[str, Any]:
+async def measure_scale(options: argparse.Namespace) -> dict[str, Any]:
     """Return the figures by name."""
     with tempfile.TemporaryDirectory() as folder:
         async with development_server(ui=False) as temporal:
-            busy = await _run_busy_jobs(temporal.client, Path(folder) / "busy", asked.busy)
+            busy = await _run_busy_jobs(temporal.client, Path(folder) / "busy", options.busy)
         async with development_server(ui=False) as temporal:
-            bare = await _run_bare_waiting(temporal.client, asked.jobs, asked.latency, asked.window)
+            bare = await _run_bare_waiting(
+                temporal.client, options.jobs, options.latency, options.window
+            )
         async with development_server(ui=False) as temporal:
             waiting = await _run_waiting_jobs(
-                temporal.client, temporal.address, Path(folder), asked.jobs, asked.latency,
-                asked.window,
+                temporal.client, temporal.address, Path(folder), options.jobs, options.latency,
+                options.window,
             )  # fmt: skip
     ratio = {"share_of_bare": waiting["calls_a_second"] / bare["bare_calls_a_second"]}
-    asked_for = {"jobs": asked.jobs, "latency": asked.latency, "busy": asked.busy}
+    asked_for = {"jobs": options.jobs, "latency": options.latency, "busy": options.busy}
     return asked_for | waiting | bare | ratio | busy
 
 
@@ -141,8 +143,8 @@ async def _run_waiting_jobs(
     """Run `jobs` jobs whose model calls take `latency` seconds on one worker process."""
     queue = f"scale-{uuid.uuid4().hex[:8]}"
     model = ["-m", "benchmarks.latent", "--delay", str(latency)]
-    async with python_process(model, {}) as (_, said):
-        endpoint = said.split()[-1]
+    async with python_process(model, {}) as (_, line):
+        endpoint = line.split()[-1]
         worker = {
             "TEMPORAL_ADDRESS": address,
             "LONGHAUL_TASK_QUEUE": queue,
@@ -238,12 +240,12 @@ async def python_process(
     )  # fmt: skip
     assert process.stdout
     try:
-        said = await process.stdout.readline()
-        if not said:
+        line = await process.stdout.readline()
+        if not line:
             raise SystemExit(f"error: {arguments} ended before it was ready")
         # Drain further output, or it would fill the pipe and block the process.
         draining = asyncio.create_task(process.stdout.read())
-        yield process.pid, said.decode()
+        yield process.pid, line.decode()
         draining.cancel()
     finally:
         process.kill()

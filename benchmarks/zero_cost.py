@@ -51,10 +51,10 @@ class ZeroCost:
         return self._strategic(int(header.group(2)), messages[-3], listed)
 
     def _tactical(self, messages: list[dict[str, Any]], listed: str) -> Reply:
-        done = listed.count("\n☑ ")
-        total = done + 1 + listed.count("\n☐ ")
-        count = self._count(messages[-3], self.steps * done // total) + 1
-        if count >= self.steps * (done + 1) // total:
+        ticked = listed.count("\n☑ ")
+        total = ticked + 1 + listed.count("\n☐ ")
+        count = self._count(messages[-3], self.steps * ticked // total) + 1
+        if count >= self.steps * (ticked + 1) // total:
             return Reply(calls=[("todo_complete", {"notes": str(count)})])
         if self.tool == "read_file":
             # Carry the count in a limit that no file reaches.

@@ -137,8 +137,8 @@ def open_repository(job_id: str, places: JobPlaces | None = None) -> Checkpoints
     except RootError as error:
         raise StoreMissing((places and places.unbegun) or str(error)) from None
     except CheckpointMissing:
-        if gone := forgotten_notice(job_id):
-            raise StoreMissing(gone) from None
+        if notice := forgotten_notice(job_id):
+            raise StoreMissing(notice) from None
         if places and places.unbegun:
             raise StoreMissing(places.unbegun) from None
         raise StoreMissing(

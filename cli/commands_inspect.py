@@ -72,13 +72,13 @@ def show(job: Job, json: Json = False) -> int:
         return await with_usages(client, await view_job(client, job))
 
     job_view = run_async(fetch_job())
-    gone = forgotten_notice(job) if job_view.closed else None
+    notice = forgotten_notice(job) if job_view.closed else None
     if not job_view.live:
         print_note(f"{job_view.silence}; this is the last state on record")
-    if gone:
-        print_note(gone)
+    if notice:
+        print_note(notice)
     if json:
-        fields = job_view.status | ({"forgotten": gone} if gone else {})
+        fields = job_view.status | ({"forgotten": notice} if notice else {})
         fields |= {"retrying": job_view.pending}
         print_json({**fields, **_checkpoint_fields(job, job_view), "live": job_view.live})
     else:

@@ -264,8 +264,8 @@ async def _fork_job(
 ) -> int:
     from cli import checkpoint_reader  # noqa: PLC0415 - loads the activities, which takes a second
 
-    if gone := forgotten_notice(job):
-        raise UserError(gone)
+    if notice := forgotten_notice(job):
+        raise UserError(notice)
     places = await checkpoint_reader.find_checkpoint_places(await connect_client(), job)
     if places.project is not None:
         such = f", such as {places.project}" if places.project else "; `starter.py show` names them"

@@ -309,15 +309,15 @@ async def _listed_models(client: AsyncOpenAI) -> list[str]:
     except openai.APIStatusError as error:
         if error.status_code not in (404, 405, 501):
             raise
-        said: Exception = error
+        problem: Exception = error
     except AttributeError:  # raised by the client if the response is not JSON
-        said = ValueError("what answers there lists no models")
+        problem = ValueError("what answers there lists no models")
     try:
         # An empty request costs nothing, and an endpoint that validates it is a working one.
         await client.post("/chat/completions", cast_to=object, body={})
     except (openai.BadRequestError, openai.UnprocessableEntityError):
         return []
-    raise said
+    raise problem
 
 
 def _is_same_model(listed: str, name: str) -> bool:
@@ -348,9 +348,9 @@ async def _check_model_endpoint() -> Check:
     # The client's errors and those of its transport have no common base.
     except Exception as error:
         # For a failed connection only the cause has the reason; a timeout's cause is empty.
-        said = one_line(str(error.__cause__ or "") or str(error), 200)
+        reason = one_line(str(error.__cause__ or "") or str(error), 200)
         return Check(
-            "model endpoint", False, f"{where}: {said}",
+            "model endpoint", False, f"{where}: {reason}",
             "check OPENAI_BASE_URL and OPENAI_API_KEY",
         )  # fmt: skip
     if offered and not any(_is_same_model(entry, model.name) for entry in offered):

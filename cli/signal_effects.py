@@ -142,8 +142,8 @@ def bypass_taken(guard: str) -> Effect:
     """Return an effect: the job confirmed the bypass, which may already be used up."""
 
     def is_answered(before: JobView, after: JobView) -> bool:
-        said = f" let through once what {guard} refused at "
-        return after.live and any(said in text for text in fresh_notices(before, after))
+        phrase = f" let through once what {guard} refused at "
+        return after.live and any(phrase in text for text in fresh_notices(before, after))
 
     return is_answered
 

@@ -95,10 +95,10 @@ def usage_line(status: Status) -> str:
     )
 
 
-def _call_details(found: dict[str, Any]) -> str:
+def _call_details(details: dict[str, Any]) -> str:
     """Render `34 sent, 4 refused, 2 failed`; empty if the job did not count them separately."""
     names = ("sent_calls", "tool_calls", "refused_calls", "failed_calls")
-    counts = {name: int(found.get(name) or 0) for name in names}
+    counts = {name: int(details.get(name) or 0) for name in names}
     return Usage(**counts).call_details if counts["sent_calls"] else ""
 
 

@@ -42,8 +42,8 @@ def extend_schema(base: GraphSchema, more: GraphSchema, source: Path) -> GraphSc
             )
         present.known_by += [each for each in node.known_by if each not in present.known_by]
     for name, relation in more.relations.items():
-        there = schema.relations.setdefault(name, relation)
-        there.ends += [pair for pair in relation.ends if pair not in there.ends]
+        known = schema.relations.setdefault(name, relation)
+        known.ends += [pair for pair in relation.ends if pair not in known.ends]
     for group, theirs, ours in (
         ("nodes", more.nodes, schema.nodes),
         ("relations", more.relations, schema.relations),

@@ -209,11 +209,11 @@ class _GuardReader:
             )
         if error["type"] == "missing":
             return f"{where}: {_guard_key(place)}: found nothing, expected {place[-1]}"
-        said = error["msg"].removeprefix("Value error, ")
+        message = error["msg"].removeprefix("Value error, ")
         if not place:
-            return f"{where}: {said}"
-        said = said.replace("Input should be", "expected")
-        return f"{where}: {_guard_key(place)}: found {short_error_value(error['input'])}, {said}"
+            return f"{where}: {message}"
+        message = message.replace("Input should be", "expected")
+        return f"{where}: {_guard_key(place)}: found {short_error_value(error['input'])}, {message}"
 
 
 def _guard_key(place: Place) -> str:

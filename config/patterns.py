@@ -40,8 +40,8 @@ def compile_cached_pattern(pattern: str) -> Any:
 
 def pattern_error(error: re2.error) -> str:
     """The engine's message about an invalid pattern, which may come as bytes."""
-    said = error.args[0]
-    return said.decode() if isinstance(said, bytes) else str(said)
+    message = error.args[0]
+    return message.decode() if isinstance(message, bytes) else str(message)
 
 
 def candidate_patterns(patterns: tuple[str, ...], text: str) -> list[str]:

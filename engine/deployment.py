@@ -38,8 +38,8 @@ def _read_version(
     if not name and not build:
         return None
     if not name or not build:
-        there, missing = variables if name else variables[::-1]
-        raise SetupError(f"{there} is set and {missing} is not; set both, or neither")
+        present, missing = variables if name else variables[::-1]
+        raise SetupError(f"{present} is set and {missing} is not; set both, or neither")
     if not form.fullmatch(name):
         raise SetupError(f"{variables[0]}: found {name!r}, expected {expected}")
     return pinned_version(name, build)

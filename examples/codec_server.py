@@ -55,10 +55,10 @@ def codec_application(codec: EncryptionCodec, origin: str) -> Starlette:
 def _convert_payloads(turn: Turn) -> Callable[[Request], Awaitable[JSONResponse]]:
     async def answer(request: Request) -> JSONResponse:
         try:
-            given = json_format.Parse(await request.body(), Payloads())
+            payloads = json_format.Parse(await request.body(), Payloads())
         except (json_format.ParseError, UnicodeDecodeError):
             return JSONResponse({"error": 'expected {"payloads": […]}'}, status_code=400)
-        turned = Payloads(payloads=await turn(given.payloads))
+        turned = Payloads(payloads=await turn(payloads.payloads))
         return JSONResponse(json_format.MessageToDict(turned))
 
     return answer

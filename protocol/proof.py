@@ -35,8 +35,12 @@ def command_in_repository(command: str, folder: str) -> str:
     """Drop a leading `cd <folder> &&`: agents see the repository's top as a folder."""
     first, joined, rest = command.strip().partition("&&")
     words = first.split()
-    there = words[:1] == ["cd"] and words[1:] in ([folder], [f"{folder}/"], [f"./{folder}"])
-    return rest.strip() if joined and there else command.strip()
+    is_change_to_folder = words[:1] == ["cd"] and words[1:] in (
+        [folder],
+        [f"{folder}/"],
+        [f"./{folder}"],
+    )
+    return rest.strip() if joined and is_change_to_folder else command.strip()
 
 
 def _command_from_text(value: Any) -> Any:

@@ -149,20 +149,20 @@ def write_extraction_report() -> Steps:
         f"- {line}" for line in collected.splitlines() if line.startswith("Not read as it is")
     ]
     covered = next((line for line in collected.splitlines() if _COVERED.match(line)), "")
-    done = (
+    finished = (
         f"{total} {'requirement was' if total == 1 else 'requirements were'} found in {sources}, "
         f"each with a citation. {covered}"
         if total
         else f"No requirements were found in {sources}. {covered}"
     )
     counts = [f"- {name}: {count}" for name, count in types]
-    lines = ["# Summary", "", "## What was done", "", done, "", "## Sources", ""]
+    lines = ["# Summary", "", "## What was done", "", finished, "", "## Sources", ""]
     lines += [*(f"- `{path}`" for path in documents), "", "## Requirements by type", ""]
     lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
     lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
     return (
         yield from close_todo(
-            done, "write_file", path="output/summary.md", content="\n".join(lines)
+            finished, "write_file", path="output/summary.md", content="\n".join(lines)
         )
     )
 

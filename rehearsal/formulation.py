@@ -87,7 +87,7 @@ def formulate_candidates(document: str, first: int, last: int, *, again: bool = 
     if doubtful:
         verdicts = yield [("assess_relevance", {"text": item.text}) for item in doubtful]
     dropped = [
-        item.id for item, said in zip(doubtful, verdicts, strict=True) if NOT_RELEVANT in said
+        item.id for item, answer in zip(doubtful, verdicts, strict=True) if NOT_RELEVANT in answer
     ]
     left_out = [f"{name} · {document} · {NOT_RELEVANT}" for name in sorted(dropped)]
     accepted = [item for item in candidates if item.id not in dropped]
@@ -142,16 +142,16 @@ def _add_requirements(
     Returns one line per omitted candidate.
     """
     results = yield [_addition_call(document, item, item.quotes) for item in candidates]
-    again = [item for item, said in zip(candidates, results, strict=True) if is_error(said)]
+    again = [item for item, answer in zip(candidates, results, strict=True) if is_error(answer)]
     if not again:
         return []
     results = yield [
         _addition_call(document, item, [(item.page, item.short_part)]) for item in again
     ]
     return [
-        f"{item.id} · {document} · {said[:200].splitlines()[0]}"
-        for item, said in zip(again, results, strict=True)
-        if is_error(said)
+        f"{item.id} · {document} · {answer[:200].splitlines()[0]}"
+        for item, answer in zip(again, results, strict=True)
+        if is_error(answer)
     ]
 
 

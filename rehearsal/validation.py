@@ -191,8 +191,8 @@ def _integrate_requirement(
         "resolve_entity", text=requirement.business_object, kind="BusinessObject"
     )
     entity = _ENTITY.search(entities)
-    there = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
-    key = entity[2] if entity and there else file_slug(requirement.business_object)
+    is_certain = entity is not None and (entity[1] == "exact" or float(entity[1]) >= _CERTAIN)
+    key = entity[2] if entity and is_certain else file_slug(requirement.business_object)
     node = {
         "type": requirement.type,
         "source": requirement.source,
@@ -201,7 +201,7 @@ def _integrate_requirement(
     }
     evidence = (
         f"{key} was in the graph; nothing there shows that it fulfils this."
-        if there
+        if is_certain
         else f"Nothing in the graph was called {requirement.business_object}."
     )
     relation = {

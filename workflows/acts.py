@@ -82,14 +82,13 @@ def calls_left_text(job: JobRecord) -> str:
     """Return `2 calls of the last reply are still to be carried out: write_file a.md,
     job_complete`.
     """
-    left = [f"{call.tool} {call.path or ''}".strip() for call in job.calls[job.next_call :]]
-    if not left:
+    remaining = [f"{call.tool} {call.path or ''}".strip() for call in job.calls[job.next_call :]]
+    if not remaining:
         return ""
-    which = "1 call" if len(left) == 1 else f"{len(left)} calls"
-    verb = "is" if len(left) == 1 else "are"
-    return (
-        f"{which} of the last reply {verb} still to be carried out: {first_few(left, MOST_CALLS)}"
-    )
+    which = "1 call" if len(remaining) == 1 else f"{len(remaining)} calls"
+    verb = "is" if len(remaining) == 1 else "are"
+    shown = first_few(remaining, MOST_CALLS)
+    return f"{which} of the last reply {verb} still to be carried out: {shown}"
 
 
 def pause_is_due(job: JobRecord) -> bool:

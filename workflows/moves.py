@@ -148,11 +148,11 @@ def keep_unresolved(
     # Keep the newest: the record and the result are each sent whole.
     room = MOST_LEFT_BYTES
     newest: list[tuple[str, list[str]]] = []
-    for other, left in reversed(unresolved.items()):
-        room -= sum(len(text.encode()) for text in left)
+    for other, references in reversed(unresolved.items()):
+        room -= sum(len(text.encode()) for text in references)
         if room < 0:
             break
-        newest.append((other, left))
+        newest.append((other, references))
     project.left_open = dict(reversed(newest))
 
 

@@ -51,9 +51,9 @@ class Notify:
             raise ApplicationError("; ".join(lost), type="NotSent", non_retryable=True)
         return {"sent": [each.status for each in sent if isinstance(each, Sent)]}
 
-    async def _send(self, asked: NotifyRequest, number: int, to: Destination) -> Sent | str:
-        request = Sending(notification=asked.notification, to=to, number=number)
-        what = f"{asked.notification.event} to {to.name or to.url_variable or 'the address'}"
+    async def _send(self, notification: NotifyRequest, number: int, to: Destination) -> Sent | str:
+        request = Sending(notification=notification.notification, to=to, number=number)
+        what = f"{notification.notification.event} to {to.name or to.url_variable or 'the address'}"
         seconds = int(to.timeout) + 60
         try:
             return await self._calls.run_activity(

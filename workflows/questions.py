@@ -199,8 +199,8 @@ def take_question_answer(job: JobRecord, received: ReceivedSignal, now: float) -
         approval.by = received.payload.get("by", "")
         _record_decision(job, approval, now)
         named = ", ".join(f"{name}={value}" for name, value in approval.arguments.items())
-        said = "approved" if approval.approved else "denied"
-        happened = f"{received.payload.get('by') or 'A person'} {said} {approval.tool}: {named}"
+        verdict = "approved" if approval.approved else "denied"
+        happened = f"{received.payload.get('by') or 'A person'} {verdict} {approval.tool}: {named}"
         # A denial is a correction, from which a guard may be made.
         traces.note_trace(
             job,

@@ -67,22 +67,22 @@ LEAST_REPLIES = 3
 
 def endpoint_remedy(message: str) -> str:
     """Return the remedy for an endpoint's words, as the end of a sentence; empty if unknown."""
-    said = message.lower()
-    if _contains_any(said, SERVER):
+    text = message.lower()
+    if _contains_any(text, SERVER):
         return f"{PARSER}; or {ANOTHER}"
-    if helps := _matching_hint(said, APIS):
+    if helps := _matching_hint(text, APIS):
         return helps
-    if "tool" in said and "support" in said:
+    if "tool" in text and "support" in text:
         return f"{ANOTHER}, one that calls tools"
-    if "reasoning_content" in said and _contains_any(said, UNKNOWN):
+    if "reasoning_content" in text and _contains_any(text, UNKNOWN):
         setting = "model.send_reasoning=false"
         return f"{COMMAND.format(setting=setting)} leaves out what the model thought"
-    return _matching_hint(said, SETTINGS)
+    return _matching_hint(text, SETTINGS)
 
 
-def _matching_hint(said: str, hints: tuple[Hint, ...]) -> str:
+def _matching_hint(text: str, hints: tuple[Hint, ...]) -> str:
     for words, setting, effect in hints:
-        if _contains_any(said, words):
+        if _contains_any(text, words):
             return f"{COMMAND.format(setting=setting)} {effect}"
     return ""
 

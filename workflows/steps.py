@@ -77,8 +77,8 @@ class JobSteps(ActivityCalls):
     async def model_call(self, job: JobRecord) -> ModelReply:
         request = ModelRequest(**{**position_fields(job), "step": job.step + 1})
         parts = (job.person_edits, job.next_correction, budget.limits_running_low(job))
-        if said := "\n".join(filter(None, parts)):
-            request.correction = said
+        if text := "\n".join(filter(None, parts)):
+            request.correction = text
         if replies.must_reply_with_call(job):
             request.must_call = True
         if replies.is_compaction_exhausted(job):

@@ -182,9 +182,9 @@ class ToolCalls:
         if job.timer:
             if self.park_without_room(budget.Reservation()):
                 return
-            left = budget.budget_seconds_left(job)
+            seconds_left = budget.budget_seconds_left(job)
             if not await self.steps.sleep_until(
-                job, job.timer, left, lambda: bool(self.inbox.signals)
+                job, job.timer, seconds_left, lambda: bool(self.inbox.signals)
             ):
                 return
         await self.run_call(call, route)

@@ -205,14 +205,14 @@ class Trial:
             due, before = began + start.seconds, run.waiting
             if run.waiting and start.limits.wait:
                 due = min(due, self._waits[run.job] + start.limits.wait)
-            if (left := due - workflow.time()) <= 0:
+            if (seconds_left := due - workflow.time()) <= 0:
                 return "late"
             with suppress(TimeoutError):
                 await workflow.wait_condition(
                     lambda before=before: (  # type: ignore[misc]
                         child.done() or bool(self._reached) or run.waiting != before
                     ),
-                    timeout=left,
+                    timeout=seconds_left,
                 )
         return ""
 

@@ -206,8 +206,10 @@ class Bucket:
         if code == "NoSuchBucket":
             return f"{place}: there is no such bucket; create it"
         if code in _CREDENTIAL_CODES:
-            said = _error_element(text, "Message")
-            refused = f"{place}: the worker's credentials are refused ({code}); {NEW_KEYS}: {said}"
+            reason = _error_element(text, "Message")
+            refused = (
+                f"{place}: the worker's credentials are refused ({code}); {NEW_KEYS}: {reason}"
+            )
             return one_line(redact(refused), 400)
         if any(server in text for server in _METADATA_SERVERS):
             return f"{place}: {NO_CREDENTIALS}"

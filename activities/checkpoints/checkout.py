@@ -79,11 +79,11 @@ class Checkout:
     ) -> None:
         if not folder_path and name in EXCLUDED_NAMES:
             return
-        there = folder_io.entry_status(fd, name)
-        is_folder = there is not None and stat.S_ISDIR(there.st_mode)
+        status = folder_io.entry_status(fd, name)
+        is_folder = status is not None and stat.S_ISDIR(status.st_mode)
         if target is not None and target.mode == FOLDER:
             if not is_folder:
-                if there is not None:
+                if status is not None:
                     self._free_name(fd, folder_path, name, known)
                 os.mkdir(name, dir_fd=fd)
             inside = [raw.id for raw in known if raw.mode == FOLDER]
@@ -94,7 +94,7 @@ class Checkout:
             return
         if is_folder:
             self._remove_folder(fd, folder_path, name, known)
-        elif there is not None:
+        elif status is not None:
             if target is not None and folder_io.has_content(self.store, fd, name, target):
                 if target.mode != LINK:
                     folder_io.set_executable(fd, name, target.mode == EXECUTABLE)

@@ -74,5 +74,5 @@ def _topmost_new_path(path: str, trees: list[Files]) -> str:
 
 def _has_new_entry(tree: Files, change: Change) -> bool:
     raw = tree.tree_entry(tuple(change.path.split("/")))
-    there = tree.to_entry(tuple(change.path.split("/")), raw) if raw else None
-    return there == change.new
+    entry = tree.to_entry(tuple(change.path.split("/")), raw) if raw else None
+    return entry == change.new

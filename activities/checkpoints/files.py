@@ -251,10 +251,10 @@ class Files:
                 done.pop()
                 trail.pop()
                 continue
-            here = trail[-1]
+            level = trail[-1]
             raw = None
-            if here.mode == FOLDER:
-                raw = sharded_tree.get_tree_entry(self.store, here.id, entry_name(part))
+            if level.mode == FOLDER:
+                raw = sharded_tree.get_tree_entry(self.store, level.id, entry_name(part))
             if raw is not None and raw.mode == LINK and (follow or todo):
                 links += 1
                 target = self.store.read(raw.id)

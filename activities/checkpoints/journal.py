@@ -217,9 +217,9 @@ def _try_lock_journal(handle: int) -> bool:
 
 def _is_same_journal(handle: int, path: Path, size: int) -> bool:
     """Whether the opened file is still the one with that name, and has that size."""
-    here = os.fstat(handle)
+    status = os.fstat(handle)
     try:
-        return os.path.samestat(here, path.stat()) and here.st_size == size
+        return os.path.samestat(status, path.stat()) and status.st_size == size
     except FileNotFoundError:
         return False
 

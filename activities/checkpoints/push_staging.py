@@ -32,8 +32,8 @@ class PushStaging:
         Objects that are not in it were moved from the journal into the repository's own packs.
         """
         files = journal_files(self._repository / "journal")
-        gone = self._read_offsets.keys() - {file.name for file in files}
-        if gone or self._packs >= MAX_PACKS or not self._folder.exists():
+        deleted = self._read_offsets.keys() - {file.name for file in files}
+        if deleted or self._packs >= MAX_PACKS or not self._folder.exists():
             self._start_over()
         writer = PackWriter(self._folder)
         try:

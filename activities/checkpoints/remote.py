@@ -190,10 +190,10 @@ def _adopt_remote_refs(refs: dict[str, str], checkpoints: Checkpoints, job: str)
         elif kind in ("tags", "runs"):
             # Keep the refs of runs too: they show git what it has, so that it fetches only newer
             # commits.
-            here = f"refs/{name}" if kind == "tags" else f"{REFS}{name}"
+            local_ref = f"refs/{name}" if kind == "tags" else f"{REFS}{name}"
             # Skip unchanged refs: writing one waits for the disk.
-            if _remote_ref_target(checkpoints.store.git, here) != commit:
-                checkpoints.set_ref(here, commit)
+            if _remote_ref_target(checkpoints.store.git, local_ref) != commit:
+                checkpoints.set_ref(local_ref, commit)
 
 
 def _remote_ref_target(repo: pygit2.Repository, ref: str) -> str | None:

@@ -54,14 +54,14 @@ def cache_folder(
 
 
 def _empty_large_folder(place: Path, folder: Path, lock: Path, most: int) -> None:
-    gone = place / "gone"
+    trash = place / "gone"
     try:
         with file_lock(lock, seconds=0):
             make_removable(folder)
             if count_folder_bytes(folder) > most:
-                gone.mkdir(exist_ok=True)
-                folder.rename(gone / secrets.token_hex(6))
+                trash.mkdir(exist_ok=True)
+                folder.rename(trash / secrets.token_hex(6))
     except TimeoutError:
         # Only the last command that uses the folder gets the lock and checks its size.
         return
-    shutil.rmtree(gone, ignore_errors=True)
+    shutil.rmtree(trash, ignore_errors=True)

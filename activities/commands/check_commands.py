@@ -55,5 +55,5 @@ class CheckRunner:
             how += ", which says that a program could not be run"
         text = ended.output.strip()
         shown = f"…{text[-SHOWN_CHARACTERS:]}" if len(text) > SHOWN_CHARACTERS else text
-        said = f" and printed:\n{shown}" if shown else " without output."
-        return Finding(f"It failed ({how}){said}", decided=not (ended.trouble or cannot_run))
+        printed = f" and printed:\n{shown}" if shown else " without output."
+        return Finding(f"It failed ({how}){printed}", decided=not (ended.trouble or cannot_run))

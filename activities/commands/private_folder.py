@@ -138,13 +138,13 @@ def _read_known_tree(record: Path) -> str | None:
 
 
 def _update_private_folder(files: Files, place: Path, folder: Path, known_tree: str | None) -> None:
-    gone, drafts = place / "gone", place / "drafts"
+    trash, drafts = place / "gone", place / "drafts"
     _restore_folder_permissions(folder)
     if known_tree is None and folder.exists():
-        gone.mkdir(exist_ok=True)
+        trash.mkdir(exist_ok=True)
         # Rename the folder instead of emptying it: a process that still writes to it then cannot
         # reach the new one.
-        folder.rename(gone / secrets.token_hex(6))
+        folder.rename(trash / secrets.token_hex(6))
     folder.mkdir(exist_ok=True)
     # A killed attempt may have left partly written files under these names.
     shutil.rmtree(drafts, ignore_errors=True)
@@ -154,12 +154,12 @@ def _update_private_folder(files: Files, place: Path, folder: Path, known_tree: 
         folder_io.open_folder(None, folder) as fd,
         folder_io.open_folder(None, drafts) as drafts_fd,
     ):
-        checkout = Checkout(files.store, drafts_fd, gone)
+        checkout = Checkout(files.store, drafts_fd, trash)
         checkout.update_folder(fd, (), known_trees, bytes.fromhex(files.id), scan=False)
     if checkout.moved_paths and known_tree is not None:
         # The folder held something that is in no tree of ours, so do not trust it.
         _update_private_folder(files, place, folder, None)
-    _remove_private_folder(gone)
+    _remove_private_folder(trash)
 
 
 def _restore_folder_permissions(folder: Path) -> None:

@@ -113,9 +113,9 @@ def check_sandbox(config: ShellConfig) -> None:
             f"Commands cannot be run in a sandbox: {why}; a job under way needs a fork for a "
             f"setting: {fork_command('shell.sandbox=none')}."
         )
-    if gone := next((path for path in config.readable if not Path(path).exists()), None):
+    if absent := next((path for path in config.readable if not Path(path).exists()), None):
         raise SandboxUnavailable(
-            f"Commands cannot read {gone}: shell.readable names it, and it is not on this host. "
+            f"Commands cannot read {absent}: shell.readable names it, and it is not on this host. "
             "Put it there, or take it out of the agent's file; a job under way needs a fork for "
             "that: "
             f"{fork_command('shell.readable=[…]')}."

@@ -66,10 +66,10 @@ def _draw_page_in_child(name: str, data: bytes, page: int) -> dict[str, object]:
 
 def _main(name: str, seconds: int, memory_mb: int, page: int | None) -> None:
     _limit_child_resources(seconds, memory_mb)
-    here = Path(__file__).resolve().parent
-    _register_empty_package("activities", here.parent)
-    _register_empty_package("activities.documents", here)
-    _register_empty_package("protocol", here.parents[1] / "protocol")
+    folder = Path(__file__).resolve().parent
+    _register_empty_package("activities", folder.parent)
+    _register_empty_package("activities.documents", folder)
+    _register_empty_package("protocol", folder.parents[1] / "protocol")
     try:
         data = sys.stdin.buffer.read()
         answer = (

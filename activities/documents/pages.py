@@ -119,15 +119,15 @@ def find_page(pages: Iterable[Page], number: int) -> Page:
     Raises `DocumentError` naming the existing numbers, or if the page could not be read, since its
     placeholder is no text of the document.
     """
-    there = list(pages)
-    for page in there:
+    page_list = list(pages)
+    for page in page_list:
         if page.number == number:
             if page.unread:
                 raise DocumentError(
                     f"page {number} could not be read, so nothing of it can be cited"
                 )
             return page
-    numbers = f"{there[0].number} to {there[-1].number}" if there else "none"
+    numbers = f"{page_list[0].number} to {page_list[-1].number}" if page_list else "none"
     raise DocumentError(f"there is no page {number}; the document's pages: {numbers}")
 
 

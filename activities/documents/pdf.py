@@ -206,11 +206,11 @@ def _strike_out_boxes(mark: Any) -> list[Box]:
 
 def _add_form_values(values: list[str], content: _PageContent) -> None:
     """Add values that have no appearance, as in files that a program filled in."""
-    there = " ".join(" ".join(line.text for line in content.lines).split())
+    page_text = " ".join(" ".join(line.text for line in content.lines).split())
     for value in values:
         words = " ".join(value.split())
         # Form fields without a type of their own report being off, too.
-        if words and words != "Off" and words not in there:
+        if words and words != "Off" and words not in page_text:
             content.lines += [Line(""), *(Line(line) for line in value.split("\n"))]
 
 
@@ -222,13 +222,13 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
         text_page.close()
     if not text.strip():
         return
-    gone = _struck_characters(text, boxes, struck) if struck else set()
-    gone |= _ruled_out(text, boxes, _thin_pdf_lines(page))
-    content.struck = sum(place - 1 not in gone for place in gone)
+    deleted = _struck_characters(text, boxes, struck) if struck else set()
+    deleted |= _ruled_out(text, boxes, _thin_pdf_lines(page))
+    content.struck = sum(place - 1 not in deleted for place in deleted)
     # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
         places = [place for place in range(*line.span()) if text[place] not in "\r\n"]
-        yield spaced_line(text, boxes, [place for place in places if place not in gone])
+        yield spaced_line(text, boxes, [place for place in places if place not in deleted])
 
 
 def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:
@@ -247,14 +247,14 @@ def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:
 
 
 def _struck_characters(text: str, boxes: list[Box], struck: list[Box]) -> set[int]:
-    gone = set()
+    deleted = set()
     for place, box in enumerate(boxes):
         across, up = (box.left + box.right) / 2, (box.bottom + box.top) / 2
         if text[place] not in "\r\n" and any(
             quad.left <= across <= quad.right and quad.bottom <= up <= quad.top for quad in struck
         ):
-            gone.add(place)
-    return gone
+            deleted.add(place)
+    return deleted
 
 
 def _thin_pdf_lines(page: Any) -> list[Box]:
@@ -274,7 +274,7 @@ def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
 
     Other lines, as in tables and fractions, run beside letters or extend beyond them.
     """
-    gone: set[int] = set()
+    deleted: set[int] = set()
     for rule in rules:
         height = (rule.bottom + rule.top) / 2
         crossed = [
@@ -292,8 +292,8 @@ def _ruled_out(text: str, boxes: list[Box], rules: list[Box]) -> set[int]:
             rule.right - max(boxes[place].right for place in crossed),
         )
         if all(abs(end) < margin for end in ends):
-            gone.update(crossed)
-    return gone
+            deleted.update(crossed)
+    return deleted
 
 
 def _detect_scanned_page(page: Any, content: _PageContent) -> None:

@@ -168,9 +168,9 @@ def count_line_words(lines: Iterable[Line]) -> Counter[str]:
     words: Counter[str] = Counter()
     is_divided = False
     for line in lines:
-        there = _WORD.findall(line.text.lower())
+        line_words = _WORD.findall(line.text.lower())
         after, is_divided = is_divided, bool(_LAST_WORD.search(line.text))
-        words.update(there[after : len(there) - is_divided])
+        words.update(line_words[after : len(line_words) - is_divided])
         if "." in line.text:
             words.update(_DOTTED.findall(line.text))
     return words
@@ -228,11 +228,13 @@ def _line_right_edges(lines: list[Line]) -> list[float]:
     edges = [0.0] * len(lines)
     for start, end in _line_columns(lines):
         for number in range(start, end):
-            here = lines[number].box
+            line_box = lines[number].box
             around = lines[max(start, number - AROUND) : min(end, number + AROUND + 1)]
             boxes = [line.box for line in around if line.box]
             # A title spans the columns below it.
-            rights = [box.right for box in boxes if here and box.height < 1.15 * here.height]
+            rights = [
+                box.right for box in boxes if line_box and box.height < 1.15 * line_box.height
+            ]
             if rights:
                 # A long name that could not be divided extends into the margin.
                 edges[number] = sorted(rights)[-1 - min(2, len(rights) // 8)]

@@ -41,8 +41,8 @@ class ForgetCandidates:
         Raises:
             ConfigError: there is no such job, or it or one of its jobs is not closed.
         """
-        there = job in self._records or exists_on_root(self._root, job)
-        if await self._is_over(job) is None and not there:
+        exists = job in self._records or exists_on_root(self._root, job)
+        if await self._is_over(job) is None and not exists:
             raise ConfigError(f"there is no job {job!r} and nothing of one on this workspaces root")
         mark = self._marks.get(job)
         if mark and mark.project and await self._is_over(mark.project) is False:

@@ -122,8 +122,8 @@ class CallGuards:
             for guard in self._guards_in_stage()
             if guard.decision == "feedback" and matched_groups(guard, now) is not None
         ]
-        said, after = self._hooks.after_tool(tool, arguments, result, after)
-        lines += said
+        remark, after = self._hooks.after_tool(tool, arguments, result, after)
+        lines += remark
         for name, _ in lines:
             self.remarks.append(f"guard {name} added to the result of {tool}")
         return "".join(f"\n\n[{name}] {text}" for name, text in lines), after

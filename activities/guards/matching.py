@@ -193,11 +193,11 @@ def count_lines_to_read(now: Situation) -> int | None:
         data = now.files.read(str(now.arguments.get("path", "")))
     except (PathRefused, FilesError):
         return None
-    there = len(split_lines(data.decode(errors="replace")))
+    line_count = len(split_lines(data.decode(errors="replace")))
     if "offset" not in now.arguments and "limit" not in now.arguments:
-        return there
+        return line_count
     try:
         # The tool also accepts "5000" and 5000.0, so the guard must.
-        return min(there, int(float(now.arguments.get("limit", READ_LINES))))
+        return min(line_count, int(float(now.arguments.get("limit", READ_LINES))))
     except (TypeError, ValueError, OverflowError):
         return None

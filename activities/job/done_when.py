@@ -166,10 +166,10 @@ def _missing_condition_file(files: Files, pattern: str) -> str | None:
     if any(fnmatchcase(entry.path, pattern) for entry in files.walk()):
         return None
     folder = pattern.rpartition("/")[0]
-    there = files.entry(folder) if folder else None
+    parent = files.entry(folder) if folder else None
     beside = (
         [replace_surrogates(e.path) for e in files.children(folder)][:20]
-        if there or not folder
+        if parent or not folder
         else []
     )
     return f"There is no {pattern}; beside it there is {', '.join(beside) or 'nothing'}."

@@ -195,11 +195,11 @@ class JobPusher:
     def _finish_waits(self) -> None:
         """End the waits that are over."""
         for wait in list(self._waits):
-            done = self._pushed >= wait.ticket
-            if done or (self.failure and self._attempts_ended >= wait.attempt):
+            pushed = self._pushed >= wait.ticket
+            if pushed or (self.failure and self._attempts_ended >= wait.attempt):
                 self._waits.remove(wait)
                 if wait.future.set_running_or_notify_cancel():
-                    wait.future.set_result("" if done else self.failure)
+                    wait.future.set_result("" if pushed else self.failure)
 
 
 def _push_failure_line(text: str) -> str:

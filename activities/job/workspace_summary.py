@@ -140,10 +140,10 @@ def _without_untouched(
     changed = [
         replace(change.new, path=f"{folder}/{change.path}") for change in changes if change.new
     ]
-    gone = len(changes) - len(changed)
+    removed = len(changes) - len(changed)
     line = (
         f"- {folder}/ · {origin.file_count:,} files of {origin.source} at {origin.commit[:12]}; "
-        f"{len(changes):,} differ now" + (f", {gone:,} of them deleted" if gone else "")
+        f"{len(changes):,} differ now" + (f", {removed:,} of them deleted" if removed else "")
     )
     return [*files.with_tree_entry((folder,), None).walk(), *changed], line
 

@@ -88,21 +88,21 @@ class LearningPass:
         return [*self._move_guards(), *self._make_proposals(beat)]
 
     def _move_guards(self) -> list[str]:
-        done = []
+        proposed = []
         for now in self.guard_statuses():
             learned = now.learned
             if not learned.guard:
                 continue
             if line := demote_guard(self._guards, learned, self.traces, self._accepted):
-                done.append(line)
+                proposed.append(line)
                 continue
             moved = next_guard_stage(learned.stage, now.figures, settings_of(learned.agent))
             if moved:
-                done.append(move_guard(self._guards, learned, *moved))
-        return done
+                proposed.append(move_guard(self._guards, learned, *moved))
+        return proposed
 
     def _make_proposals(self, beat: Callable[[], None]) -> list[str]:
-        done = []
+        proposed = []
         for pattern in self.patterns:
             beat()
             settings = settings_of(pattern.agent)
@@ -126,11 +126,11 @@ class LearningPass:
             # The replay takes time, and another pass or a person may have proposed it meanwhile.
             with suppress(FileExistsError):
                 self._guards.put_as(proposal, known.get(proposal.name, 0) + 1)
-                done.append(
+                proposed.append(
                     f"{proposal.name}: proposed ({proposal.stage}), {proposal.why}. "
                     f"{proposal.evidence[0]}"
                 )
-        return done
+        return proposed
 
     def _propose_guard(self, pattern: Pattern) -> LearnedRevision | None:
         """Return the proposal for a pattern; None if there is a guard for it already."""

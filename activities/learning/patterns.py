@@ -43,8 +43,8 @@ class Pattern:
     @property
     def lesson(self) -> str:
         """Return the most frequent correction."""
-        said = Counter[str](map(_correct_text, self.traces))
-        most = max(sorted(said), key=lambda text: (bool(text), said[text]))
+        texts = Counter[str](map(_correct_text, self.traces))
+        most = max(sorted(texts), key=lambda text: (bool(text), texts[text]))
         return most.removeprefix(f"Refused by {self.guard}: ")
 
     @property
@@ -84,13 +84,13 @@ def pattern_reason(row: Row[Any]) -> str:
     """Return the text by which traces are compared: for answers the question, since many answers
     are just `Yes.`
     """
-    said: str = row.what_was_correct or row.why or row.what_happened
-    return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer_trace(row) else said
+    text: str = row.what_was_correct or row.why or row.what_happened
+    return row.what_happened.removeprefix(QUESTION_PREFIX) if _is_answer_trace(row) else text
 
 
 def _correct_text(row: Row[Any]) -> str:
-    said: str = row.what_was_correct or row.why
-    return f"{row.what_happened} {said}" if _is_answer_trace(row) else said
+    text: str = row.what_was_correct or row.why
+    return f"{row.what_happened} {text}" if _is_answer_trace(row) else text
 
 
 def _is_answer_trace(row: Row[Any]) -> bool:

@@ -91,7 +91,7 @@ def demote_guards(root: Root, names: set[str]) -> list[str]:
         ConfigError: a guard's file is broken.
     """
     guards = LearnedGuards(root.path)
-    done = []
+    notes = []
     for learned in guards.newest_revisions():
         if learned.name not in names or guards.acting_revision(learned) is None:
             continue
@@ -106,8 +106,8 @@ def demote_guards(root: Root, names: set[str]) -> list[str]:
         ended = {job: read_finished_job(root.repository(job)) for job in jobs}
         accepted = {name: job.delivered for name, job in ended.items() if job}
         if line := demote_guard(guards, learned, list(traces.values()), accepted):
-            done.append(line)
-    return done
+            notes.append(line)
+    return notes
 
 
 def settings_of(agent: str) -> Learning:

@@ -137,9 +137,9 @@ def _proposed_prompt_name(pattern: Pattern) -> str:
 
 
 def _prompt_proposal(pattern: Pattern) -> str:
-    said = f"It is answered: {pattern.lesson}" if pattern.lesson else "See the traces."
+    answer = f"It is answered: {pattern.lesson}" if pattern.lesson else "See the traces."
     return (
         f"Agent {pattern.agent} keeps running into {pattern.source} {pattern.guard}"
         f"{f' with {pattern.tool}' if pattern.tool else ''}. No guard helps, since it is refused "
-        f"already or fits no template: say in the agent's prompt or todos what to do. {said}"
+        f"already or fits no template: say in the agent's prompt or todos what to do. {answer}"
     )

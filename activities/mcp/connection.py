@@ -110,8 +110,8 @@ class Connection:
     @property
     def last_words(self) -> str:
         """Return the last output of the process for messages, if any."""
-        said = redact(self._stderr_tail.text)[-500:]
-        return f" (it said: {said})" if said else ""
+        stderr = redact(self._stderr_tail.text)[-500:]
+        return f" (it said: {stderr})" if stderr else ""
 
     async def call_tool(
         self, tool: str, arguments: dict[str, Any], key: str, sending: CallProgress, turn: Turn

@@ -61,12 +61,12 @@ def _list_tools(name: str, server: Server) -> list[Tool]:
 
 
 def _check_names(agent: str, name: str, server: Server, listed: list[Tool]) -> None:
-    there = {tool.name for tool in listed}
+    names = {tool.name for tool in listed}
     for key, named_tools in (("tools", server.tools or []), ("effects", list(server.effects))):
-        if lacking := [tool for tool in named_tools if tool not in there]:
+        if lacking := [tool for tool in named_tools if tool not in names]:
             raise ConfigError(
                 f"agent {agent}: mcp.{name}.{key}: {', '.join(lacking)} is no tool of the server; "
-                f"it has {', '.join(sorted(there)) or 'none'}"
+                f"it has {', '.join(sorted(names)) or 'none'}"
             )
 
 

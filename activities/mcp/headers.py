@@ -77,9 +77,9 @@ async def _run_headers_command(server: Server, variables: dict[str, str]) -> dic
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
-        said = one_line(redact(err.decode(errors="replace")), 300)
+        stderr = one_line(redact(err.decode(errors="replace")), 300)
         raise ServerUnavailable(
-            f"headers_command ended with exit code {process.returncode}: {said}"
+            f"headers_command ended with exit code {process.returncode}: {stderr}"
         )
     return _parse_headers(out)
 

@@ -107,7 +107,7 @@ def odd_result(result: dict[str, Any] | None, why: Exception) -> CallToolResult 
         tool_result = CallToolResult(
             content=[TextContent(type="text", text=text)], is_error=is_error
         )
-    said = first_validation_errors(why) if isinstance(why, ValidationError) else str(why)
-    note = ODD_RESULT.format(why=one_line(redact(said), 200).rstrip("."))
+    reason = first_validation_errors(why) if isinstance(why, ValidationError) else str(why)
+    note = ODD_RESULT.format(why=one_line(redact(reason), 200).rstrip("."))
     tool_result.content = [*tool_result.content, TextContent(type="text", text=note)]
     return tool_result

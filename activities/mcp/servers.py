@@ -188,8 +188,10 @@ class Servers:
             except Exception as error:
                 if (odd := odd_result(sending.result, error)) is not None:
                     return odd
-                said = f"{name} answered what is no result: {describe_error(error)}"
-                raise (ServerCallFailed if repeatable else ServerCallInterrupted)(said) from error
+                message = f"{name} answered what is no result: {describe_error(error)}"
+                raise (ServerCallFailed if repeatable else ServerCallInterrupted)(
+                    message
+                ) from error
             finally:
                 if folder:
                     await connection.close()
@@ -283,9 +285,9 @@ def _status_error(name: str, sending: CallProgress) -> Exception:
             "variables that "
             "mcp names for its headers, or its headers_command."
         )
-    said = f"{name} answered {sending.status_line}"
+    message = f"{name} answered {sending.status_line}"
     # A proxy may answer with this while the server is still working.
-    return ServerCallInterrupted(said) if sending.status >= 500 else ServerCallFailed(said)
+    return ServerCallInterrupted(message) if sending.status >= 500 else ServerCallFailed(message)
 
 
 def _server_key(server: Server) -> str:

@@ -124,23 +124,23 @@ class _CallTurn:
 
     def _state(self, state: TaskState) -> str:
         """Return the result of a task that has ended. Raises Unfinished while it runs."""
-        pending, now, said = self._pending, time.time(), _said(state)
+        pending, now, remark = self._pending, time.time(), _said(state)
         match state.status:
             case "completed":
                 return self._result(state.result or {})
             case "failed":
-                why = str((state.error or {}).get("message") or said or "it does not say why")
+                why = str((state.error or {}).get("message") or remark or "it does not say why")
                 raise ToolError(
                     f"{self._name} failed at it: {redact(replace_surrogates(why))[:2000]}"
                 )
             case "cancelled":
-                said = f" ({said})" if said else ""
-                raise ToolError(STOPPED.format(server=self._name, said=said))
+                remark = f" ({remark})" if remark else ""
+                raise ToolError(STOPPED.format(server=self._name, said=remark))
             case "input_required":
                 pending = self._answer(self._questions(state.input_requests))
         if is_too_old(self._server, pending, now):
             self._give_up()
-        going = {"says": said, "seconds": until_next_poll(state, pending, now)}
+        going = {"says": remark, "seconds": until_next_poll(state, pending, now)}
         raise Unfinished(pending.model_copy(update=going), again=True)
 
     @property
@@ -255,27 +255,27 @@ class _CallTurn:
 
 def _collect_answers(pending: Pending, questions: Sequence[Elicited]) -> dict[str, ElicitResult]:
     """Return the answers to all questions. Raises Unfinished for the first that has none."""
-    answers = {key: ElicitResult.model_validate(said) for key, said in pending.answers.items()}
+    answers = {key: ElicitResult.model_validate(answer) for key, answer in pending.answers.items()}
     current = next((each for each in questions if each.key == pending.asks), None)
     if current and pending.answer is not None:
         try:
-            said = current.read_answer(pending.answer) if pending.answer else current.lapsed()
+            answer = current.read_answer(pending.answer) if pending.answer else current.lapsed()
         except Misread as misread:
             question = f"{current.question} ({pending.answer[:100]!r} does not fit: {misread}.)"
             again = {"answer": None, "question": question}
             raise Unfinished(pending.model_copy(update=again), again=True) from None
-        answers[current.key] = said
-    left = [each for each in questions if each.key not in answers]
-    if left:
-        asking = _with_open_question(_without_open_question(pending), left[0])
+        answers[current.key] = answer
+    unanswered = [each for each in questions if each.key not in answers]
+    if unanswered:
+        asking = _with_open_question(_without_open_question(pending), unanswered[0])
         raise Unfinished(asking.model_copy(update={"answers": _dump_answers(answers)}), again=True)
     return {each.key: answers[each.key] for each in questions}
 
 
 def _dump_answers(answers: dict[str, ElicitResult]) -> dict[str, dict[str, Any]]:
     return {
-        key: said.model_dump(mode="json", by_alias=True, exclude_none=True)
-        for key, said in answers.items()
+        key: answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for key, answer in answers.items()
     }
 
 

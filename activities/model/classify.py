@@ -57,14 +57,14 @@ class _CompiledWording:
 def classify_reply(text: str, wording: Wording) -> ReplyVerdict:
     """Classify a reply that calls no tool, by the job's phrases."""
     compiled = _compile_wording(wording)
-    said = split_sentences(unquoted_text(text))
-    for number, sentence in enumerate(said):
+    sentences = split_sentences(unquoted_text(text))
+    for number, sentence in enumerate(sentences):
         if any(kind.matches_sentence(sentence) for kind in compiled.asking):
-            following = said[number + 1] if number + 1 < len(said) else ""
+            following = sentences[number + 1] if number + 1 < len(sentences) else ""
             if not (sentence.endswith("?") and _any_matches(compiled.answers, following)):
                 return "asks"
     claimed = any(
-        kind.matches_sentence(sentence) for sentence in said for kind in compiled.claiming
+        kind.matches_sentence(sentence) for sentence in sentences for kind in compiled.claiming
     )
     return "claims" if claimed else "reports"
 

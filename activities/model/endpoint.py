@@ -205,11 +205,11 @@ def _stream_failure(error: openai.APIError, model: ModelConfig) -> ApplicationEr
 
 def _is_too_long(error: openai.APIError) -> bool:
     # Routers put the error of the server behind them into the body alone.
-    said = f"{error} {error.body}"[:MAX_EXAMINED]
+    text = f"{error} {error.body}"[:MAX_EXAMINED]
     status = error.status_code if isinstance(error, openai.APIStatusError) else None
     if status == 429:
-        return bool(TOO_LARGE.search(said))
-    return status == 413 or error.code in TOO_LONG_CODES or bool(TOO_LONG.search(said))
+        return bool(TOO_LARGE.search(text))
+    return status == 413 or error.code in TOO_LONG_CODES or bool(TOO_LONG.search(text))
 
 
 def _too_long_failure(error: openai.APIError, model: ModelConfig) -> ApplicationError:
@@ -230,33 +230,33 @@ def _no_credit_failure(
 
 
 def _http_status_failure(error: openai.APIStatusError, model: ModelConfig) -> ApplicationError:
-    status, said = error.status_code, _endpoint_error_text(error)
+    status, text = error.status_code, _endpoint_error_text(error)
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return _no_credit_failure(error, model, status)
     if status in (400, 413, 422, 429) and _is_too_long(error):
         return _too_long_failure(error, model)
-    if status in (401, 403) or (status == 400 and NO_KEY.search(said)):
+    if status in (401, 403) or (status == 400 and NO_KEY.search(text)):
         return typed_failure(
             "Credentials",
-            f"The model endpoint refused the key in {model.api_key_variable} ({status}: {said}). "
+            f"The model endpoint refused the key in {model.api_key_variable} ({status}: {text}). "
             "Set a valid one in the worker's environment, restart the worker and resume the job.",
         )
     # One router answers this if none of its servers can be made to call a tool; OpenAI, if the
     # model is served by the other API.
-    is_unknown = status == 404 and not NOT_UNKNOWN.search(said)
-    if is_unknown or (status == 400 and NO_MODEL.search(said)):
+    is_unknown = status == 404 and not NOT_UNKNOWN.search(text)
+    if is_unknown or (status == 400 and NO_MODEL.search(text)):
         return typed_failure(
             "Credentials",
             f"The model endpoint does not offer {model.name} at {_request_url(error)} "
-            f"({status}: {said}). Check the name and the address.",
+            f"({status}: {text}). Check the name and the address.",
         )
     if status in (408, 409, 429) or status >= 500:
         return typed_failure(
-            "Endpoint", f"The model endpoint answered {status}: {said}", retry=True,
+            "Endpoint", f"The model endpoint answered {status}: {text}", retry=True,
             delay=_retry_after(error),
         )  # fmt: skip
     return typed_failure(
-        "ModelRefused", f"The model endpoint refused the request ({status}): {said}"
+        "ModelRefused", f"The model endpoint refused the request ({status}): {text}"
     )
 
 
@@ -278,12 +278,12 @@ def _epoch_seconds(date: datetime) -> float:
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
     """Seconds until the endpoint wants to be asked again: it names them, or a date."""
-    said = error.response.headers.get("retry-after", "")
+    header = error.response.headers.get("retry-after", "")
     try:
-        seconds = float(said)
+        seconds = float(header)
     except ValueError:
         try:
-            date = parsedate_to_datetime(said)
+            date = parsedate_to_datetime(header)
         except ValueError:
             return None
         seconds = _epoch_seconds(date) - _endpoint_response_time(error)
@@ -292,8 +292,8 @@ def _retry_after(error: openai.APIStatusError) -> float | None:
 
 
 def _endpoint_error_text(error: Exception) -> str:
-    said = str(error)
+    text = str(error)
     # The client quotes a message only from a body of the form that it knows.
-    if isinstance(error, openai.APIStatusError) and error.body and " - " not in said:
-        said = f"{said} - {error.body}"
-    return one_line(said, 300) or type(error).__name__
+    if isinstance(error, openai.APIStatusError) and error.body and " - " not in text:
+        text = f"{text} - {error.body}"
+    return one_line(text, 300) or type(error).__name__

@@ -163,8 +163,8 @@ def tool_proofs(snapshot: Snapshot, commit: str) -> list[Proof]:
 
 def _subfolder(files: Files, folder: str) -> Files:
     entry = files.entry(folder)
-    there = entry is not None and entry.kind == "folder"
-    return files.subfolder(folder) if there else Files.empty(files.store)
+    is_folder = entry is not None and entry.kind == "folder"
+    return files.subfolder(folder) if is_folder else Files.empty(files.store)
 
 
 def _tool_runs(snapshot: Snapshot) -> Iterator[ToolRun]:

@@ -323,7 +323,7 @@ class ProjectRepository:
         entry = mine or other
         if entry is None:
             return " (renamed by both sides)"
-        if any(there.path.startswith(f"{entry.path}/") for there in index):
+        if any(indexed.path.startswith(f"{entry.path}/") for indexed in index):
             return _instead_of_folder(index, entry, mine=mine is not None)
         if mine and other and (text := self._conflict_text(ancestor, mine, other)) is not None:
             entry = pygit2.IndexEntry(entry.path, self.git.create_blob(text.encode()), entry.mode)

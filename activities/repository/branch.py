@@ -162,10 +162,10 @@ def _phase_story(before: Snapshot, after: Snapshot) -> str:
     """Describe a phase by its completed todos, from the page archived when the next phase began."""
     phase = before.state.phase
     page = yaml.safe_load(after.read_text(f"archive/phase_{phase.number:03d}.yaml") or "{}")
-    done = [todo for todo in page.get("todos") or [] if todo.get("status") == "completed"]
+    completed = [todo for todo in page.get("todos") or [] if todo.get("status") == "completed"]
     lines = [
         f"- {as_sentence(todo['content'])} {one_line(todo.get('notes') or '', MOST_NOTES)}".rstrip()
-        for todo in done[:MOST_TODOS]
+        for todo in completed[:MOST_TODOS]
     ]
     return "\n\n".join(filter(None, [as_sentence(phase.name), "\n".join(lines)]))
 

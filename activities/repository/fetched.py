@@ -68,8 +68,8 @@ def bring_repository(
     with file_lock(path / "longhaul-fetch.lock", seconds=LOCK_SECONDS):
         if (pinned := repository.origin) is not None:
             return pinned
-        for left in path.glob("incoming-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in path.glob("incoming-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         draft = path / f"incoming-{secrets.token_hex(6)}"
         try:
             origin = _fetch(root, start, bounds, draft, path, remote)

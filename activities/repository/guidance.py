@@ -32,19 +32,19 @@ def read_guidance(
         folders.append(posixpath.join(folders[-1], part))
     texts: list[str] = []
     notes: list[str] = []
-    left = MOST_BYTES
+    bytes_left = MOST_BYTES
     for folder in reversed(folders):
         for name in NAMES:
             path = posixpath.join(folder, name)
             raw = _read_guidance_file(repository, tree, path)
             if raw is None or not raw.strip():
                 continue
-            if len(raw) > left:
+            if len(raw) > bytes_left:
                 notes.append(f"{path} is cut: at most {MOST_BYTES:,} bytes of guidance are shown.")
-            if left > 0:
-                text = replace_surrogates(raw[:left].decode(errors="replace")).strip()
-                texts.append(f"## {path}\n\n{text}{CUT if len(raw) > left else ''}")
-            left = max(0, left - len(raw))
+            if bytes_left > 0:
+                text = replace_surrogates(raw[:bytes_left].decode(errors="replace")).strip()
+                texts.append(f"## {path}\n\n{text}{CUT if len(raw) > bytes_left else ''}")
+            bytes_left = max(0, bytes_left - len(raw))
             break
     return "\n\n".join(reversed(texts)), notes[::-1]
 

@@ -58,8 +58,8 @@ def put_candidates(
     Raises:
         InvalidWorkspaceFile: As `read_candidates`.
     """
-    said = [each.model_dump() for each in candidates]
-    entry = DocumentCandidates.model_validate({"document": document, "candidates": said})
+    rows = [each.model_dump() for each in candidates]
+    entry = DocumentCandidates.model_validate({"document": document, "candidates": rows})
     every = {each.document: each for each in read_candidates(files)} | {document: entry}
     content = [each.model_dump() for each in every.values()]
     files = files.write(JSON_PATH, as_json(content).encode())

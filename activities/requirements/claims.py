@@ -202,15 +202,15 @@ def list_decided(
 ) -> tuple[list[DecidedRequirement], list[str], int]:
     """Return these jobs' decisions in order, without withdrawn requirements; the requirements
     they hold undecided; and how many drafts `claim_draft` could give them now."""
-    there = select(REQUIREMENTS).where(R.withdrawn.is_(False))
-    done = there.where(R.decided_by.in_(jobs), R.status != "draft")
+    present = select(REQUIREMENTS).where(R.withdrawn.is_(False))
+    decided = present.where(R.decided_by.in_(jobs), R.status != "draft")
     decisions = [
         DecidedRequirement(
             f"{row.job}/{row.id}", row.text, row.status, row.reasons, row.duplicate_of
         )
-        for row in connection.execute(done.order_by(R.decided_at, R.job, R.id))
+        for row in connection.execute(decided.order_by(R.decided_at, R.job, R.id))
     ]
-    drafts = there.where(R.status == "draft").order_by(R.at, R.job, R.id)
+    drafts = present.where(R.status == "draft").order_by(R.at, R.job, R.id)
     held_rows = connection.execute(drafts.where(R.taken_by.in_(jobs)))
     lapsed = and_(R.taken_by.not_in(jobs), R.taken_until < now)
     others = drafts.where(R.job.not_in(jobs), or_(R.taken_by.is_(None), lapsed))

@@ -78,11 +78,11 @@ def _touched_candidates(
         by_page.setdefault(each.page, []).append(each)
     touched: set[str] = set()
     for page in pages:
-        said = quotes.get((document, page.number))
-        if not said or page.number not in by_page:
+        page_quotes = quotes.get((document, page.number))
+        if not page_quotes or page.number not in by_page:
             continue
         folded = FoldedPage(page.text)
-        spans = [span for quote in set(said) for span in folded.find_spans(quote)]
+        spans = [span for quote in set(page_quotes) for span in folded.find_spans(quote)]
         touched.update(
             each.id
             for each in by_page[page.number]

@@ -79,12 +79,12 @@ def fill_requirements(
         .where(R.job == call.job)
         .with_for_update()
     )
-    there = {row.id: row for row in rows}
-    for gone in [id for id, row in there.items() if id not in present and not row.withdrawn]:
-        update_requirement(connection, call.job, gone, _GONE | {"at": call.at})
-        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{gone}")
+    stored = {row.id: row for row in rows}
+    for removed in [id for id, row in stored.items() if id not in present and not row.withdrawn]:
+        update_requirement(connection, call.job, removed, _GONE | {"at": call.at})
+        reopen_duplicates(connection, R.duplicate_of == f"{call.job}/{removed}")
     for requirement, blob in changed:
-        row = there.get(requirement.id)
+        row = stored.get(requirement.id)
         if row is not None and row.blob == blob:
             # Unchanged and present again, such as after an undone rewind: earlier decisions stay
             # valid.
@@ -382,8 +382,8 @@ def is_newest_call(connection: Connection, call: Call) -> bool:
     connection.execute(
         dialect.insert(JOBS).values(job=call.job, at=call.at).on_conflict_do_nothing()
     )
-    here = select(JOBS.c.at).where(JOBS.c.job == call.job).with_for_update()
-    if connection.execute(here).scalar_one() > call.at:
+    row = select(JOBS.c.at).where(JOBS.c.job == call.job).with_for_update()
+    if connection.execute(row).scalar_one() > call.at:
         return False
     connection.execute(update(JOBS).where(JOBS.c.job == call.job).values(at=call.at))
     return True

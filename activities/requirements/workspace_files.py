@@ -67,8 +67,8 @@ def read_requirement_file(files: Files, path: str, requirement_id: str, job: str
         citation_entry = None if "/" in citation.id else files.entry(citation_path)
         if citation_entry is None or citation_entry.kind != "file":
             raise InvalidWorkspaceFile(f"{path}: there is no citation {citation.id}")
-        said = citation.model_dump(exclude_none=True)
-        if json.loads(files.read(citation_path)) != said:
+        fields = citation.model_dump(exclude_none=True)
+        if json.loads(files.read(citation_path)) != fields:
             raise InvalidWorkspaceFile(
                 f"{path}: citation {citation.id} differs from {citation_path}"
             )

@@ -128,8 +128,8 @@ class OutputReader:
 
     @property
     def text(self) -> str:
-        gone = self.size - len(self._head) - len(self._tail)
-        mark = b"\n[%d bytes of output left out]\n" % gone if gone > 0 else b""
+        dropped = self.size - len(self._head) - len(self._tail)
+        mark = b"\n[%d bytes of output left out]\n" % dropped if dropped > 0 else b""
         return replace_surrogates(
             (bytes(self._head) + mark + bytes(self._tail)).decode(errors="replace")
         )

@@ -76,8 +76,8 @@ class EndpointEmbedder:
             ordered = sorted(answer.data, key=lambda item: item.index)
             rows = np.array([item.embedding for item in ordered], dtype=np.float32)
         except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
-            said = one_line(str(error), 200) or type(error).__name__
-            raise EmbeddingsFailed(f"the embeddings endpoint failed: {said}") from error
+            reason = one_line(str(error), 200) or type(error).__name__
+            raise EmbeddingsFailed(f"the embeddings endpoint failed: {reason}") from error
         if rows.ndim != 2 or len(rows) != len(texts) or not np.isfinite(rows).all():
             raise EmbeddingsFailed("the embeddings endpoint's answer has not one vector a text")
         return _normalise_rows(rows)

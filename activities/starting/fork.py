@@ -86,8 +86,8 @@ async def unknown_job_error(client: Client, root: Root, job: str) -> ConfigError
         named = (
             mark.job if (mark := read_owner(path)) else path.stem for path in newest[:MAX_NAMED]
         )
-        there = ", ".join(named) or "none"
-        return ConfigError(f"fork: there is no job {job!r}; jobs on this workspaces root: {there}")
+        phases = ", ".join(named) or "none"
+        return ConfigError(f"fork: there is no job {job!r}; jobs on this workspaces root: {phases}")
     return ConfigError(
         f"fork: job {job!r} has no checkpoints on this workspaces root ({root.path}, id {root.id})."
         f" If it lives on another, start the fork on its task queue, {known.task_queue}"

@@ -50,12 +50,12 @@ class ForgetActivity:
         total = ForgetResult()
         for job in choice.due_candidates():
             try:
-                done = await asyncio.to_thread(self._remove_jobs, await choice.due_records(job))
+                removal = await asyncio.to_thread(self._remove_jobs, await choice.due_records(job))
             except (ConfigError, OSError) as problem:
-                done = ForgetResult(notes=[f"{job} stays for now: {problem}"])
-            total.jobs = [*total.jobs, *done.jobs][:MAX_LINES]
-            total.notes = [*total.notes, *done.notes][:MAX_LINES]
-            total.count += done.count
+                removal = ForgetResult(notes=[f"{job} stays for now: {problem}"])
+            total.jobs = [*total.jobs, *removal.jobs][:MAX_LINES]
+            total.notes = [*total.notes, *removal.notes][:MAX_LINES]
+            total.count += removal.count
         return total
 
     def _clear_stores(self, records: Sequence[ForgottenJob], request: ForgetRequest) -> None:
@@ -81,9 +81,9 @@ class ForgetActivity:
         for record in records:
             earlier = find_forgotten(self._root, record.job)
             if not exists_on_root(self._root, record.job) and (earlier is None or earlier.done):
-                here = f"the workspaces root {self._root.path} (id {self._root.id})"
+                root = f"the workspaces root {self._root.path} (id {self._root.id})"
                 done.notes.append(
-                    earlier.message if earlier else f"nothing of {record.job} is on {here}"
+                    earlier.message if earlier else f"nothing of {record.job} is on {root}"
                 )
                 continue
             remove_job_paths(self._root, record)

@@ -173,8 +173,8 @@ def _run_notify_hook(root: Root, request: Sending) -> int:
         variables=to.environment,
     )
     if ran.trouble or ran.code != 0:
-        said = ran.trouble or f"exit code {ran.code}: {ran.err.strip()[:200]}"
-        raise HookFailed(f"the hook {to.name} failed, {said}")
+        reason = ran.trouble or f"exit code {ran.code}: {ran.err.strip()[:200]}"
+        raise HookFailed(f"the hook {to.name} failed, {reason}")
     return 0
 
 

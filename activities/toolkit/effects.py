@@ -23,9 +23,9 @@ MAY_HAVE_HAPPENED = (
 )
 
 
-def effect_state(kept: ResultCache, key: str) -> dict[str, Any] | None:
+def effect_state(cache: ResultCache, key: str) -> dict[str, Any] | None:
     """Return the state that an earlier turn of the call left; None if its ledger is not here."""
-    stored = kept.find(f"{key}.done")
+    stored = cache.find(f"{key}.done")
     state: dict[str, Any] | None = json.loads(stored).get("held") if stored else None
     return state
 

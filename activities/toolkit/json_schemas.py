@@ -122,10 +122,14 @@ def brief_schema(schema: dict[str, Any]) -> dict[str, Any]:
             return shorten_part(part)
         if part.get("default", ...) in (None, "", []):
             part = {key: value for key, value in part.items() if key != "default"}
-        said = {k: v for k, v in part.items() if k not in CHECKED_ANYWAY}
-        if set(said.get("properties", {})) - set(said.get("required", [])):
-            said.pop("additionalProperties", None)
-        return said if isinstance(said.get("title"), dict) else _without_key(said, "title")
+        unchecked = {k: v for k, v in part.items() if k not in CHECKED_ANYWAY}
+        if set(unchecked.get("properties", {})) - set(unchecked.get("required", [])):
+            unchecked.pop("additionalProperties", None)
+        return (
+            unchecked
+            if isinstance(unchecked.get("title"), dict)
+            else _without_key(unchecked, "title")
+        )
 
     return _map_schema(
         {key: value for key, value in schema.items() if key != "$defs"}, shorten_part

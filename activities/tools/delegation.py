@@ -73,8 +73,8 @@ def read_answer(tree: Files) -> str:
     """Return a helper's last message; empty if that is no answer."""
     conversation = Conversation(tree.subfolder(CONVERSATION))
     last = conversation.message(len(conversation) - 1)
-    said = last["content"] if last["role"] == "assistant" and not last.get("tool_calls") else ""
-    return str(said or "").strip()
+    answer = last["content"] if last["role"] == "assistant" and not last.get("tool_calls") else ""
+    return str(answer or "").strip()
 
 
 def _check_files(files: Files, paths: list[str]) -> None:

@@ -113,10 +113,10 @@ def todo_complete(
     context.files = with_ticked_plan(context.files, context.state.scope)
     following = context.state.phase.current
     remain = context.state.phase.open_count
-    done = f"Completed todo {todo.id}; {remain} remain{'s' if remain == 1 else ''}."
+    text = f"Completed todo {todo.id}; {remain} remain{'s' if remain == 1 else ''}."
     if unnamed:
-        done += f" It names no scope item and counts for {unnamed[0]}."
-    return done + (f" Next is todo {following.id}." if following else "")
+        text += f" It names no scope item and counts for {unnamed[0]}."
+    return text + (f" Next is todo {following.id}." if following else "")
 
 
 @tool("todos", effect="writes")
@@ -191,10 +191,10 @@ def _list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
     if not any(item.original for item in context.state.scope):
         known |= {f"P{number}" for number in range(1, len(plan_boxes(plan)) + 1)}
     if unknown := sorted({item for todo in todos for item in todo.items} - known):
-        there = sorted(known, key=lambda item: (item[:1], len(item), item))[:MAX_NAMED]
+        shown = sorted(known, key=lambda item: (item[:1], len(item), item))[:MAX_NAMED]
         yield (
             f"these items do not exist: {', '.join(unknown[:MAX_NAMED])} "
-            f"(those of this job are: {', '.join(there) or 'none'})"
+            f"(those of this job are: {', '.join(shown) or 'none'})"
         )
 
 

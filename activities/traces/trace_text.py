@@ -24,12 +24,12 @@ def render_trace(row: Row[Any], level: DetailLevel) -> str:
     if level == "metadata":
         return _cut_to_tokens(head, MAX_TOKENS["metadata"])
     if level == "summary":
-        said = (
+        lines = (
             row.what_happened,
             _labelled_trace_part("why", row.why),
             _labelled_trace_part("correct", row.what_was_correct),
         )
-        line = f"{_cut_to_tokens(head, MAX_TOKENS['metadata'])}: {'; '.join(filter(None, said))}"
+        line = f"{_cut_to_tokens(head, MAX_TOKENS['metadata'])}: {'; '.join(filter(None, lines))}"
         return _cut_to_tokens(line, MAX_TOKENS["summary"])
     parts = (
         _fold_line(head),

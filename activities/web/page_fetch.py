@@ -84,12 +84,14 @@ async def _follow_redirects(
         # One limit for everything: a server that drips a byte a second never times out.
         async with asyncio.timeout(web.page_seconds):
             for _ in range(MAX_REDIRECTS + 1):
-                got = await _get_page(url, await _resolve_addresses(url, web, resolver), web, trust)
-                if isinstance(got, _Page):
+                answer = await _get_page(
+                    url, await _resolve_addresses(url, web, resolver), web, trust
+                )
+                if isinstance(answer, _Page):
                     return FetchedPage(
-                        str(requested), str(url), got.media_type, got.charset, got.data
+                        str(requested), str(url), answer.media_type, answer.charset, answer.data
                     )
-                url = parse_address(got, url)
+                url = parse_address(answer, url)
     except TimeoutError:
         raise PageRefused(
             f"{url}: took more than {web.page_seconds} s and was given up. Try another source."

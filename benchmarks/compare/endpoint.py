@@ -51,14 +51,14 @@ class Stepping:
             (message for message in reversed(request["messages"]) if message.get("tool_calls")),
             None,
         )
-        done = 0
+        count = 0
         if last is not None:
             arguments = json.loads(last["tool_calls"][0]["function"]["arguments"])
-            done = int(arguments["content"].partition(" ")[0])
-        if done >= self.steps:
+            count = int(arguments["content"].partition(" ")[0])
+        if count >= self.steps:
             return Reply("All files have been written.")
-        content = f"{done + 1} ".ljust(SIZE - 1, ".") + "\n"
-        return wire.call("write_file", path=f"output/file_{done + 1:04d}.md", content=content)
+        content = f"{count + 1} ".ljust(SIZE - 1, ".") + "\n"
+        return wire.call("write_file", path=f"output/file_{count + 1:04d}.md", content=content)
 
     def _planned(self, request: Request) -> Reply:
         """Reply to Longhaul: as many phases as needed, the files of each spread over its todos."""
@@ -74,14 +74,14 @@ class Stepping:
         )
 
 
-def _place_in_phase_folder(name: str, given: Any, phase: int) -> tuple[str, Any]:
+def _place_in_phase_folder(name: str, arguments: Any, phase: int) -> tuple[str, Any]:
     """Put the files of `ZeroCost`, which overwrites them, into a folder per phase."""
-    if name == "write_file" and given["path"] != "plan.md":
-        number = int(given["content"].partition(" ")[0])
-        return name, {**given, "path": f"output/phase_{phase}/file_{number:04d}.md"}
+    if name == "write_file" and arguments["path"] != "plan.md":
+        number = int(arguments["content"].partition(" ")[0])
+        return name, {**arguments, "path": f"output/phase_{phase}/file_{number:04d}.md"}
     if name == "job_complete":
-        return name, {**given, "deliverables": ["output/phase_1/file_0001.md"]}
-    return name, given
+        return name, {**arguments, "deliverables": ["output/phase_1/file_0001.md"]}
+    return name, arguments
 
 
 @dataclass

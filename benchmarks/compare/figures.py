@@ -109,10 +109,10 @@ def drift_figures(runs: Sequence[tuple[Outcome, int]]) -> Drifted:
     )
 
 
-def _count_right_items(made: dict[str, str]) -> int:
+def _count_right_items(files: dict[str, str]) -> int:
     """Count items whose file has the right content."""
     return sum(
-        made.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
+        files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
     )
 
 

@@ -84,10 +84,10 @@ def _measured_adapters(figures: dict[str, Any]) -> list[tuple[str, dict[str, Any
     ]
 
 
-def _steps_row(name: str, one: dict[str, Any], figures: dict[str, Any]) -> list[str]:
-    steps, unit, expected = one["steps"], figures["bare_ms"], figures["asked"]["steps"]
+def _steps_row(name: str, runner: dict[str, Any], figures: dict[str, Any]) -> list[str]:
+    steps, unit, expected = runner["steps"], figures["bare_ms"], figures["asked"]["steps"]
     records = steps["bytes_all"] > 0
-    comes = one.get("as_it_comes")
+    as_it_comes = runner.get("as_it_comes")
     return [
         ADAPTERS[name].title,
         f"{steps['first_ms']:.0f} · {steps['last_ms']:.0f}",
@@ -97,24 +97,24 @@ def _steps_row(name: str, one: dict[str, Any], figures: dict[str, Any]) -> list[
         else "nothing",
         _page_size(steps["bytes_all"]) if records else "nothing",
         _page_size(steps["prompt_last"]),
-        _describe_reach(comes, expected) if comes else "no limit met",
+        _describe_reach(as_it_comes, expected) if as_it_comes else "no limit met",
         _describe_reach(steps, expected),
     ]
 
 
-def _describe_reach(steps: dict[str, Any], wanted: int) -> str:
+def _describe_reach(steps: dict[str, Any], steps_wanted: int) -> str:
     """Describe where a run ended, and why."""
     calls = f"{steps['calls']:,} calls"
     if steps["ended"] == "finished":
         runs = f" in {steps['runs']} runs" if steps["runs"] > 1 else ""
-        return f"the end: {wanted:,} files, {calls}{runs}, {steps['seconds']:.0f} s"
+        return f"the end: {steps_wanted:,} files, {calls}{runs}, {steps['seconds']:.0f} s"
     if steps["ended"] == "time":
         return f"{calls} when the time was up"
     return f"{calls}: {_page_cell(steps['error'])}"
 
 
-def _drift_row(name: str, one: dict[str, Any]) -> list[str]:
-    drift = one["drift"]
+def _drift_row(name: str, figures: dict[str, Any]) -> list[str]:
+    drift = figures["drift"]
     ends = ", ".join(f"{_page_cell(end)} {count}" for end, count in drift["ends"].items())
     return [
         ADAPTERS[name].title,
@@ -126,8 +126,8 @@ def _drift_row(name: str, one: dict[str, Any]) -> list[str]:
     ]
 
 
-def _versions_row(one: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in one["versions"].items())
+def _versions_row(figures: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
 
 
 def _page_cell(text: str) -> str:

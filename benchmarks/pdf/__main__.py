@@ -91,9 +91,9 @@ def _read_with_engine(engine: str, path: Path, folder: Path) -> Result:
     begun = _child_processor_seconds()
     command = [sys.executable, "-m", "benchmarks.pdf.engines", engine, str(path)]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
-        failed = done.stderr.decode(errors="replace").strip().rpartition("\n")[2][-200:]
-        pages = json.loads(done.stdout) if done.returncode == 0 else None
+        process = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+        failed = process.stderr.decode(errors="replace").strip().rpartition("\n")[2][-200:]
+        pages = json.loads(process.stdout) if process.returncode == 0 else None
     except subprocess.TimeoutExpired:
         pages, failed = None, f"more than {SECONDS} s"
     result = Result(pages, _child_processor_seconds() - begun, "" if pages is not None else failed)
@@ -126,20 +126,20 @@ def _engine_summary(figures: dict[str, list[tuple[Likeness | None, Result]]]) ->
     return "\n".join(lines)
 
 
-def _each(rows: list[Sample], found: list[tuple[Likeness | None, Result]]) -> str:
+def _each(rows: list[Sample], results: list[tuple[Likeness | None, Result]]) -> str:
     lines = [
         "| PDF | kind | words | there | neighbours | seconds | what Longhaul says of it |",
         "|---|---|---|---|---|---|---|",
     ]
-    for sample, (same, result) in zip(rows, found, strict=False):
+    for sample, (same, result) in zip(rows, results, strict=False):
         if same is None or result.pages is None:
             lines.append(f"| {sample.name} | {sample.kind} | | | | | {result.why} |")
             continue
         pages = [Page(number, text) for number, text in enumerate(result.pages, 1)]
-        said = shorten(str(assess_quality(ReadingResult(pages))), MOST_SAID, placeholder=" …")
+        verdict = shorten(str(assess_quality(ReadingResult(pages))), MOST_SAID, placeholder=" …")
         lines.append(
             f"| {sample.name} | {sample.kind} | {same.words:,} | {100 * same.share:.1f} % "
-            f"| {100 * same.order:.1f} % | {result.seconds:.1f} | {said} |"
+            f"| {100 * same.order:.1f} % | {result.seconds:.1f} | {verdict} |"
         )
     return "\n".join(lines)
 

@@ -51,20 +51,20 @@ def swinging_plans(plans: Sequence[tuple[int, frozenset[str]]]) -> Pattern:
     Args:
         plans: For each phase its number, and the plan lines at its start.
     """
-    gone: dict[str, int] = {}
+    dropped: dict[str, int] = {}
     back: list[str] = []
     before: frozenset[str] = frozenset()
     for number, plan in plans:
         back += [
-            f"gone at phase {gone.pop(text)}, back at {number}: {text}"
-            for text in sorted(plan & gone.keys())
+            f"gone at phase {dropped.pop(text)}, back at {number}: {text}"
+            for text in sorted(plan & dropped.keys())
         ]
-        gone |= dict.fromkeys(before - plan, number)
+        dropped |= dict.fromkeys(before - plan, number)
         before = plan
     return Pattern(
         name="swinging_plans",
         title="Plans that swing",
-        figure=f"{len(back)} lines came back; {len(gone)} went for good",
+        figure=f"{len(back)} lines came back; {len(dropped)} went for good",
         found=bool(back),
         meaning=(
             "What was taken out of plan.md and put in again later was decided at least twice: the "

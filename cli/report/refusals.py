@@ -48,7 +48,7 @@ def reply_refusal(result: ActivityResult) -> Refusal | None:
 
 
 def call_refusal(
-    done: ActivityResult, reply_guard: str = "", ending_guard: str = ""
+    activity_result: ActivityResult, reply_guard: str = "", ending_guard: str = ""
 ) -> Refusal | None:
     """Return what refused a tool call; None if it succeeded or a person is asked.
 
@@ -56,12 +56,12 @@ def call_refusal(
         reply_guard: The guard that rejected the call's reply, if any.
         ending_guard: The guard that has just refused the ending the call asked for, if any.
     """
-    result, error = done.result, str(done.result.get("error") or "")
+    result, error = activity_result.result, str(activity_result.result.get("error") or "")
     if result.get("ok") is not False or result.get("asks"):
         return None
     mark = str(result.get("error_fingerprint") or "")
-    if done.activity == DENIED:
-        tool = done.summary.rpartition(" · ")[2].removesuffix(" denied")
+    if activity_result.activity == DENIED:
+        tool = activity_result.summary.rpartition(" · ")[2].removesuffix(" denied")
         if error.startswith(_NOT_ACCEPTED):
             return Refusal("guard", reply_guard or "a guard of replies", tool, error, mark)
         if _NARROWED in error:
@@ -69,17 +69,19 @@ def call_refusal(
         by = "unknown tool" if error.startswith(_UNKNOWN) else "phase rule"
         return Refusal("phase rule", by, tool, error, mark)
     if guard := result.get("guard") or ending_guard:
-        return Refusal("guard", str(guard), done.activity, error, mark)
+        return Refusal("guard", str(guard), activity_result.activity, error, mark)
     if error.startswith(_HELD_BACK):
-        return Refusal("gate", "a call before it that failed", done.activity, error, mark)
+        return Refusal(
+            "gate", "a call before it that failed", activity_result.activity, error, mark
+        )
     if error.startswith(_BY_PERSON):
-        return Refusal("person", "a person", done.activity, error, mark)
+        return Refusal("person", "a person", activity_result.activity, error, mark)
     if error.startswith(_BY_NOBODY):
-        return Refusal("person", "nobody in time", done.activity, error, mark)
-    if done.summary.endswith(" refused"):
-        by = _GATES.get(done.activity, f"gate of {done.activity}")
+        return Refusal("person", "nobody in time", activity_result.activity, error, mark)
+    if activity_result.summary.endswith(" refused"):
+        by = _GATES.get(activity_result.activity, f"gate of {activity_result.activity}")
         by = "review" if error.startswith(_SENT_BACK) else by
-        return Refusal("gate", by, done.activity, error, mark)
-    if done.activity == "todo_complete":
-        return Refusal("gate", "todo evidence", done.activity, error, mark)
-    return Refusal("tool error", done.activity, done.activity, error, mark)
+        return Refusal("gate", by, activity_result.activity, error, mark)
+    if activity_result.activity == "todo_complete":
+        return Refusal("gate", "todo evidence", activity_result.activity, error, mark)
+    return Refusal("tool error", activity_result.activity, activity_result.activity, error, mark)

@@ -162,16 +162,16 @@ class Tally:
             self.waits.append(Wait(reason=safe_line(reason, 40), started=moment))
 
 
-def _dropped_calls(one: ActivityResult) -> int:
+def _dropped_calls(result: ActivityResult) -> int:
     """Return the number of calls beyond the limit per reply."""
-    return int(one.result.get("dropped") or 0)
+    return int(result.result.get("dropped") or 0)
 
 
-def _settled_usage(one: ActivityResult, refusal: Refusal | None) -> Usage:
+def _settled_usage(result: ActivityResult, refusal: Refusal | None) -> Usage:
     """Return a call's usage, counted like the job itself counts it."""
     if refusal and refusal.kind != "tool error":
         return Usage(refused_calls=1)
-    return Usage(tool_calls=1, failed_calls=int(not one.result["ok"]))
+    return Usage(tool_calls=1, failed_calls=int(not result.result["ok"]))
 
 
 def group_refusals(rows: list[RefusalLine]) -> list[RefusalLine]:

@@ -67,7 +67,7 @@ def tools_by_group() -> str:
 
 
 def _section_tables(
-    name: str, section: type[BaseModel], defaults: dict[str, Any], told: dict[str, list[Row]]
+    name: str, section: type[BaseModel], defaults: dict[str, Any], described: dict[str, list[Row]]
 ) -> list[str]:
     """Describe a section's own keys, then its sections.
 
@@ -88,11 +88,11 @@ def _section_tables(
     if (
         first := "`model`"
         if section is ModelConfig and name != "model"
-        else _same_keys_heading(rows, told)
+        else _same_keys_heading(rows, described)
     ):
         lines = [f"The keys of [{first}](#{heading_anchor(first)}).", ""]
     else:
-        told[heading] = rows
+        described[heading] = rows
         lines = [*markdown_table(KEY, rows), ""] if rows else []
     for key, field in fields.items():
         inner = f"{name}.{key}".lstrip(".")
@@ -101,15 +101,15 @@ def _section_tables(
             lines += [f"### `{inner}{suffix}`", ""]
             if not suffix and kind is not ModelConfig:
                 lines += _section_introduction(field, defaults.get(key))
-            lines += _section_tables(f"{inner}{suffix}", kind, below, told)
+            lines += _section_tables(f"{inner}{suffix}", kind, below, described)
     return lines if name else [f"### {heading}", "", *lines]
 
 
-def _same_keys_heading(rows: list[Row], told: dict[str, list[Row]]) -> str:
+def _same_keys_heading(rows: list[Row], described: dict[str, list[Row]]) -> str:
     """Return the heading of an earlier table with the same keys and defaults; empty if there is
     none.
     """
-    return next((heading for heading, others in told.items() if rows and others == rows), "")
+    return next((heading for heading, others in described.items() if rows and others == rows), "")
 
 
 def _section_introduction(field: FieldInfo, default: object) -> list[str]:

@@ -108,11 +108,11 @@ def _restrict_quoted_answer(answer: HookAnswer) -> HookAnswer:
     return answer if answer.decision in ("deny", "ask") else HookAnswer("nothing")
 
 
-def _read_answer_object(said: dict[str, Any]) -> HookAnswer:
-    inner = said.get("hookSpecificOutput")
+def _read_answer_object(answer: dict[str, Any]) -> HookAnswer:
+    inner = answer.get("hookSpecificOutput")
     if inner is not None and not isinstance(inner, dict):
         raise HookFailed(f"hookSpecificOutput is {inner!r:.60}, not an object")
-    return _merge_answers([_read_answer_layer(said), _read_answer_layer(inner or {})])
+    return _merge_answers([_read_answer_layer(answer), _read_answer_layer(inner or {})])
 
 
 def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
@@ -128,32 +128,32 @@ def _merge_answers(answers: list[HookAnswer]) -> HookAnswer:
     )
 
 
-def _read_answer_layer(said: dict[str, Any]) -> HookAnswer:
+def _read_answer_layer(answer: dict[str, Any]) -> HookAnswer:
     """Read one of the two places where the protocol allows its keys."""
-    decision = said.get("decision")
+    decision = answer.get("decision")
     if isinstance(decision, dict):
         # The format of PermissionRequest.
-        said = {**said, **decision, "permissionDecision": decision.get("behavior")}
-        said["reason"] = said.get("reason") or decision.get("message")
+        answer = {**answer, **decision, "permissionDecision": decision.get("behavior")}
+        answer["reason"] = answer.get("reason") or decision.get("message")
         decision = None
-    permission = said.get("permissionDecision")
+    permission = answer.get("permissionDecision")
     known = {None: "nothing", "allow": "allow", "approve": "allow", "deny": "deny", "ask": "ask"}
     if not isinstance(permission, str | None) or permission not in known:
         raise HookFailed(f"permissionDecision is {permission!r:.60}, expected allow, deny or ask")
     if decision not in (None, "block", "approve"):
         raise HookFailed(f"decision is {decision!r:.60}, expected block")
-    updated = said.get("updatedInput")
+    updated = answer.get("updatedInput")
     if updated is not None and not isinstance(updated, dict):
         raise HookFailed(f"updatedInput is {updated!r:.60}, not an object")
-    stopped = said.get("continue") is False
+    stopped = answer.get("continue") is False
     word: Any = known[permission]
     if decision == "block" or stopped:
         word = "deny"
     elif word == "nothing" and decision == "approve":
         word = "allow"
-    reasons = (said.get(key) for key in ("permissionDecisionReason", "reason", "stopReason"))
+    reasons = (answer.get(key) for key in ("permissionDecisionReason", "reason", "stopReason"))
     reason = next((value for value in reasons if isinstance(value, str) and value), "")
-    context = said.get("additionalContext")
+    context = answer.get("additionalContext")
     return HookAnswer(
         word,
         _bound_hook_text(reason),
@@ -163,12 +163,12 @@ def _read_answer_layer(said: dict[str, Any]) -> HookAnswer:
 
 
 def _describe_hook_exit(ran: HookRun) -> str:
-    said = f": {_bound_hook_text(ran.err)[:300]}" if ran.err.strip() else ""
+    reason = f": {_bound_hook_text(ran.err)[:300]}" if ran.err.strip() else ""
     if ran.code is not None and ran.code < 0:
-        return f"it was ended by signal {-ran.code}{said}"
+        return f"it was ended by signal {-ran.code}{reason}"
     if ran.code in (126, 127):
-        return f"it could not be run (exit code {ran.code}){said}"
-    return f"it ended with exit code {ran.code}, and only 0 and 2 are answers{said}"
+        return f"it could not be run (exit code {ran.code}){reason}"
+    return f"it ended with exit code {ran.code}, and only 0 and 2 are answers{reason}"
 
 
 def _bound_hook_text(text: str) -> str:

@@ -53,7 +53,7 @@ def hook_arguments(tool: str, arguments: dict[str, Any], workspace: str) -> dict
     return {**renamed, "old_string": ""} if tool == "append_file" else renamed
 
 
-def hook_response(tool: str, there: dict[str, Any], result: str) -> dict[str, Any]:
+def hook_response(tool: str, hook_input: dict[str, Any], result: str) -> dict[str, Any]:
     """Return a tool's result with the fields that scripts of the protocol read.
 
     Args:
@@ -61,7 +61,7 @@ def hook_response(tool: str, there: dict[str, Any], result: str) -> dict[str, An
     """
     if tool == "run_command":
         return {"text": result, "stdout": result, "stderr": ""}
-    path = there.get("file_path")
+    path = hook_input.get("file_path")
     return {"text": result, "filePath": path} if path else {"text": result}
 
 
@@ -74,7 +74,8 @@ def arguments_from_hook(
         workspace: The folder that absolute paths are made relative to.
     """
     names = {
-        there: here for here, there in (NAMES[tool].arguments if tool in NAMES else {}).items()
+        hook_name: tool_name
+        for tool_name, hook_name in (NAMES[tool].arguments if tool in NAMES else {}).items()
     }
     sent = hook_arguments(tool, arguments, workspace)
     # Scripts return arguments that they do not mean to change.

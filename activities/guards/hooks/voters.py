@@ -74,8 +74,8 @@ class Hooks:
         for hook in matching_hooks(self.snapshot.config, "PostToolUse", tool):
             try:
                 with private_folder(files, self.root, self.job) as private:
-                    there = hook_arguments(tool, arguments, str(private.path))
-                    fields = {"tool_response": hook_response(tool, there, result)}
+                    hook_input = hook_arguments(tool, arguments, str(private.path))
+                    fields = {"tool_response": hook_response(tool, hook_input, result)}
                     answer = self._ask_hook(
                         hook, "PostToolUse", tool, arguments, fields, folder=private.path
                     )
@@ -87,10 +87,10 @@ class Hooks:
                 else:
                     self._pass_over(hook, failed)
                 continue
-            said = answer.reason if answer.decision == "deny" else ""
+            reason = answer.reason if answer.decision == "deny" else ""
             files_after, _ = restore_owned_paths(self.snapshot.state.phase.kind, files, files_after)
             changed = [change.path for change in diff_files(files, files_after)]
-            parts = [said, answer.context, _hook_change_note(changed)]
+            parts = [reason, answer.context, _hook_change_note(changed)]
             if text := "\n".join(part for part in parts if part):
                 additions.append((hook.title, redact(text)))
             files = files_after

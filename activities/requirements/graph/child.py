@@ -95,11 +95,11 @@ class _OpenDatabase:
 
 def _lacks_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) -> bool:
     """Return whether a table, a property or a pair of ends is missing."""
-    there = {table["name"]: table for table in tables}
+    existing = {table["name"]: table for table in tables}
     return any(
-        table["name"] not in there
-        or not set(table["properties"]) <= set(there[table["name"]]["properties"])
-        or any(pair not in there[table["name"]]["ends"] for pair in table["ends"])
+        table["name"] not in existing
+        or not set(table["properties"]) <= set(existing[table["name"]]["properties"])
+        or any(pair not in existing[table["name"]]["ends"] for pair in table["ends"])
         for table in required
     )
 
@@ -177,8 +177,8 @@ def _plain_graph_value(value: object) -> object:
 def _main() -> None:
     request = json.load(sys.stdin)
     _limit_memory(request["memory_mb"])
-    here = Path(__file__).resolve().parent
-    activities = here.parents[1]
+    folder = Path(__file__).resolve().parent
+    activities = folder.parents[1]
     _register_empty_package("activities", activities)
     _register_empty_package("activities.checkpoints", activities / "checkpoints")
     from activities.checkpoints.locks import file_lock  # noqa: PLC0415

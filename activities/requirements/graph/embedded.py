@@ -117,17 +117,17 @@ class EmbeddedGraph:
                     f"The graph in {self._folder} cannot be used: {answer['away']}. See that it is "
                     "readable and writable, or put it back from a backup."
                 )
-            said = str(answer.get("refused", "std::bad_alloc"))
+            reason = str(answer.get("refused", "std::bad_alloc"))
             problem = next(
                 (
                     description
                     for sign, description in _RESOURCE_PROBLEMS.items()
-                    if said.startswith(sign)
+                    if reason.startswith(sign)
                 ),
                 "",
             )
             if not problem:
-                raise GraphQueryError(said)
+                raise GraphQueryError(reason)
         if write:
             # Writes are our own few statements: the machine is at fault, and a retry may succeed.
             raise GraphUnavailableError(

@@ -35,26 +35,26 @@ def requirement_relations(
     queries = [GraphQuery(f"{match} {condition}", parameters)]
     for name, relation in schema.relations.items():
         for start, end in relation.ends:
-            for way, here, there in (("to", start, end), ("from", end, start)):
-                if here != REQUIREMENT:
+            for way, near, far in (("to", start, end), ("from", end, start)):
+                if near != REQUIREMENT:
                     continue
                 arrow = f"-[r:`{name}`]->" if way == "to" else f"<-[r:`{name}`]-"
-                other = f"m.`{schema.nodes[there].key}`"
-                parts.append((name, way, there))
-                pattern = f"{match}{arrow}(m:`{there}`) {condition}, {other}, r"
+                other = f"m.`{schema.nodes[far].key}`"
+                parts.append((name, way, far))
+                pattern = f"{match}{arrow}(m:`{far}`) {condition}, {other}, r"
                 queries.append(
                     GraphQuery(f"{pattern} ORDER BY n.`{key_name}`, {other}", parameters)
                 )
     with open_graph(root, schema, heartbeat) as graph:
         nodes, *related = graph.read(*queries)
     relations: dict[str, Relations] = {str(row[0]): [] for row in nodes.rows}
-    for (name, way, there), rows in zip(parts, related, strict=True):
+    for (name, way, far), rows in zip(parts, related, strict=True):
         for id, other_key, properties in rows.rows:
-            entry = {"relation": name, way: f"{there} {other_key}"}
+            entry = {"relation": name, way: f"{far} {other_key}"}
             if isinstance(properties, dict):
-                said = properties.items()
+                fields = properties.items()
                 entry |= {
-                    key: value for key, value in said if value is not None and key != "_label"
+                    key: value for key, value in fields if value is not None and key != "_label"
                 }
             relations[str(id)].append(entry)
     return relations

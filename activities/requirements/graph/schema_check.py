@@ -30,8 +30,8 @@ def find_violations(graph: Graph, schema: GraphSchema) -> list[str]:
     GraphQueryError."""
     tables = {table.name: table for table in graph.schema()}
     lines = list(_table_violations(tables, schema))
-    there = {name for name in [*schema.nodes, *schema.relations] if name in tables}
-    rules = [rule for name, rule in _schema_rules(schema) if name in there]
+    existing = {name for name in [*schema.nodes, *schema.relations] if name in tables}
+    rules = [rule for name, rule in _schema_rules(schema) if name in existing]
     answers = graph.read(*(rule.query for rule in rules)) if rules else []
     return lines + [
         _violation_line(rule, rows) for rule, rows in zip(rules, answers, strict=True) if rows.rows

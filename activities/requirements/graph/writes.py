@@ -72,8 +72,8 @@ def _put_requirement(writer: StoreWriter, entry: DeferredWrite) -> list[str]:
         get_node(schema, REQUIREMENT, values["id"]),
     )
     if not put.rows:
-        there = existing.rows[0][0] if existing.rows else {}
-        other = there if isinstance(there, dict) else {}
+        stored = existing.rows[0][0] if existing.rows else {}
+        other = stored if isinstance(stored, dict) else {}
         raise StoreRefusedError(
             f"Requirement {values['id']} is in the graph already, made by the job "
             f"{other.get(JOB)}, and says something else: {str(other.get('text'))[:300]!r}. Give "

@@ -95,15 +95,15 @@ def split_sentences(
     not repeated on the next page. Footnotes follow the text of their page. `words` (frequent ones
     in lower case) help to detect that a page ends in the middle of a sentence.
     """
-    there = list(pages)
-    furniture = _repeated_shapes(there)
+    page_list = list(pages)
+    furniture = _repeated_shapes(page_list)
     shown: set[str] = set()
     result: list[Sentence] = []
     last = -1
     section = ""
     # The file's own section marks are more reliable than lines that look like headings.
-    titles = {_title_words(title) for page in there for title in page.sections}
-    for page in there:
+    titles = {_title_words(title) for page in page_list for title in page.sections}
+    for page in page_list:
         running, lines = _split_running_lines(page, furniture)
         body, notes = _split_footnotes(lines)
         new = [line for line in running if _line_shape(line) not in shown]

@@ -26,13 +26,13 @@ class DocumentStatements:
 
     def section_of_passage(self, page: Page, passage: str) -> str:
         """Return the section of a passage on the page; empty if the document names none."""
-        there = self.sentences.get(page.number, [])
+        sentences = self.sentences.get(page.number, [])
         folded = FoldedPage(page.text)
         for place in folded.find_spans(passage):
-            for sentence in there:
+            for sentence in sentences:
                 if any(span.touches(place) for span in folded.find_spans(sentence.text)):
                     return sentence.section
-        return there[0].section if there else ""
+        return sentences[0].section if sentences else ""
 
 
 _cache: Cache[str, DocumentStatements] = Cache(
@@ -42,15 +42,15 @@ _cache: Cache[str, DocumentStatements] = Cache(
 
 def statements_of(pages: Sequence[Page]) -> DocumentStatements:
     """Return the sentences and candidates of these pages, leaving out unread pages."""
-    there = [page for page in pages if not page.unread]
+    readable = [page for page in pages if not page.unread]
     digest = hashlib.sha1(usedforsecurity=False)
-    for page in there:
+    for page in readable:
         digest.update(f"{page.number}\n{page.sections}\n{page.text}\0".encode(errors="replace"))
     key = digest.hexdigest()
     if (known := _cache.get(key)) is not None:
         return known
     phrases = shipped_phrases()
     by_page: dict[int, list[Sentence]] = {}
-    for sentence in split_sentences(there, phrases.abbreviations, phrases.words):
+    for sentence in split_sentences(readable, phrases.abbreviations, phrases.words):
         by_page.setdefault(sentence.page, []).append(sentence)
-    return _cache.put(key, DocumentStatements(tuple(identify_candidates(there)), by_page))
+    return _cache.put(key, DocumentStatements(tuple(identify_candidates(readable)), by_page))

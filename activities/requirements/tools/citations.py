@@ -127,8 +127,8 @@ def find_passage(context: ToolContext, quoted: QuotedPassage) -> dict[str, str |
 
 def record_citation(context: ToolContext, passage: dict[str, str | int]) -> Citation:
     """Write a citation under the next number."""
-    there = context.files.entry("citations") is not None
-    number = len(context.files.children("citations")) + 1 if there else 1
+    has_citations = context.files.entry("citations") is not None
+    number = len(context.files.children("citations")) + 1 if has_citations else 1
     citation = Citation.model_validate({"id": f"CIT-{number:04d}", **passage})
     text = as_json(citation.model_dump(exclude_none=True))
     context.files = context.files.write(f"citations/{citation.id}.json", text.encode())

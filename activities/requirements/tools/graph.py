@@ -154,15 +154,15 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
     queries: list[GraphQuery] = [get_node(schema, kind, key)]
     for name, relation in schema.relations.items():
         for start, end in relation.ends:
-            for outward, here, there in ((True, start, end), (False, end, start)):
-                if here != kind:
+            for outward, near, far in ((True, start, end), (False, end, start)):
+                if near != kind:
                     continue
                 arrow = f"-[r:`{name}`]->" if outward else f"<-[r:`{name}`]-"
-                other = f"m.`{schema.nodes[there].key}`"
-                parts.append((name, there, outward))
+                other = f"m.`{schema.nodes[far].key}`"
+                parts.append((name, far, outward))
                 queries.append(
                     GraphQuery(
-                        f"MATCH (n:`{kind}` {{`{key_name}`: $key}}){arrow}(m:`{there}`) "
+                        f"MATCH (n:`{kind}` {{`{key_name}`: $key}}){arrow}(m:`{far}`) "
                         f"RETURN {other}, r ORDER BY {other} LIMIT {SHOWN_RELATIONS + 1}",
                         {"key": key},
                     )
@@ -172,12 +172,12 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
     if not node_rows.rows:
         raise ToolError(f"There is no {kind} {key} in the graph. Look for it with resolve_entity.")
     lines = [render_properties(node_rows.rows[0][0])]
-    for (name, there, outward), rows in zip(parts, related, strict=True):
+    for (name, far, outward), rows in zip(parts, related, strict=True):
         for other_key, values in rows.rows[:SHOWN_RELATIONS]:
             arrow = f"-{name}->" if outward else f"<-{name}-"
-            lines.append(f"{arrow} {there} {other_key} {render_properties(values)}")
+            lines.append(f"{arrow} {far} {other_key} {render_properties(values)}")
         if len(rows.rows) > SHOWN_RELATIONS:
-            lines.append(f"… more {name} with {there}; ask for them with execute_cypher_query")
+            lines.append(f"… more {name} with {far}; ask for them with execute_cypher_query")
     return "\n".join(lines if len(lines) > 1 else [*lines, "It is related to nothing."])
 
 

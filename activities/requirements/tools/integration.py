@@ -65,12 +65,12 @@ def create_requirement_node(
     except StoreUnavailableError:
         unread = True
     _check_values(REQUIREMENT, node_kind(context, REQUIREMENT).find_problems(values))
-    done = _write_or_defer(
+    written = _write_or_defer(
         context, NODE, named, f"Requirement {named}", values=values, unread=unread
     )
     if values["text"].split() == text.split():
-        return done
-    return f"{done}\nIts text is that of the store: {values['text']}"
+        return written
+    return f"{written}\nIts text is that of the store: {values['text']}"
 
 
 @tool("graph", effect="outside", phases=("tactical",), local=False, seconds=SECONDS)

@@ -234,7 +234,7 @@ def _candidate_line(document: str, candidate: Candidate, most: int | None = 60) 
 def _decision_entry(
     each: claims.DecidedRequirement, known: dict[str, Relations] | None
 ) -> dict[str, Any]:
-    said = {
+    statements = {
         "id": each.ref,
         "decision": each.status,
         "reasons": each.reasons,
@@ -242,8 +242,8 @@ def _decision_entry(
         "text": each.text,
     }
     if known is None or each.status != "accepted":
-        return said
-    return said | {"in_graph": each.ref in known, "related": known.get(each.ref, [])}
+        return statements
+    return statements | {"in_graph": each.ref in known, "related": known.get(each.ref, [])}
 
 
 def _name_line(what: str, names: list[str]) -> list[str]:

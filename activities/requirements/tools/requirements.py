@@ -124,11 +124,11 @@ def add_requirement(
         context.files.children("requirements") if _path_exists(context, "requirements") else []
     )
     number = 1 + max((_folder_number(entry.path) for entry in present), default=0)
-    said = binding_force(cited[0].quote)
+    quote_force = binding_force(cited[0].quote)
     requirement = Requirement(
         id=f"REQ-{number:03d}",
         text=text,
-        force=force or said or "must",
+        force=force or quote_force or "must",
         type=type,
         source=cited[0].document,
         citations=cited,
@@ -139,8 +139,8 @@ def add_requirement(
     path = workspace_files.final_requirement_path(requirement.id)
     context.files = context.files.write(path, requirement.final_json.encode())
     remarks = fill_or_defer(StoreWriter.for_call(context))
-    if force and said and force != said:
-        remarks = [f"Its force is {force}, and its passage says {said}.", *remarks]
+    if force and quote_force and force != quote_force:
+        remarks = [f"Its force is {force}, and its passage says {quote_force}.", *remarks]
     written = f"{requirement.id} ({requirement.force}) written to {path}"
     return "\n".join([f"{written}; {'; '.join(map(render_citation, cited))}", *remarks])
 

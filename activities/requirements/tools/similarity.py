@@ -50,21 +50,21 @@ def find_similar_requirements(
         ]
     except StoreUnavailableError as error:
         remark = f"\nOnly this workspace was searched: {error}"
-    said = [said for _, _, said in candidates]
+    statement = [statement for _, _, statement in candidates]
     try:
         by = choose_embedder(context.config.embeddings) if context.config.embeddings else None
-        alike = compute_likeness(text, said, context.heartbeat, by, rarity=True)
+        alike = compute_likeness(text, statement, context.heartbeat, by, rarity=True)
     except EmbeddingsFailed as error:
         remark += f"\nCompared by words alone: {error}"
-        by, alike = None, compute_likeness(text, said, context.heartbeat, rarity=True)
+        by, alike = None, compute_likeness(text, statement, context.heartbeat, rarity=True)
     matches = sorted(
         ((value, *entry) for value, entry in zip(alike, candidates, strict=True) if value >= least),
         key=lambda entry: (-entry[0], entry[1]),
     )
     lines = [
         f"{value:.2f} · {'duplicate' if value >= settings.duplicate_threshold else 'similar'} · "
-        f"{ref} · {status} · {' '.join(said.split())[:TEXT]}"
-        for value, ref, status, said in matches[:MAX_LISTED]
+        f"{ref} · {status} · {' '.join(statement.split())[:TEXT]}"
+        for value, ref, status, statement in matches[:MAX_LISTED]
     ]
     if by is None and len(matches) < len(candidates):
         # Without this remark "0 of 9" would be read as: no other requirement says this.
@@ -82,7 +82,7 @@ def _workspace_requirements(files: Files) -> Iterator[tuple[str, str, str]]:
     """Yield id, status and text of each readable requirement in the workspace."""
     for name, (path, _) in workspace_files.list_final_files(files).items():
         try:
-            said = json.loads(files.read(path))
-            yield name, str(said["status"]), str(said["text"])
+            recorded = json.loads(files.read(path))
+            yield name, str(recorded["status"]), str(recorded["text"])
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
